@@ -1,0 +1,136 @@
+//! `tidy`: checks what the compiler cannot.
+//!
+//! Each check is a pure function on text or on `cargo metadata`; only this file
+//! touches the file system.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+mod codes;
+mod layers;
+mod links;
+mod sources;
+
+/// A text file of the repository, with its path from the root.
+struct File {
+    path: String,
+    text: String,
+}
+
+/// Something to put right, shown as `path:line: what; what to do`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: String,
+    line: usize,
+    what: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, what: String) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            what,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.what)
+    }
+}
+
+/// Runs every check and prints what it finds.
+pub(crate) fn run(root: &Path) -> Result<ExitCode> {
+    let mut paths = Vec::new();
+    walk(root, &mut paths)?;
+    paths.sort();
+    let rust = load(root, &paths, "rs")?;
+    let pages = load(root, &paths, "md")?;
+    let manifests = load(root, &paths, "toml")?;
+
+    let edges = layers::edges(&metadata(root)?);
+    let codes = codes::find(&rust);
+
+    let mut findings = layers::check(&edges, &manifests);
+    findings.extend(codes::check(&codes, &pages));
+    findings.extend(links::check(&pages, |path| root.join(path).exists()));
+    findings.extend(sources::check(&rust));
+    findings.sort();
+
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!(
+        "tidy: {} dependencies, {} error codes, {} Rust files, {} pages; {} finding(s)",
+        edges.len(),
+        codes.len(),
+        rust.len(),
+        pages.len(),
+        findings.len(),
+    );
+    Ok(if findings.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Lists the files under `folder`, without hidden ones and build output.
+fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    let reading = || format!("reading {}", folder.display());
+    for entry in fs::read_dir(folder).with_context(reading)? {
+        let entry = entry.with_context(reading)?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let kind = entry.file_type().with_context(reading)?;
+        if name.to_string_lossy().starts_with('.') || name == "node_modules" {
+            continue;
+        }
+        if kind.is_file() {
+            paths.push(path);
+        } else if kind.is_dir() && !path.join("CACHEDIR.TAG").exists() {
+            walk(&path, paths)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the files with one extension.
+fn load(root: &Path, paths: &[PathBuf], extension: &str) -> Result<Vec<File>> {
+    let wanted = paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == extension));
+    wanted
+        .map(|path| {
+            let text =
+                fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+            let path = path
+                .strip_prefix(root)?
+                .to_string_lossy()
+                .replace('\\', "/");
+            Ok(File { path, text })
+        })
+        .collect()
+}
+
+/// What cargo knows of the workspace's own packages.
+fn metadata(root: &Path) -> Result<Value> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting cargo")?;
+    ensure!(
+        output.status.success(),
+        "`cargo metadata` failed: {}",
+        output.status
+    );
+    serde_json::from_slice(&output.stdout).context("reading the output of `cargo metadata`")
+}
