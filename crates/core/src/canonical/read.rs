@@ -1,0 +1,174 @@
+//! Reading JSON without guessing: no duplicate keys, no inexact integers, bounded depth.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use super::write::{is_inexact, number};
+use super::{DEPTH_MAX, Error, INTEGER_MAX};
+
+/// Reads one JSON value, strictly, into `T`.
+///
+/// The text is checked as a whole first, since a typed reader sees only the members
+/// that it knows.
+pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
+    if let Some(integer) = huge_integer(text) {
+        return Err(Error::IntegerTooLarge(integer));
+    }
+    let StrictValue(value) = serde_json::from_slice(text).map_err(named)?;
+    T::deserialize(value).map_err(|error| Error::Json(error.to_string()))
+}
+
+/// An integer of so many digits that serde would round it to a double without a word.
+fn huge_integer(text: &[u8]) -> Option<String> {
+    const DIGITS: usize = 20;
+    let part_of_number = |b: &u8| b.is_ascii_digit() || b"+-.eE".contains(b);
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|b| *b == b'"' || part_of_number(b)) {
+        rest = rest.get(at..)?;
+        let skip = if rest.first() == Some(&b'"') {
+            string_len(rest)
+        } else {
+            let len = rest.iter().position(|b| !part_of_number(b)).unwrap_or(rest.len());
+            let number = rest.get(..len)?;
+            if len >= DIGITS
+                && number.strip_prefix(b"-").unwrap_or(number).iter().all(u8::is_ascii_digit)
+            {
+                return Some(String::from_utf8_lossy(number).into_owned());
+            }
+            len
+        };
+        rest = rest.get(skip..)?;
+    }
+    None
+}
+
+/// How long the string is that a text begins with, quotes included.
+fn string_len(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// Any JSON value that was read strictly.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct StrictValue(pub Value);
+
+impl<'de> Deserialize<'de> for StrictValue {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Strict { depth: 0 }.deserialize(input).map(Self)
+    }
+}
+
+/// Gives serde's message its own variant back; serde carries only text.
+fn named(error: serde_json::Error) -> Error {
+    let text = error.to_string();
+    let quoted = || text.split('`').nth(1).unwrap_or_default().to_owned();
+    if text.starts_with("duplicate key `") {
+        Error::DuplicateKey(quoted())
+    } else if text.starts_with("inexact integer `") {
+        Error::IntegerTooLarge(quoted())
+    } else if text.starts_with("too deep") || text.starts_with("recursion limit") {
+        Error::TooDeep
+    } else {
+        Error::Json(text)
+    }
+}
+
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn inside<E: serde::de::Error>(&self) -> Result<Self, E> {
+        if self.depth < DEPTH_MAX {
+            Ok(Self { depth: self.depth + 1 })
+        } else {
+            Err(E::custom("too deep"))
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de> serde::de::Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        if value.unsigned_abs() > INTEGER_MAX {
+            return Err(E::custom(format!("inexact integer `{value}`")));
+        }
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        if value > INTEGER_MAX {
+            return Err(E::custom(format!("inexact integer `{value}`")));
+        }
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        if is_inexact(value) {
+            return Err(E::custom(format!("inexact integer `{}`", number(value))));
+        }
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not finite"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self.inside()?)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            let value = members.next_value_seed(self.inside()?)?;
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("duplicate key `{key}`")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}

@@ -1,0 +1,3 @@
+pub(crate) mod arbitrary;
+mod golden;
+mod rules;

@@ -1,0 +1,483 @@
+//! Generators of well-formed events of every kind.
+//!
+//! Ids come from small pools, so that events meet: outputs correct one another, loops
+//! end, runs are cancelled while steps wait.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+use super::super::engine::*;
+use super::super::guided::*;
+use super::super::{Event, EventData, Kind, Scope, ScopeRule};
+use crate::canonical::StrictValue;
+use crate::digest::{Digest, SnapshotRef, WorkflowHash};
+use crate::id::*;
+use crate::instance::StepInstanceKey;
+use crate::reason::{Blocker, BlockerReport, Pointer, Reason, Severity};
+use crate::text::Slug;
+
+/// A log of one session: events in order, with dense indexes.
+pub(crate) fn log(
+    len: impl Into<proptest::collection::SizeRange>,
+) -> impl Strategy<Value = Vec<Event>> {
+    vec((any::<u128>(), fact()), len).prop_map(|facts| {
+        let place = |(at, (id, (scope, data))): (u64, (u128, (Scope, EventData)))| Event {
+            id: EventId::from_bits(id),
+            index: EventIndex(at),
+            session: SessionId::from_bits(1),
+            scope,
+            data,
+        };
+        (0..).zip(facts).map(place).collect()
+    })
+}
+
+/// Anything that can have happened, with a scope that it may have.
+pub(crate) fn fact() -> impl Strategy<Value = (Scope, EventData)> {
+    select(Kind::ALL).prop_flat_map(|kind| {
+        data(kind).prop_flat_map(|data| {
+            let about_run = run().prop_map(Scope::Run).boxed();
+            let about_node = (run(), node()).prop_map(|(run, node)| Scope::Node(run, node)).boxed();
+            let scope = match data.kind().scope_rule() {
+                ScopeRule::Session => Just(Scope::Session).boxed(),
+                ScopeRule::Run => about_run,
+                ScopeRule::Node => about_node,
+                ScopeRule::SessionOrNode => prop_oneof![Just(Scope::Session), about_node].boxed(),
+            };
+            (scope, Just(data))
+        })
+    })
+}
+
+/// The particulars of an event of this kind.
+pub(crate) fn data(kind: Kind) -> BoxedStrategy<EventData> {
+    match kind {
+        Kind::SessionCreated => from(Just(SessionCreated {})),
+        Kind::ObservationRecorded => from(observation()),
+        Kind::RunStarted => from((plan(), text()).prop_map(|(workflow_hash, id)| RunStarted {
+            workflow_hash,
+            workflow_id: id.clone(),
+            workflow_source_kind: SourceKind::Project,
+            workflow_source_ref: id,
+        })),
+        Kind::NodeCreated => from((node_kind(), option::of(node()), snapshot(), plan()).prop_map(
+            |(node_kind, parent_node_id, snapshot_ref, workflow_hash)| NodeCreated {
+                node_kind,
+                parent_node_id,
+                snapshot_ref,
+                workflow_hash,
+            },
+        )),
+        Kind::EdgeCreated => from(edge()),
+        Kind::AdvanceRecorded => from((id(4), option::of(digest()), outcome()).prop_map(
+            |(attempt, input_digest, outcome)| AdvanceRecorded {
+                attempt_id: AttemptId::from_bits(attempt),
+                input_digest,
+                intent: AdvanceIntent::AckPending,
+                outcome,
+            },
+        )),
+        Kind::NodeOutputAppended => from(output()),
+        Kind::PreferencesChanged => from(preferences()),
+        Kind::CapabilityObserved => from(capability()),
+        Kind::GapRecorded => from(gap()),
+        Kind::DivergenceRecorded => from((id(4), option::of(slug()), text()).prop_map(
+            |(divergence, related_step_id, summary)| DivergenceRecorded {
+                divergence_id: DivergenceId::from_bits(divergence),
+                reason: DivergenceReason::EfficiencySkip,
+                related_step_id,
+                summary,
+            },
+        )),
+        Kind::DecisionTraceAppended => {
+            from((id(4), vec(trace_entry(), 1..4)).prop_map(|(trace, entries)| {
+                DecisionTraceAppended { entries, trace_id: TraceId::from_bits(trace) }
+            }))
+        }
+        Kind::ContextSet => from((object(), id(9), option::of(node())).prop_map(
+            |(context, context_id, node_id)| ContextSet {
+                context: StrictValue(context),
+                context_id: ContextId::from_bits(context_id),
+                node_id,
+                source: ContextSource::AgentDelta,
+            },
+        )),
+        _ => performed(kind),
+    }
+}
+
+fn performed(kind: Kind) -> BoxedStrategy<EventData> {
+    let attempt = || 0u32..4;
+    let change = |(by, change): (String, u128)| (by, ChangeId::from_bits(change));
+    match kind {
+        Kind::TriggerReceived => from((text(), payload(), run(), slug(), text()).prop_map(
+            |(key, payload, run_id, trigger_id, workflow_id)| TriggerReceived {
+                key,
+                payload,
+                run_id,
+                trigger_id,
+                workflow_id,
+            },
+        )),
+        Kind::RunQueued => from(queued()),
+        Kind::StepStarted => from((attempt(), digest(), payload(), instance()).prop_map(
+            |(attempt, idempotency_key, input, instance)| StepStarted {
+                attempt,
+                idempotency_key,
+                input,
+                instance,
+            },
+        )),
+        Kind::StepCompleted => {
+            from((attempt(), option::of(text()), instance(), payload()).prop_map(
+                |(attempt, case, instance, output)| StepCompleted {
+                    attempt,
+                    case,
+                    duration_ms: 12,
+                    instance,
+                    output,
+                },
+            ))
+        }
+        Kind::StepFailed => from((attempt(), failure(), instance(), after()).prop_map(
+            |(attempt, error, instance, then)| StepFailed {
+                attempt,
+                duration_ms: 12,
+                error,
+                instance,
+                then,
+            },
+        )),
+        Kind::StepSkipped => from(
+            instance().prop_map(|instance| StepSkipped { instance, reason: SkipReason::Condition }),
+        ),
+        Kind::StepWaiting => from(
+            instance()
+                .prop_map(|instance| StepWaiting { instance, waiting_for: WaitingFor::Caller }),
+        ),
+        Kind::StepInterrupted => from(
+            (attempt(), instance())
+                .prop_map(|(attempt, instance)| StepInterrupted { attempt, instance }),
+        ),
+        Kind::StepResolved => from((attempt(), text(), decision(), instance()).prop_map(
+            |(attempt, by, decision, instance)| StepResolved { attempt, by, decision, instance },
+        )),
+        Kind::LoopEntered => from(
+            (loop_key(), option::of(payload()))
+                .prop_map(|(instance, items)| LoopEntered { instance, items }),
+        ),
+        Kind::LoopExited => from(
+            (loop_key(), 0u32..9)
+                .prop_map(|(instance, iterations)| LoopExited { instance, iterations }),
+        ),
+        Kind::TimerSet => {
+            from((0u64..99, option::of(instance()), id(4)).prop_map(|(due_ms, instance, timer)| {
+                TimerSet {
+                    due_ms,
+                    instance,
+                    purpose: TimerPurpose::Wait,
+                    timer_id: TimerId::from_bits(timer),
+                }
+            }))
+        }
+        Kind::TimerFired => {
+            from(id(4).prop_map(|timer| TimerFired { timer_id: TimerId::from_bits(timer) }))
+        }
+        Kind::TimerCancelled => {
+            from(id(4).prop_map(|timer| TimerCancelled { timer_id: TimerId::from_bits(timer) }))
+        }
+        Kind::TaskOpened => {
+            from((instance(), payload(), id(4)).prop_map(|(instance, request, task)| TaskOpened {
+                instance,
+                request,
+                task_id: TaskId::from_bits(task),
+            }))
+        }
+        Kind::TaskAnswered => from((payload(), text(), id(4)).prop_map(|(answer, by, task)| {
+            TaskAnswered { answer, by, task_id: TaskId::from_bits(task) }
+        })),
+        Kind::ChildStarted => from((run(), instance()).prop_map(|(child_run_id, instance)| {
+            ChildStarted { child_run_id, child_session_id: SessionId::from_bits(2), instance }
+        })),
+        Kind::ChildFinished => {
+            from((run(), instance(), payload()).prop_map(|(child_run_id, instance, output)| {
+                ChildFinished { child_run_id, instance, output, status: EndStatus::Failed }
+            }))
+        }
+        Kind::SnapshotTaken => from((snapshot(), 0u64..99).prop_map(|(snapshot_ref, through)| {
+            SnapshotTaken { snapshot_ref, through: EventIndex(through) }
+        })),
+        Kind::RunPaused => from(
+            (text(), id(4))
+                .prop_map(change)
+                .prop_map(|(by, change_id)| RunPaused { by, change_id }),
+        ),
+        Kind::RunResumed => from(
+            (text(), id(4))
+                .prop_map(change)
+                .prop_map(|(by, change_id)| RunResumed { by, change_id }),
+        ),
+        Kind::RunCancelRequested => {
+            from((text(), text()).prop_map(|(by, reason)| RunCancelRequested { by, reason }))
+        }
+        Kind::RunCompleted => from(payload().prop_map(|result| RunCompleted { result })),
+        Kind::RunFailed => from(
+            (failure(), option::of(instance()))
+                .prop_map(|(error, instance)| RunFailed { error, instance }),
+        ),
+        Kind::RunCancelled => from(Just(RunCancelled {})),
+        Kind::RunRetired => from(Just(RunRetired {})),
+        _ => unreachable!("{} is a guided kind", kind.name()),
+    }
+}
+
+fn from<T: Into<EventData> + std::fmt::Debug + 'static>(
+    payload: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<EventData> {
+    payload.prop_map(Into::into).boxed()
+}
+
+fn id(pool: u128) -> impl Strategy<Value = u128> {
+    0..pool
+}
+
+fn run() -> impl Strategy<Value = RunId> {
+    id(2).prop_map(RunId::from_bits)
+}
+
+fn node() -> impl Strategy<Value = NodeId> {
+    id(6).prop_map(NodeId::from_bits)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-zäöü \n]{1,12}"
+}
+
+fn slug() -> impl Strategy<Value = Slug> {
+    select(vec!["fetch", "grade", "each"]).prop_map(|text| text.parse().unwrap())
+}
+
+fn instance() -> impl Strategy<Value = StepInstanceKey> {
+    let keys = vec![
+        "fetch",
+        "review",
+        "review~1",
+        "outer@0::grade",
+        "outer@1::grade",
+        "outer@2::grade",
+        "outer@0/inner@0::fix",
+        "outer@0/inner@1::fix",
+        "outer@1/inner@0::fix",
+    ];
+    select(keys).prop_map(|text| text.parse().unwrap())
+}
+
+fn loop_key() -> impl Strategy<Value = StepInstanceKey> {
+    select(vec!["outer", "outer@0::inner", "outer@1::inner"]).prop_map(|text| text.parse().unwrap())
+}
+
+fn digest() -> impl Strategy<Value = Digest> {
+    any::<[u8; 1]>().prop_map(|bytes| Digest::of(&bytes))
+}
+
+fn plan() -> impl Strategy<Value = WorkflowHash> {
+    digest().prop_map(WorkflowHash)
+}
+
+fn snapshot() -> impl Strategy<Value = SnapshotRef> {
+    digest().prop_map(SnapshotRef)
+}
+
+/// An object whose members may be `null`, which removes.
+fn object() -> impl Strategy<Value = Value> {
+    let member = prop_oneof![Just(json!(null)), (0..9).prop_map(Value::from), Just(json!([0.5]))];
+    vec((select(vec!["a", "b", "c"]), member), 0..4).prop_map(|members| {
+        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    })
+}
+
+fn payload() -> impl Strategy<Value = Payload> {
+    let blob = (digest(), text()).prop_map(|(sha256, content_type)| {
+        Payload::Blob(BlobRef { byte_length: 7, content_type, sha256 })
+    });
+    prop_oneof![object().prop_map(Payload::inline), blob]
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    text().prop_map(|message| Failure { code: "STEP_FAILED".into(), message })
+}
+
+fn after() -> impl Strategy<Value = AfterFailure> {
+    use AfterFailure::{Fallback, Retry, Skip, Stop};
+    select(vec![Retry, Stop, Skip, Fallback])
+}
+
+fn decision() -> impl Strategy<Value = InterruptDecision> {
+    use InterruptDecision::{Fail, Retry, Skip};
+    select(vec![Retry, Fail, Skip])
+}
+
+fn node_kind() -> impl Strategy<Value = NodeKind> {
+    select(vec![NodeKind::Step, NodeKind::Checkpoint, NodeKind::BlockedAttempt])
+}
+
+fn observation() -> impl Strategy<Value = ObservationRecorded> {
+    use ObservationKey::{GitBranch, GitHeadSha, RepoRoot, RepoRootHash};
+    let value = prop_oneof![
+        text().prop_map(ObservedValue::ShortString),
+        text().prop_map(ObservedValue::Path),
+        Just(ObservedValue::GitSha1("0af".repeat(14)[..40].to_owned())),
+        digest().prop_map(|digest| ObservedValue::Sha256(digest.hex())),
+    ];
+    (select(vec![GitBranch, GitHeadSha, RepoRoot, RepoRootHash]), value)
+        .prop_map(|(key, value)| ObservationRecorded { confidence: Confidence::Med, key, value })
+}
+
+fn edge() -> impl Strategy<Value = EdgeCreated> {
+    (node(), node(), any::<bool>()).prop_map(|(from_node_id, to_node_id, checkpoint)| {
+        let (edge_kind, kind) = if checkpoint {
+            (EdgeKind::Checkpoint, EdgeCauseKind::CheckpointCreated)
+        } else {
+            (EdgeKind::AckedStep, EdgeCauseKind::NonTipAdvance)
+        };
+        let cause = EdgeCause { event_id: EventId::from_bits(9), kind };
+        EdgeCreated { cause, edge_kind, from_node_id, to_node_id }
+    })
+}
+
+fn outcome() -> impl Strategy<Value = AdvanceOutcome> {
+    let blockers = vec((select(&Reason::ALL[..]), text(), option::of(text())), 1..3);
+    let blocked = blockers.prop_map(|reasons| {
+        let blocker = |(reason, message, suggested_fix): (Reason, _, _)| Blocker {
+            code: reason.blocker_code(),
+            pointer: Pointer::ContextBudget {},
+            message,
+            suggested_fix,
+        };
+        let report = BlockerReport::new(reasons.into_iter().map(blocker).collect());
+        AdvanceOutcome::Blocked { blockers: report.unwrap() }
+    });
+    prop_oneof![blocked, node().prop_map(|to_node_id| AdvanceOutcome::Advanced { to_node_id })]
+}
+
+fn output() -> impl Strategy<Value = NodeOutputAppended> {
+    let notes = text()
+        .prop_map(|notes_markdown| (OutputChannel::Recap, OutputPayload::Notes { notes_markdown }));
+    let artifact = (digest(), text()).prop_map(|(sha256, content_type)| {
+        let payload = OutputPayload::ArtifactRef { byte_length: 3, content_type, sha256 };
+        (OutputChannel::Artifact, payload)
+    });
+    (id(6), prop_oneof![notes, artifact], option::of(id(6))).prop_map(
+        |(output, (output_channel, payload), supersedes)| NodeOutputAppended {
+            output_channel,
+            output_id: OutputId::from_bits(output),
+            payload,
+            supersedes_output_id: supersedes.map(OutputId::from_bits),
+        },
+    )
+}
+
+fn preferences() -> impl Strategy<Value = PreferencesChanged> {
+    use Autonomy::{FullAutoNeverStop, FullAutoStopOnUserDeps, Guided};
+    let autonomy = select(vec![Guided, FullAutoStopOnUserDeps, FullAutoNeverStop]);
+    (id(9), autonomy).prop_map(|(change, autonomy)| PreferencesChanged {
+        change_id: ChangeId::from_bits(change),
+        delta: vec![PreferenceChange::Autonomy(autonomy)],
+        effective: Preferences { autonomy, risk_policy: RiskPolicy::Balanced },
+        source: PreferenceSource::User,
+    })
+}
+
+fn capability() -> impl Strategy<Value = CapabilityObserved> {
+    use CapabilityStatus::{Available, Unavailable, Unknown};
+    let probe = ProbeDetail {
+        probe_step_id: "probe".into(),
+        probe_template_id: "templates.probe".into(),
+        result: ProbeResult::Success,
+    };
+    let attempt = AttemptDetail {
+        attempt_context: AttemptContext::WorkflowStep,
+        failure_code: Some(FailureCode::ToolMissing),
+        result: ProbeResult::Failure,
+    };
+    let claim = ClaimDetail { claim: Claim::Available, claimed_by: Claimant::Agent };
+    let strong = EnforcementGrade::Strong;
+    let weak = EnforcementGrade::Weak;
+    let provenance = select(vec![
+        Provenance::ProbeStep { detail: probe, enforcement_grade: strong },
+        Provenance::AttemptedUse { detail: attempt, enforcement_grade: strong },
+        Provenance::ManualClaim { detail: claim, enforcement_grade: weak },
+    ]);
+    (id(9), provenance, select(vec![Unknown, Available, Unavailable])).prop_map(
+        |(seen, provenance, status)| CapabilityObserved {
+            cap_obs_id: CapObsId::from_bits(seen),
+            capability: Capability::WebBrowsing,
+            provenance,
+            status,
+        },
+    )
+}
+
+fn gap() -> impl Strategy<Value = GapRecorded> {
+    use Severity::{Critical, Info, Warning};
+    let resolution = prop_oneof![
+        Just(Resolution::Unresolved {}),
+        id(6).prop_map(|gap| Resolution::Resolves { resolves_gap_id: GapId::from_bits(gap) }),
+    ];
+    let evidence = prop_oneof![
+        id(9).prop_map(|event| EvidenceRef::Event { event_id: EventId::from_bits(event) }),
+        id(9).prop_map(|output| EvidenceRef::Output { output_id: OutputId::from_bits(output) }),
+    ];
+    let severity = select(vec![Info, Warning, Critical]);
+    (vec(evidence, 0..3), id(6), select(&Reason::ALL[..]), resolution, severity, text()).prop_map(
+        |(evidence_refs, gap, reason, resolution, severity, summary)| GapRecorded {
+            evidence_refs,
+            gap_id: GapId::from_bits(gap),
+            reason: reason.gap_reason(),
+            resolution,
+            severity,
+            summary,
+        },
+    )
+}
+
+fn trace_entry() -> impl Strategy<Value = TraceEntry> {
+    let about = prop_oneof![
+        slug().prop_map(|step_id| TraceRef::StepId { step_id }),
+        slug().prop_map(|loop_id| TraceRef::LoopId { loop_id }),
+        slug().prop_map(|condition_id| TraceRef::ConditionId { condition_id }),
+        (0u32..9).prop_map(|value| TraceRef::Iteration { value }),
+    ];
+    (vec(about, 0..3), text()).prop_map(|(refs, summary)| TraceEntry {
+        kind: TraceKind::EvaluatedCondition,
+        refs,
+        summary,
+    })
+}
+
+fn queued() -> impl Strategy<Value = RunQueued> {
+    let fork = (node(), run(), snapshot()).prop_map(|(node_id, run_id, snapshot_ref)| ForkedFrom {
+        node_id,
+        run_id,
+        session_id: SessionId::from_bits(2),
+        snapshot_ref,
+    });
+    let parent = (instance(), run()).prop_map(|(instance, run_id)| ParentStep {
+        instance,
+        run_id,
+        session_id: SessionId::from_bits(2),
+    });
+    (option::of(fork), payload(), option::of(parent), option::of(slug()), text()).prop_map(
+        |(forked_from, input, parent, trigger_id, workflow_id)| RunQueued {
+            depth: 1,
+            forked_from,
+            input,
+            parent,
+            trigger_id,
+            workflow_id,
+        },
+    )
+}

@@ -1,0 +1,128 @@
+//! The keys that sign tokens: a current one, and the one before it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::canonical;
+
+/// The version of the key ring.
+pub const VERSION: u32 = 1;
+
+/// A key of 32 random bytes. It never shows itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningKey([u8; 32]);
+
+impl SigningKey {
+    /// The key with these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The key's bytes, to sign with.
+    #[must_use]
+    pub const fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for SigningKey {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&STANDARD.encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for SigningKey {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let refuse = || serde::de::Error::custom("a key is 32 bytes in base64");
+        let text = String::deserialize(input)?;
+        let bytes = STANDARD.decode(text).map_err(|_| refuse())?;
+        bytes.try_into().map(Self).map_err(|_| refuse())
+    }
+}
+
+/// The keys in use. A token signed by either is valid.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Keyring {
+    /// Signs, and verifies first.
+    pub current: SigningKey,
+    /// Rises by one with each rotation.
+    pub generation: u64,
+    /// Only verifies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<SigningKey>,
+    v: u32,
+}
+
+impl Keyring {
+    /// A first key ring.
+    #[must_use]
+    pub const fn new(current: SigningKey) -> Self {
+        Self { current, generation: 1, previous: None, v: VERSION }
+    }
+
+    /// The key ring with a fresh key; what the key before the current one signed ends here.
+    #[must_use]
+    pub fn rotated(self, fresh: SigningKey) -> Self {
+        let generation = self.generation + 1;
+        Self { current: fresh, generation, previous: Some(self.current), v: VERSION }
+    }
+
+    /// The key ring as it is stored.
+    pub fn encode(&self) -> Result<Vec<u8>, canonical::Error> {
+        canonical::to_vec(self)
+    }
+
+    /// Reads a stored key ring.
+    pub fn decode(bytes: &[u8]) -> Result<Self, canonical::Error> {
+        let ring: Self = canonical::parse(bytes)?;
+        if ring.v != VERSION {
+            return Err(canonical::Error::Json(format!("the key ring is of version {}", ring.v)));
+        }
+        Ok(ring)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_valid_until_the_second_rotation() {
+        let key = |n| SigningKey::new([n; 32]);
+        let ring = Keyring::new(key(1)).rotated(key(2));
+        assert_eq!((ring.current.clone(), ring.previous.clone()), (key(2), Some(key(1))));
+        let ring = ring.rotated(key(3));
+        assert_eq!((ring.generation, ring.previous.clone()), (3, Some(key(2))));
+        assert_eq!(Keyring::decode(&ring.encode().unwrap()), Ok(ring));
+    }
+
+    #[test]
+    fn a_key_does_not_print_itself() {
+        assert_eq!(format!("{:?}", SigningKey::new([7; 32])), "***");
+    }
+
+    #[test]
+    fn a_damaged_ring_is_refused() {
+        let good = String::from_utf8(Keyring::new(SigningKey::new([7; 32])).encode().unwrap());
+        let good = good.unwrap();
+        for bad in [
+            &good[..good.len() - 1],
+            &good.replace("\"v\":1", "\"v\":2"),
+            &good.replace("BwcH", "Bw"),
+            "{}",
+        ] {
+            assert!(Keyring::decode(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The pure core of Cairn: what a log can say, and what follows from it.
+//!
+//! Nothing here reads a file, a clock or a random number, and nothing is async: time,
+//! ids and bytes come in as arguments, decisions go out as values.
+//!
+//! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
+//! ([`canonical`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
+//! what follows from a log ([`projection`], [`snapshot`]), how a failure is told ([`error`]).
+
+pub mod bundle;
+pub mod canonical;
+pub mod digest;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod instance;
+pub mod journal;
+pub mod keyring;
+pub mod manifest;
+pub mod pin;
+pub mod plan;
+pub mod projection;
+pub mod reason;
+pub mod snapshot;
+pub mod text;

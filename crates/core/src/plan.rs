@@ -1,0 +1,396 @@
+//! The plan: a workflow compiled to one self-contained, immutable value.
+//!
+//! All four dialects compile to it. Its name is the digest of its canonical JSON, so it
+//! holds everything that decides how a run goes and nothing of where or when it runs.
+//! Fields stand in the order of their names on the wire, which is the canonical order.
+
+mod check;
+mod step;
+
+pub use check::{Invalid, limits};
+pub use step::{
+    Action, Backoff, InjectedText, OnFailure, OnInterrupt, Origin, Prompt, RetryPolicy, Step,
+    StepSource,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical::{self, StrictValue};
+use crate::digest::{Digest, WorkflowHash};
+use crate::event::guided::{Autonomy, Capability, RiskPolicy};
+use crate::text::Slug;
+
+/// The version of the plan's shape.
+pub const VERSION: u64 = 1;
+
+/// A compiled workflow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// The stance that an agent takes throughout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_role: Option<String>,
+    /// Files that steps use, by path.
+    pub assets: Vec<Asset>,
+    /// The plan it was derived from, when it is a patched one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub based_on: Option<WorkflowHash>,
+    /// What the procedure needs of an agent, by capability.
+    pub capabilities: Vec<CapabilityNeed>,
+    /// Conditions that steps, edges and loops refer to, by id.
+    pub conditions: Vec<Condition>,
+    /// What outputs must look like, by reference.
+    pub contracts: Vec<Contract>,
+    /// What the workflow is for.
+    pub description: String,
+    /// The language it was written in.
+    pub dialect: Dialect,
+    /// What follows what. Edges of one step are tried in this order.
+    pub edges: Vec<Edge>,
+    /// The steps and loops at which a run begins, unless its trigger names another.
+    pub entry: Vec<Slug>,
+    /// Settings that the workflow asks for, by name.
+    pub env: Vec<EnvField>,
+    /// Features that were applied, by id.
+    pub features: Vec<Feature>,
+    /// Instructions that steps refer to by name, by scope and name.
+    pub functions: Vec<Function>,
+    /// Loops, by id.
+    pub loops: Vec<Loop>,
+    /// The workflow's name for people.
+    pub name: String,
+    /// Limits on runs.
+    pub policy: Policy,
+    /// The preferences that the author recommends.
+    pub recommendations: Recommendations,
+    /// Always [`VERSION`].
+    pub schema_version: u64,
+    /// The steps, as they were written.
+    pub steps: Vec<Step>,
+    /// Words to find it by, in order.
+    pub tags: Vec<String>,
+    /// What starts runs, by id.
+    pub triggers: Vec<Trigger>,
+    /// The author's version of the workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What the compiler wants a person to know.
+    pub warnings: Vec<Warning>,
+    /// The workflow's id, such as `project.triage`.
+    pub workflow_id: String,
+}
+
+/// The languages that workflows are written in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Dialect {
+    Guided,
+    Graph,
+    Roles,
+    Steps,
+}
+
+/// A file that belongs to the workflow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Asset {
+    pub path: String,
+    pub sha256: Digest,
+}
+
+/// How much a capability matters.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct CapabilityNeed {
+    pub capability: Capability,
+    pub need: Need,
+}
+
+/// How much something matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Need {
+    Required,
+    Preferred,
+    Disabled,
+}
+
+/// Something that holds or does not.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Condition {
+    /// Its particulars, as its type asks for them.
+    pub config: StrictValue,
+    /// Its name in the plan.
+    pub id: Slug,
+    /// The kind of condition.
+    pub r#type: Slug,
+}
+
+/// What an output must look like.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Contract {
+    /// An output that satisfies it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<StrictValue>,
+    /// Its name.
+    pub r#ref: String,
+    /// Its JSON schema.
+    pub schema: StrictValue,
+}
+
+/// One step may follow another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Edge {
+    /// The outcome on which it is taken; without one it is taken on every outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The condition under which it is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Slug>,
+    /// The earlier step or loop.
+    pub from: Slug,
+    /// The later one.
+    pub to: Slug,
+}
+
+/// A setting that the workflow asks for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EnvField {
+    /// Its value when none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<StrictValue>,
+    /// What it is for.
+    pub description: String,
+    /// Its name.
+    pub name: String,
+    /// The values to choose from, when there are some.
+    pub options: Vec<String>,
+    /// Whether a run needs it.
+    pub required: bool,
+    /// Whether it must never be shown.
+    pub secret: bool,
+    /// The kind of value, as a form shows it.
+    pub r#type: Slug,
+}
+
+/// A feature that the compiler applied.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Feature {
+    pub config: StrictValue,
+    pub id: String,
+}
+
+/// Instructions with a name, so that several steps can refer to them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Function {
+    /// The instructions.
+    pub definition: String,
+    /// Their name.
+    pub name: String,
+    /// Where the name is known.
+    pub scope: FunctionScope,
+}
+
+/// Where a function's name is known, nearest first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FunctionScope {
+    Step { step_id: Slug },
+    Loop { loop_id: Slug },
+    Workflow {},
+}
+
+/// Steps that are done again and again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Loop {
+    /// The steps and inner loops of one turn; their order is what they are counted by.
+    pub body: Vec<Slug>,
+    /// Its name, among those of the steps.
+    pub id: Slug,
+    /// How many turns there may be.
+    pub max_iterations: u32,
+    /// What keeps it going.
+    pub repeat: Repeat,
+}
+
+/// What keeps a loop going.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub enum Repeat {
+    /// One turn for each item of a list.
+    Each {
+        /// What gives the list.
+        items: StrictValue,
+    },
+    /// A condition holds.
+    While {
+        /// Which.
+        condition_id: Slug,
+    },
+    /// No artifact of this contract has said to stop.
+    UntilDecision {
+        /// Which.
+        contract_ref: String,
+    },
+}
+
+/// Limits on runs. What is left out is the installation's default.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// How many runs may be under way at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_max: Option<u32>,
+    /// How long a run may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_max_ms: Option<u64>,
+    /// The workflow that is started when a run fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_workflow_id: Option<String>,
+    /// How many runs may start in a span of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// How long runs are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
+}
+
+/// How many runs may start in a span of time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct RateLimit {
+    pub per_ms: u64,
+    pub runs_max: u32,
+}
+
+/// How long runs are kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Retention {
+    pub failed_days: u32,
+    pub runs_max: u32,
+    pub succeeded_days: u32,
+}
+
+/// The preferences that the author recommends; going beyond them is a warning.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Recommendations {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<Autonomy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_policy: Option<RiskPolicy>,
+}
+
+/// What starts runs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Trigger {
+    /// Its particulars, as its type asks for them.
+    pub config: StrictValue,
+    /// Where its runs begin, when not at the plan's entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Slug>,
+    /// Its name in the plan.
+    pub id: Slug,
+    /// The kind of trigger.
+    pub r#type: Slug,
+}
+
+/// Something the compiler wants a person to know.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Warning {
+    /// A stable name.
+    pub code: Slug,
+    /// What it is about.
+    pub detail: StrictValue,
+}
+
+/// Why bytes are not a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A later version wrote it.
+    #[error("the plan is of version {0}; this program reads version {VERSION}")]
+    UnknownVersion(u64),
+    /// It contradicts itself.
+    #[error("the plan breaks a rule: {0}")]
+    Invalid(#[from] Invalid),
+    /// The same plan has another spelling, and so another hash.
+    #[error("the plan is not in canonical form")]
+    NotCanonical,
+    /// Anything else.
+    #[error("not a plan: {0}")]
+    Malformed(String),
+}
+
+impl Plan {
+    /// The plan's name: the digest of its canonical JSON.
+    pub fn hash(&self) -> Result<WorkflowHash, canonical::Error> {
+        canonical::digest(self).map(WorkflowHash)
+    }
+
+    /// The plan's canonical JSON.
+    pub fn encode(&self) -> Result<Vec<u8>, canonical::Error> {
+        canonical::to_vec(self)
+    }
+
+    /// Reads a plan. Only canonical bytes are taken, so that their digest is its hash.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let malformed = |text: String| DecodeError::Malformed(text);
+        let StrictValue(value) = canonical::parse(bytes).map_err(|e| malformed(e.to_string()))?;
+        match value.get("schemaVersion").and_then(serde_json::Value::as_u64) {
+            Some(VERSION) => {}
+            Some(other) => return Err(DecodeError::UnknownVersion(other)),
+            None => return Err(malformed("it has no schemaVersion".into())),
+        }
+        let plan = Self::deserialize(value).map_err(|e| malformed(e.to_string()))?;
+        plan.check()?;
+        if plan.encode().is_ok_and(|canonical| canonical == bytes) {
+            Ok(plan)
+        } else {
+            Err(DecodeError::NotCanonical)
+        }
+    }
+
+    /// Reads a plan that is already JSON, as a bundle holds it.
+    pub fn from_value(value: &StrictValue) -> Result<Self, DecodeError> {
+        let bytes = canonical::to_vec(value).map_err(|e| DecodeError::Malformed(e.to_string()))?;
+        Self::decode(&bytes)
+    }
+
+    /// The step with this id.
+    #[must_use]
+    pub fn step(&self, id: &Slug) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == *id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! One unit of a plan.
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical::StrictValue;
+use crate::digest::Digest;
+use crate::text::Slug;
+
+/// One unit of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// What is to be done.
+    pub action: Action,
+    /// The condition under which it is done; without one it always is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Slug>,
+    /// Its name in the plan.
+    pub id: Slug,
+    /// What happens when it fails for good.
+    pub on_failure: OnFailure,
+    /// What happens when a crash cuts it off.
+    pub on_interrupt: OnInterrupt,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The contracts that its outputs must satisfy, in order.
+    pub output_contracts: Vec<String>,
+    /// Whether a person must agree before the run goes on.
+    pub require_confirmation: bool,
+    /// Whether and when it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    /// How long one try may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Its name for people.
+    pub title: String,
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// An agent follows instructions.
+    Prompt(Prompt),
+    /// A step type is performed.
+    Typed {
+        /// Its particulars, as its type asks for them.
+        config: StrictValue,
+        /// The step type.
+        r#type: Slug,
+    },
+}
+
+/// Instructions for an agent.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Prompt {
+    /// The blocks that the text was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<StrictValue>,
+    /// The functions that the text refers to, in order.
+    pub functions: Vec<String>,
+    /// Pieces of the text that were put in from elsewhere, in order.
+    pub injected: Vec<InjectedText>,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Text that the compiler put in.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InjectedText {
+    /// How long it is.
+    pub byte_length: u64,
+    /// Its name.
+    pub r#ref: String,
+    /// Which text.
+    pub sha256: Digest,
+}
+
+/// What happens when a step fails for good.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub enum OnFailure {
+    /// The run fails.
+    Stop {},
+    /// The run goes on without it.
+    Skip {},
+    /// Another step takes its place.
+    Fallback {
+        /// Which.
+        step_id: Slug,
+    },
+}
+
+/// What happens when a crash cuts a step off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInterrupt {
+    /// It is performed again with the same idempotency key.
+    Retry,
+    /// It counts as failed.
+    Fail,
+    /// A person decides.
+    Ask,
+}
+
+/// When a failed step is tried again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RetryPolicy {
+    /// How many tries there are in all.
+    pub attempts_max: u32,
+    /// How the pause grows.
+    pub backoff: Backoff,
+    /// The longest pause.
+    pub delay_max_ms: u64,
+    /// The first pause.
+    pub delay_ms: u64,
+}
+
+/// How the pause between tries grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backoff {
+    /// It does not.
+    Fixed,
+    /// It doubles.
+    Exponential,
+}
+
+/// Where a step comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Origin {
+    /// The template or feature that brought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Who wrote it.
+    pub source: StepSource,
+}
+
+/// Who wrote a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum StepSource {
+    Authored,
+    TemplateInjected,
+    FeatureInjected,
+}

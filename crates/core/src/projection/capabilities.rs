@@ -1,0 +1,52 @@
+//! What was last observed of each capability, at each node.
+
+use std::collections::BTreeMap;
+
+use crate::event::guided::{Capability, CapabilityStatus, EnforcementGrade};
+use crate::event::{Event, EventData};
+use crate::id::{EventIndex, NodeId};
+
+/// The latest observation of each capability at each node.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Capabilities {
+    latest: BTreeMap<(NodeId, Capability), Observed>,
+}
+
+/// One observation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Observed {
+    /// What was observed.
+    pub status: CapabilityStatus,
+    /// Whether it may unlock a path that needs the capability.
+    pub grade: EnforcementGrade,
+    /// The event that recorded it.
+    pub index: EventIndex,
+}
+
+impl Capabilities {
+    /// The observations that these events leave.
+    #[must_use]
+    pub fn fold<'e>(events: impl IntoIterator<Item = &'e Event>) -> Self {
+        let mut capabilities = Self::default();
+        events.into_iter().for_each(|event| capabilities.apply(event));
+        capabilities
+    }
+
+    /// Folds one event into the observations.
+    pub fn apply(&mut self, event: &Event) {
+        let (EventData::CapabilityObserved(seen), Some(node)) = (&event.data, event.scope.node())
+        else {
+            return;
+        };
+        // The kind of provenance decides the grade; what is stored is for readers.
+        let grade = seen.provenance.deserved_grade();
+        let observed = Observed { status: seen.status, grade, index: event.index };
+        self.latest.insert((node, seen.capability), observed);
+    }
+
+    /// What was last observed at a node.
+    #[must_use]
+    pub fn at(&self, node: NodeId, capability: Capability) -> Option<Observed> {
+        self.latest.get(&(node, capability)).copied()
+    }
+}

@@ -1,0 +1,85 @@
+//! Gaps that were disclosed and not yet closed.
+
+use std::collections::BTreeMap;
+
+use crate::event::guided::Resolution;
+use crate::event::{Event, EventData};
+use crate::id::{EventIndex, GapId, NodeId, RunId};
+use crate::reason::{GapReason, Severity};
+
+/// The open gaps of every run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Gaps {
+    open: BTreeMap<(RunId, GapId), Gap>,
+}
+
+/// One gap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// Which gap.
+    pub id: GapId,
+    /// The node that disclosed it.
+    pub node: NodeId,
+    /// What is missing.
+    pub reason: GapReason,
+    /// How bad it is.
+    pub severity: Severity,
+    /// In words.
+    pub summary: String,
+    /// The event that disclosed it.
+    pub index: EventIndex,
+}
+
+impl Gap {
+    /// Whether a run that may stop has to stop for it.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.severity == Severity::Critical && !matches!(self.reason, GapReason::Unexpected(_))
+    }
+}
+
+impl Gaps {
+    /// The gaps that these events leave open.
+    #[must_use]
+    pub fn fold<'e>(events: impl IntoIterator<Item = &'e Event>) -> Self {
+        let mut gaps = Self::default();
+        events.into_iter().for_each(|event| gaps.apply(event));
+        gaps
+    }
+
+    /// Folds one event into the gaps.
+    pub fn apply(&mut self, event: &Event) {
+        let (EventData::GapRecorded(gap), Some(run), Some(node)) =
+            (&event.data, event.scope.run(), event.scope.node())
+        else {
+            return;
+        };
+        match gap.resolution {
+            Resolution::Unresolved {} => {
+                let opened = Gap {
+                    id: gap.gap_id,
+                    node,
+                    reason: gap.reason,
+                    severity: gap.severity,
+                    summary: gap.summary.clone(),
+                    index: event.index,
+                };
+                self.open.insert((run, gap.gap_id), opened);
+            }
+            Resolution::Resolves { resolves_gap_id } => {
+                self.open.remove(&(run, resolves_gap_id));
+            }
+        }
+    }
+
+    /// The open gaps of a run, by id.
+    pub fn of_run(&self, run: RunId) -> impl Iterator<Item = &Gap> {
+        let (first, last) = (GapId::from_bits(0), GapId::from_bits(u128::MAX));
+        self.open.range((run, first)..=(run, last)).map(|(_, gap)| gap)
+    }
+
+    /// The open gaps that a node disclosed, by id.
+    pub fn at_node(&self, run: RunId, node: NodeId) -> impl Iterator<Item = &Gap> {
+        self.of_run(run).filter(move |gap| gap.node == node)
+    }
+}

@@ -1,0 +1,275 @@
+//! The state of an engine-performed run.
+
+mod fold;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::event::Event;
+use crate::event::engine::{EndStatus, Failure, Payload, RunQueued, TimerPurpose, WaitingFor};
+use crate::event::guided::RunStarted;
+use crate::id::{NodeId, RunId, SessionId, TaskId, TimerId};
+use crate::instance::StepInstanceKey;
+
+/// Where an engine-performed run stands.
+///
+/// It is stored in snapshots, so it keeps what later decisions need and nothing else:
+/// when a turn of a loop is over its steps leave, and a finished loop stands for them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunState {
+    /// Whether somebody asked for its end.
+    pub cancel_requested: bool,
+    /// Child runs that have not ended.
+    pub children: BTreeMap<RunId, Child>,
+    /// How it ended, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// The last completed step's node, which the next step starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_node_id: Option<NodeId>,
+    /// Loops that are under way, by their own key.
+    pub loops: BTreeMap<StepInstanceKey, Loop>,
+    /// Whether it rests.
+    pub paused: bool,
+    /// How it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<RunQueued>,
+    /// Whether its time to be kept is over.
+    pub retired: bool,
+    /// Which run this is.
+    pub run_id: RunId,
+    /// What it is pinned to, once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<RunStarted>,
+    /// Steps that were reached.
+    pub steps: BTreeMap<StepInstanceKey, StepState>,
+    /// Questions that wait for a person.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// Timers that have neither fired nor been cancelled.
+    pub timers: BTreeMap<TimerId, Timer>,
+}
+
+/// Where a run stands, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum RunStatus {
+    Queued,
+    Running,
+    Waiting,
+    Paused,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+impl RunStatus {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Where a step stands, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum StepStatus {
+    Pending,
+    Running,
+    Waiting,
+    Succeeded,
+    Failed,
+    Skipped,
+    Cancelled,
+    Unknown,
+}
+
+impl StepStatus {
+    /// Whether nothing more will happen to the step.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Skipped | Self::Cancelled)
+    }
+}
+
+/// One instance of a step.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StepState {
+    /// How many tries were begun.
+    pub attempts: u32,
+    /// The outcome's label, which picks the edges that follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// What went wrong at the last try, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// What a repetition carries; kept until the step ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<Digest>,
+    /// What the step was given; kept until it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
+    /// How many turns it made, when it is a loop that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
+    /// The node that its completion made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Payload>,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// What it waits for, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<WaitingFor>,
+}
+
+/// A loop under way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Loop {
+    /// What it goes over, when it goes over a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Payload>,
+    /// The turn it is in; turns follow one another.
+    pub iteration: u32,
+}
+
+/// A timer that is set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Timer {
+    /// When, in milliseconds since 1970.
+    pub due_ms: u64,
+    /// The step it belongs to; none when it is the run's own limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<StepInstanceKey>,
+    /// What for.
+    pub purpose: TimerPurpose,
+}
+
+/// A question that waits for a person.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Task {
+    /// Which step asks.
+    pub instance: StepInstanceKey,
+    /// The question.
+    pub request: Payload,
+}
+
+/// A child run under way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Child {
+    /// The step that waits for it.
+    pub instance: StepInstanceKey,
+    /// The log it lives in.
+    pub session_id: SessionId,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum End {
+    /// Well.
+    Succeeded {
+        /// What came out.
+        result: Payload,
+    },
+    /// With an error.
+    Failed {
+        /// What went wrong.
+        error: Failure,
+        /// The step at which it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<StepInstanceKey>,
+    },
+    /// By request.
+    Cancelled {},
+}
+
+impl End {
+    /// The end without its particulars.
+    #[must_use]
+    pub const fn status(&self) -> EndStatus {
+        match self {
+            Self::Succeeded { .. } => EndStatus::Succeeded,
+            Self::Failed { .. } => EndStatus::Failed,
+            Self::Cancelled {} => EndStatus::Cancelled,
+        }
+    }
+}
+
+/// Folds one event into the run. Cannot fail: what is in the log has happened.
+pub fn apply(run: &mut RunState, event: &Event) {
+    run.apply(event);
+}
+
+impl RunState {
+    /// A run of which nothing is known yet.
+    #[must_use]
+    pub const fn new(run_id: RunId) -> Self {
+        Self {
+            cancel_requested: false,
+            children: BTreeMap::new(),
+            end: None,
+            last_node_id: None,
+            loops: BTreeMap::new(),
+            paused: false,
+            queued: None,
+            retired: false,
+            run_id,
+            started: None,
+            steps: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            timers: BTreeMap::new(),
+        }
+    }
+
+    /// The run as these events leave it; those of other runs change nothing.
+    #[must_use]
+    pub fn fold<'e>(run_id: RunId, events: impl IntoIterator<Item = &'e Event>) -> Self {
+        let mut run = Self::new(run_id);
+        events.into_iter().for_each(|event| run.apply(event));
+        run
+    }
+
+    /// Where the run stands, in one word.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        match &self.end {
+            Some(End::Succeeded { .. }) => return RunStatus::Succeeded,
+            Some(End::Failed { .. }) => return RunStatus::Failed,
+            Some(End::Cancelled {}) => return RunStatus::Cancelled,
+            None if self.paused => return RunStatus::Paused,
+            None if self.started.is_none() => return RunStatus::Queued,
+            None => {}
+        }
+        let any = |wanted: &[StepStatus]| self.steps.values().any(|s| wanted.contains(&s.status));
+        if !any(&[StepStatus::Pending, StepStatus::Running])
+            && any(&[StepStatus::Waiting, StepStatus::Unknown])
+        {
+            RunStatus::Waiting
+        } else {
+            RunStatus::Running
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

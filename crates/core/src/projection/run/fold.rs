@@ -1,0 +1,195 @@
+//! How each event changes a run.
+
+use super::{Child, End, Loop, RunState, StepState, StepStatus, Task, Timer};
+use crate::event::engine::{
+    AfterFailure, InterruptDecision, StepCompleted, StepFailed, StepStarted,
+};
+use crate::event::{Event, EventData, Scope};
+use crate::instance::{LoopTurn, StepInstanceKey};
+
+impl RunState {
+    /// Folds one event into the run. Cannot fail: what is in the log has happened.
+    pub fn apply(&mut self, event: &Event) {
+        if event.scope.run() != Some(self.run_id) {
+            return;
+        }
+        match &event.data {
+            EventData::RunQueued(queued) => self.queued = Some(queued.clone()),
+            EventData::RunStarted(started) => self.started = Some(started.clone()),
+            EventData::StepStarted(step) => self.step_started(step),
+            EventData::StepCompleted(step) => self.step_completed(event.scope, step),
+            EventData::StepFailed(step) => self.step_failed(step),
+            EventData::StepSkipped(step) => self.step(&step.instance).settle(StepStatus::Skipped),
+            EventData::StepWaiting(step) => {
+                let state = self.step(&step.instance);
+                state.status = StepStatus::Waiting;
+                state.waiting_for = Some(step.waiting_for);
+            }
+            EventData::StepInterrupted(step) => {
+                let state = self.step(&step.instance);
+                state.tried(step.attempt);
+                state.settle(StepStatus::Unknown);
+            }
+            EventData::StepResolved(step) => {
+                self.step(&step.instance).settle(match step.decision {
+                    InterruptDecision::Retry => StepStatus::Pending,
+                    InterruptDecision::Fail => StepStatus::Failed,
+                    InterruptDecision::Skip => StepStatus::Skipped,
+                })
+            }
+            EventData::LoopEntered(entered) => {
+                self.turn_to(&entered.instance.loop_path);
+                let begun = Loop { items: entered.items.clone(), iteration: 0 };
+                self.loops.insert(entered.instance.clone(), begun);
+            }
+            EventData::LoopExited(exited) => self.loop_exited(&exited.instance, exited.iterations),
+            EventData::TimerSet(set) => {
+                let instance = set.instance.clone();
+                let timer = Timer { due_ms: set.due_ms, instance, purpose: set.purpose };
+                self.timers.insert(set.timer_id, timer);
+            }
+            EventData::TimerFired(timer) => drop(self.timers.remove(&timer.timer_id)),
+            EventData::TimerCancelled(timer) => drop(self.timers.remove(&timer.timer_id)),
+            EventData::TaskOpened(task) => {
+                let opened =
+                    Task { instance: task.instance.clone(), request: task.request.clone() };
+                self.tasks.insert(task.task_id, opened);
+            }
+            EventData::TaskAnswered(task) => drop(self.tasks.remove(&task.task_id)),
+            EventData::ChildStarted(child) => {
+                let (instance, session_id) = (child.instance.clone(), child.child_session_id);
+                self.children.insert(child.child_run_id, Child { instance, session_id });
+            }
+            EventData::ChildFinished(child) => drop(self.children.remove(&child.child_run_id)),
+            EventData::RunPaused(_) => self.paused = true,
+            EventData::RunResumed(_) => self.paused = false,
+            EventData::RunCancelRequested(_) => self.cancel_requested = true,
+            EventData::RunCompleted(run) => {
+                self.finish(End::Succeeded { result: run.result.clone() });
+            }
+            EventData::RunFailed(run) => {
+                let (error, instance) = (run.error.clone(), run.instance.clone());
+                self.finish(End::Failed { error, instance });
+            }
+            EventData::RunCancelled(_) => self.finish(End::Cancelled {}),
+            EventData::RunRetired(_) => self.retired = true,
+            // The rest is about the session, about guided runs, or only says where to read from.
+            _ => {}
+        }
+    }
+
+    fn step_started(&mut self, step: &StepStarted) {
+        let state = self.step(&step.instance);
+        state.tried(step.attempt);
+        state.settle(StepStatus::Running);
+        state.idempotency_key = Some(step.idempotency_key);
+        state.input = Some(step.input.clone());
+    }
+
+    fn step_completed(&mut self, scope: Scope, step: &StepCompleted) {
+        self.last_node_id = scope.node();
+        let state = self.step(&step.instance);
+        state.tried(step.attempt);
+        state.settle(StepStatus::Succeeded);
+        state.case.clone_from(&step.case);
+        state.error = None;
+        state.node_id = scope.node();
+        state.output = Some(step.output.clone());
+    }
+
+    fn step_failed(&mut self, step: &StepFailed) {
+        let state = self.step(&step.instance);
+        state.tried(step.attempt);
+        state.settle(match step.then {
+            AfterFailure::Retry => StepStatus::Pending,
+            AfterFailure::Stop | AfterFailure::Fallback => StepStatus::Failed,
+            AfterFailure::Skip => StepStatus::Skipped,
+        });
+        state.error = Some(step.error.clone());
+    }
+
+    /// Lets everything inside the loop leave and puts the loop itself in its place.
+    fn loop_exited(&mut self, instance: &StepInstanceKey, iterations: u32) {
+        let depth = instance.loop_path.len();
+        let inside = |key: &StepInstanceKey| {
+            key.loop_path.starts_with(&instance.loop_path)
+                && key.loop_path.get(depth).is_some_and(|turn| turn.loop_id == instance.step)
+        };
+        self.steps.retain(|key, _| !inside(key));
+        self.loops.retain(|key, _| key != instance && !inside(key));
+        let state = self.step(instance);
+        state.settle(StepStatus::Succeeded);
+        state.iterations = Some(iterations);
+    }
+
+    /// Notices that a loop around a step is in a later turn: the turns before are over.
+    fn turn_to(&mut self, path: &[LoopTurn]) {
+        for (depth, turn) in path.iter().enumerate() {
+            let outer = path.get(..depth).unwrap_or_default();
+            let key =
+                StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };
+            let Some(state) = self.loops.get_mut(&key) else {
+                continue;
+            };
+            if state.iteration >= turn.iteration {
+                continue;
+            }
+            state.iteration = turn.iteration;
+            let over = |key: &StepInstanceKey| {
+                key.loop_path.starts_with(outer)
+                    && key.loop_path.get(depth).is_some_and(|earlier| {
+                        earlier.loop_id == turn.loop_id && earlier.iteration < turn.iteration
+                    })
+            };
+            self.steps.retain(|key, _| !over(key));
+            self.loops.retain(|key, _| !over(key));
+        }
+    }
+
+    /// Ends the run, once: what was under way is not any more.
+    fn finish(&mut self, end: End) {
+        self.children.clear();
+        self.tasks.clear();
+        self.timers.clear();
+        for step in self.steps.values_mut().filter(|step| !step.status.is_final()) {
+            step.settle(StepStatus::Cancelled);
+        }
+        self.end.get_or_insert(end);
+    }
+
+    fn step(&mut self, instance: &StepInstanceKey) -> &mut StepState {
+        self.turn_to(&instance.loop_path);
+        self.steps.entry(instance.clone()).or_insert_with(StepState::reached)
+    }
+}
+
+impl StepState {
+    const fn reached() -> Self {
+        Self {
+            attempts: 0,
+            case: None,
+            error: None,
+            idempotency_key: None,
+            input: None,
+            iterations: None,
+            node_id: None,
+            output: None,
+            status: StepStatus::Pending,
+            waiting_for: None,
+        }
+    }
+
+    fn tried(&mut self, attempt: u32) {
+        self.attempts = self.attempts.max(attempt.saturating_add(1));
+    }
+
+    /// Moves to a status that waits for nothing; an ended step needs no input any more.
+    fn settle(&mut self, status: StepStatus) {
+        self.status = status;
+        self.waiting_for = None;
+        if status.is_final() {
+            self.idempotency_key = None;
+            self.input = None;
+        }
+    }
+}

@@ -1,0 +1,229 @@
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::*;
+use crate::canonical;
+use crate::event::engine::*;
+use crate::event::{EventData, Scope};
+use crate::id::{ChangeId, EventId, EventIndex};
+
+const RUN: RunId = RunId::from_bits(1);
+
+fn event(index: u64, line: &str) -> Event {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let key = |place: usize| words[place].parse::<StepInstanceKey>().unwrap();
+    let attempt = words.get(2).and_then(|word| word.parse().ok()).unwrap_or(0);
+    let value = Payload::inline(json!(1));
+    let error = Failure { code: "STEP_FAILED".into(), message: "no".into() };
+    let timer_id = TimerId::from_bits(5);
+    let task_id = TaskId::from_bits(5);
+    let change_id = ChangeId::from_bits(index.into());
+    let child_run_id = RunId::from_bits(6);
+    let by = String::from("ada");
+    let failed = |then| {
+        let (instance, error) = (key(1), error.clone());
+        StepFailed { attempt, duration_ms: 1, error, instance, then }.into()
+    };
+    let resolved =
+        |decision| StepResolved { attempt, by: by.clone(), decision, instance: key(1) }.into();
+    let data: EventData = match words[0] {
+        "queue" => RunQueued {
+            depth: 0,
+            forked_from: None,
+            input: value,
+            parent: None,
+            trigger_id: None,
+            workflow_id: "w".into(),
+        }
+        .into(),
+        "begin" => RunStarted {
+            workflow_hash: crate::digest::WorkflowHash(Digest::of(b"plan")),
+            workflow_id: "w".into(),
+            workflow_source_kind: crate::event::guided::SourceKind::Project,
+            workflow_source_ref: "w".into(),
+        }
+        .into(),
+        "start" => StepStarted {
+            attempt,
+            idempotency_key: Digest::of(b"key"),
+            input: value,
+            instance: key(1),
+        }
+        .into(),
+        "complete" => {
+            StepCompleted { attempt, case: None, duration_ms: 1, instance: key(1), output: value }
+                .into()
+        }
+        "retry" => failed(AfterFailure::Retry),
+        "stop" => failed(AfterFailure::Stop),
+        "fail-skip" => failed(AfterFailure::Skip),
+        "fallback" => failed(AfterFailure::Fallback),
+        "skip" => StepSkipped { instance: key(1), reason: SkipReason::Condition }.into(),
+        "wait" => StepWaiting { instance: key(1), waiting_for: WaitingFor::Person }.into(),
+        "interrupt" => StepInterrupted { attempt, instance: key(1) }.into(),
+        "again" => resolved(InterruptDecision::Retry),
+        "give-up" => resolved(InterruptDecision::Fail),
+        "enter" => LoopEntered { instance: key(1), items: None }.into(),
+        "exit" => LoopExited { instance: key(1), iterations: 2 }.into(),
+        "timer" => {
+            TimerSet { due_ms: 9, instance: None, purpose: TimerPurpose::Wait, timer_id }.into()
+        }
+        "fire" => TimerFired { timer_id }.into(),
+        "ask" => TaskOpened { instance: key(1), request: value, task_id }.into(),
+        "answer" => TaskAnswered { answer: value, by, task_id }.into(),
+        "child" => ChildStarted {
+            child_run_id,
+            child_session_id: SessionId::from_bits(7),
+            instance: key(1),
+        }
+        .into(),
+        "pause" => RunPaused { by, change_id }.into(),
+        "resume" => RunResumed { by, change_id }.into(),
+        "cancel" => RunCancelRequested { by, reason: String::new() }.into(),
+        "cancelled" => RunCancelled {}.into(),
+        "done" => RunCompleted { result: value }.into(),
+        "fail" => RunFailed { error, instance: None }.into(),
+        "retire" => RunRetired {}.into(),
+        other => panic!("`{other}` is no event of a script"),
+    };
+    let scope = match words[0] {
+        "complete" => Scope::Node(RUN, NodeId::from_bits(index.into())),
+        _ => Scope::Run(RUN),
+    };
+    let id = EventId::from_bits(index.into());
+    Event { id, index: EventIndex(index), session: SessionId::from_bits(1), scope, data }
+}
+
+fn fold(script: &str) -> RunState {
+    let lines = script.split(';').map(str::trim);
+    let events: Vec<Event> = (0..).zip(lines).map(|(index, line)| event(index, line)).collect();
+    RunState::fold(RUN, &events)
+}
+
+/// The run's status, then each step's, and what else is outstanding.
+fn play(script: &str) -> String {
+    let run = fold(script);
+    let step = |(key, step): (&StepInstanceKey, &StepState)| {
+        format!(" {key}={:?}/{}", step.status, step.attempts).to_lowercase()
+    };
+    let mut told = run.status().name().to_owned();
+    told.extend(run.steps.iter().map(step));
+    for (name, count) in [
+        ("loops", run.loops.len()),
+        ("timers", run.timers.len()),
+        ("tasks", run.tasks.len()),
+        ("children", run.children.len()),
+    ] {
+        if count > 0 {
+            told += &format!(" {name}:{count}");
+        }
+    }
+    told
+}
+
+#[test]
+fn a_run_from_end_to_end() {
+    assert_snapshot!(play("queue"), @"queued");
+    assert_snapshot!(play("queue; begin"), @"running");
+    assert_snapshot!(play("queue; begin; start a"), @"running a=running/1");
+    assert_snapshot!(play("queue; begin; start a; complete a; start b"), @"running a=succeeded/1 b=running/1");
+    assert_snapshot!(play("queue; begin; start a; complete a; done"), @"succeeded a=succeeded/1");
+    assert_snapshot!(play("queue; begin; start a; stop a; fail"), @"failed a=failed/1");
+}
+
+#[test]
+fn a_failed_step_is_tried_again_skipped_or_final() {
+    assert_snapshot!(play("begin; start a; retry a"), @"running a=pending/1");
+    assert_snapshot!(play("begin; start a; retry a; start a 1; complete a 1"), @"running a=succeeded/2");
+    assert_snapshot!(play("begin; start a; fail-skip a"), @"running a=skipped/1");
+    assert_snapshot!(play("begin; start a; fallback a; start b"), @"running a=failed/1 b=running/1");
+    assert_snapshot!(play("begin; skip a"), @"running a=skipped/0");
+    assert_eq!(
+        fold("begin; start a; retry a; start a 1; complete a 1")
+            .steps
+            .values()
+            .next()
+            .unwrap()
+            .error,
+        None
+    );
+}
+
+#[test]
+fn a_run_waits_when_nothing_else_goes_on() {
+    assert_snapshot!(play("begin; start a; wait a; ask a"), @"waiting a=waiting/1 tasks:1");
+    assert_snapshot!(play("begin; start a; wait a; ask a; start b"), @"running a=waiting/1 b=running/1 tasks:1");
+    assert_snapshot!(play("begin; start a; wait a; ask a; answer; complete a"), @"running a=succeeded/1");
+    assert_snapshot!(play("begin; start a; wait a; timer; child a"), @"waiting a=waiting/1 timers:1 children:1");
+    assert_snapshot!(play("begin; start a; interrupt a"), @"waiting a=unknown/1");
+    assert_snapshot!(play("begin; start a; interrupt a; again a"), @"running a=pending/1");
+    assert_snapshot!(play("begin; start a; interrupt a; give-up a"), @"running a=failed/1");
+}
+
+#[test]
+fn a_paused_run_is_paused_until_it_is_resumed() {
+    assert_snapshot!(play("begin; start a; pause"), @"paused a=running/1");
+    assert_snapshot!(play("begin; start a; pause; resume"), @"running a=running/1");
+}
+
+#[test]
+fn a_cancelled_run_owes_nothing() {
+    assert_snapshot!(play("begin; start a; timer; ask a; child a; cancel"), @"running a=running/1 timers:1 tasks:1 children:1");
+    assert_snapshot!(play("begin; start a; timer; ask a; child a; cancel; cancelled"), @"cancelled a=cancelled/1");
+    assert_snapshot!(play("begin; cancelled; done"), @"cancelled");
+    assert!(fold("begin; cancel").cancel_requested);
+    assert!(fold("begin; done; retire").retired);
+}
+
+#[test]
+fn an_ended_step_keeps_its_output_and_not_its_input() {
+    let run = fold("begin; start a; complete a");
+    let step = run.steps.values().next().unwrap();
+    assert_eq!((step.input.as_ref(), step.idempotency_key), (None, None));
+    assert_eq!(step.output, Some(Payload::inline(json!(1))));
+    assert_eq!(step.node_id, Some(NodeId::from_bits(2)));
+    assert_eq!(run.last_node_id, step.node_id);
+}
+
+#[test]
+fn turns_that_are_over_leave() {
+    let outer = "begin; enter outer; start outer@0::a; complete outer@0::a";
+    assert_snapshot!(play(outer), @"running outer@0::a=succeeded/1 loops:1");
+    assert_snapshot!(play(&format!("{outer}; start outer@1::a")), @"running outer@1::a=running/1 loops:1");
+    let inner = format!(
+        "{outer}; enter outer@0::inner; complete outer@0/inner@0::b; complete outer@0/inner@1::b"
+    );
+    assert_snapshot!(play(&inner), @"running outer@0::a=succeeded/1 outer@0/inner@1::b=succeeded/1 loops:2");
+    assert_snapshot!(play(&format!("{inner}; exit outer@0::inner")), @"running outer@0::a=succeeded/1 outer@0::inner=succeeded/0 loops:1");
+    assert_snapshot!(play(&format!("{inner}; exit outer@0::inner; skip outer@1::a")), @"running outer@1::a=skipped/0 loops:1");
+    assert_snapshot!(play(&format!("{inner}; exit outer")), @"running outer=succeeded/0");
+}
+
+#[test]
+fn a_long_loop_stays_small() {
+    let turns: Vec<String> =
+        (0..2_000).map(|n| format!("; start each@{n}::a; complete each@{n}::a")).collect();
+    let run = fold(&format!("begin; enter each{}", turns.concat()));
+    assert_eq!(run.steps.len(), 1);
+    assert!(canonical::to_vec(&run).unwrap().len() < 1_000);
+}
+
+#[test]
+fn whatever_fits_into_an_event_fits_into_a_snapshot() {
+    let nested = |depth: usize| (0..depth).fold(json!(null), |inner, _| json!([inner]));
+    let output = |depth: usize| {
+        let mut event = event(0, "complete a");
+        if let EventData::StepCompleted(step) = &mut event.data {
+            step.output = Payload::inline(nested(depth));
+        }
+        event
+    };
+    let deepest = (1..100).rfind(|depth| output(*depth).encode().is_ok()).unwrap();
+    let snapshot = crate::snapshot::RunSnapshot {
+        state: RunState::fold(RUN, &[output(deepest)]),
+        through: EventIndex(0),
+        workflow_hash: crate::digest::WorkflowHash(Digest::of(b"plan")),
+    };
+    assert!(snapshot.encode().is_ok());
+    assert_eq!(output(deepest + 1).encode(), Err(canonical::Error::TooDeep));
+}

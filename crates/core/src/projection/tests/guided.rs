@@ -1,0 +1,346 @@
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use super::play;
+use crate::event::guided::{Capability, OutputChannel};
+use crate::id::{EventIndex, NodeId, RunId, SessionId};
+use crate::projection::capabilities::Capabilities;
+use crate::projection::context::Contexts;
+use crate::projection::dag::RunDag;
+use crate::projection::gaps::Gaps;
+use crate::projection::outputs::Outputs;
+use crate::projection::preferences::PreferencesSet;
+use crate::projection::recap::recap;
+use crate::projection::resume::{Candidate, Query, rank, tokens};
+use crate::projection::session::SessionView;
+use crate::projection::timeline::Timeline;
+
+const RUN: RunId = RunId::from_bits(1);
+const FORK: &str = "node 1; node 2 of 1; node 3 of 1; node 4 of 2";
+
+fn node(number: u128) -> NodeId {
+    NodeId::from_bits(number)
+}
+
+mod outputs {
+    use super::*;
+
+    fn check(script: &str) -> String {
+        let outputs = Outputs::fold(&play(script));
+        let standing = outputs.standing(node(1)).count();
+        format!("{:?}, {standing} of {}", outputs.notes(node(1)), outputs.history(node(1)).len())
+    }
+
+    #[test]
+    fn the_latest_that_stands_is_current() {
+        assert_snapshot!(check("note 1 a"), @r#"Some("a"), 1 of 1"#);
+        assert_snapshot!(check("note 1 a; note 1 b"), @r#"Some("b"), 2 of 2"#);
+        assert_snapshot!(check("note 1 a; correct 1 0 b"), @r#"Some("b"), 1 of 2"#);
+        assert_snapshot!(check("note 1 a; note 1 b; correct 1 0 c; correct 1 2 d"), @r#"Some("d"), 2 of 4"#);
+    }
+
+    #[test]
+    fn a_correction_stays_in_its_node_and_channel() {
+        assert_snapshot!(check("note 1 a; correct 2 0 b"), @r#"Some("a"), 1 of 1"#);
+        let script = "artifact 1; correct 1 0 b";
+        assert_snapshot!(check(script), @r#"Some("b"), 2 of 2"#);
+        let outputs = Outputs::fold(&play(script));
+        assert!(outputs.current(node(1), OutputChannel::Artifact).is_some());
+    }
+}
+
+mod gaps {
+    use super::*;
+
+    fn check(script: &str) -> Vec<u128> {
+        Gaps::fold(&play(script)).of_run(RUN).map(|gap| gap.id.bits()).collect()
+    }
+
+    #[test]
+    fn a_later_record_closes_a_gap() {
+        assert_eq!(check("gap 1 5; gap 2 6"), [5, 6]);
+        assert_eq!(check("gap 1 5; gap 2 6; close 2 5"), [6]);
+        assert_eq!(check("close 2 5; gap 1 5"), [5]);
+    }
+}
+
+mod status {
+    use super::*;
+
+    fn check(script: &str, complete: bool) -> &'static str {
+        let session = SessionView::fold(&play(script));
+        session.status(RUN, |_| complete).unwrap().name()
+    }
+
+    #[test]
+    fn the_tip_decides() {
+        assert_eq!(check("node 1", false), "in_progress");
+        assert_eq!(check("node 1", true), "complete");
+        assert_eq!(check("node 1; gap 1 5", true), "complete_with_gaps");
+        assert_eq!(check("node 1; gap 1 5; node 2 of 1", true), "complete_with_gaps");
+        assert_eq!(check("node 1; gap 1 5; close 1 5", true), "complete");
+        assert_eq!(check("node 1; gap 1 5", false), "blocked");
+        assert_eq!(check("node 1; gap 1 5; node 2 of 1", false), "in_progress");
+        assert_eq!(check("node 1; oddity 1 5", false), "in_progress");
+        assert_eq!(check("node 1; oddity 1 5", true), "complete_with_gaps");
+    }
+
+    #[test]
+    fn a_run_that_never_stops_is_never_blocked() {
+        assert_eq!(
+            check("node 1; never-stop 1; node 2 of 1; gap 2 5; blocked 2", false),
+            "in_progress"
+        );
+        assert_eq!(check("node 1; never-stop 1; guided 1; gap 1 5", false), "blocked");
+    }
+
+    #[test]
+    fn a_blocked_attempt_blocks_until_the_node_is_left() {
+        assert_eq!(check("node 1; blocked 1", false), "blocked");
+        assert_eq!(check("node 1; blocked 1; node 2 of 1; advanced 1 2", false), "in_progress");
+    }
+}
+
+mod preferences {
+    use super::*;
+
+    fn check(script: &str, at: u128) -> String {
+        let events = play(script);
+        let dag = RunDag::fold(RUN, &events);
+        format!("{:?}", PreferencesSet::fold(&events).at(&dag, node(at)).autonomy)
+    }
+
+    #[test]
+    fn the_nearest_on_the_path_holds() {
+        assert_eq!(check(FORK, 4), "Guided");
+        assert_eq!(check(&format!("{FORK}; never-stop 1"), 4), "FullAutoNeverStop");
+        assert_eq!(check(&format!("{FORK}; guided 2; never-stop 1"), 4), "Guided");
+        assert_eq!(check(&format!("{FORK}; never-stop 3"), 4), "Guided");
+        assert_eq!(check(&format!("{FORK}; never-stop 3"), 3), "FullAutoNeverStop");
+    }
+}
+
+mod context {
+    use super::*;
+
+    fn check(script: &str, at: u128) -> String {
+        let events = play(script);
+        let dag = RunDag::fold(RUN, &events);
+        Value::Object(Contexts::fold(&events).at(&dag, node(at))).to_string()
+    }
+
+    #[test]
+    fn a_path_sees_its_own_changes_only() {
+        let script = format!("initial a=1 b=1; {FORK}; context 2 b=2 c=2; context 3 b=3 d=3");
+        assert_snapshot!(check(&script, 1), @r#"{"a":"1","b":"1"}"#);
+        assert_snapshot!(check(&script, 4), @r#"{"a":"1","b":"2","c":"2"}"#);
+        assert_snapshot!(check(&script, 3), @r#"{"a":"1","b":"3","d":"3"}"#);
+    }
+
+    #[test]
+    fn null_removes() {
+        assert_snapshot!(check("initial a=1 b=1; node 1; context 1 a= b=2; context 1 a=3 c=", 1), @r#"{"a":"3","b":"2"}"#);
+    }
+}
+
+mod capabilities {
+    use super::*;
+
+    #[test]
+    fn the_latest_at_the_node_holds() {
+        let seen = Capabilities::fold(&play("available 1; unavailable 1; available 2"));
+        let check = |at| format!("{:?}", seen.at(node(at), Capability::Delegation));
+        assert_snapshot!(check(1), @"Some(Observed { status: Unavailable, grade: Weak, index: EventIndex(1) })");
+        assert_snapshot!(check(2), @"Some(Observed { status: Available, grade: Weak, index: EventIndex(2) })");
+        assert_snapshot!(check(3), @"None");
+    }
+}
+
+mod recaps {
+    use super::*;
+
+    const WORK: &str = "node 1; note 1 one; node 2 of 1; note 2 two; node 3 of 1; note 3 aside; node 4 of 2; node 5 of 4; note 5 three";
+
+    fn check(budget: usize) -> String {
+        let events = play(WORK);
+        let dag = RunDag::fold(RUN, &events);
+        let recap = recap(&dag, &Outputs::fold(&events), node(5), budget);
+        assert!(recap.text.len() <= budget);
+        assert_eq!(recap.is_truncated(), recap.omitted > 0);
+        format!("{} omitted: {}", recap.omitted, recap.text.replace('\n', "|"))
+    }
+
+    #[test]
+    fn the_latest_entries_that_fit_are_kept_in_order() {
+        assert_snapshot!(check(15), @"0 omitted: one||two||three");
+        assert_snapshot!(check(14), @"2 omitted: [||[TRUNCATED]");
+        assert_snapshot!(check(70), @"0 omitted: one||two||three");
+    }
+
+    #[test]
+    fn a_small_budget_still_says_that_it_is_truncated() {
+        let long = "a".repeat(90);
+        let events = play(&format!("node 1; note 1 {long}; node 2 of 1; note 2 {long}"));
+        let dag = RunDag::fold(RUN, &events);
+        let check =
+            |budget| recap(&dag, &Outputs::fold(&events), node(2), budget).text.replace('\n', "|");
+        assert_snapshot!(check(182), @"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa||aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        assert_snapshot!(check(150), @"[TRUNCATED] 1 earlier entry left out, the latest kept||aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        assert_snapshot!(check(100), @"[TRUNCATED] 1 earlier entry left out, the latest kept||aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa||[TRUNCATED]");
+        assert_snapshot!(check(20), @"[TRUNCA||[TRUNCATED]");
+    }
+}
+
+mod resuming {
+    use super::*;
+
+    fn candidate(number: u128, last_activity: u64) -> Candidate {
+        Candidate {
+            session: SessionId::from_bits(number),
+            run: RUN,
+            tip: node(1),
+            last_activity: EventIndex(last_activity),
+            git_head_sha: None,
+            git_branch: None,
+            notes: None,
+            workflow_id: "project.triage".into(),
+            workflow_name: Some("Issue Triage".into()),
+        }
+    }
+
+    fn check(query: &Query, candidates: Vec<Candidate>) -> String {
+        let line = |offer: crate::projection::resume::Offer| {
+            let why: Vec<&str> = offer.why.iter().map(|why| why.name()).collect();
+            format!("{} {}\n", offer.candidate.session.bits(), why.join(" "))
+        };
+        rank(query, candidates).into_iter().map(line).collect()
+    }
+
+    fn asked(sha: &str, branch: &str, text: &str) -> Query {
+        let given = |text: &str| Some(text.to_owned());
+        Query { git_head_sha: given(sha), git_branch: given(branch), text: given(text) }
+    }
+
+    #[test]
+    fn a_better_layer_beats_any_recency() {
+        let some = |text: &str| Some(text.to_owned());
+        let candidates = vec![
+            candidate(1, 99),
+            Candidate {
+                notes: some("fixed the login bug"),
+                workflow_id: "x.y".into(),
+                workflow_name: None,
+                ..candidate(2, 50)
+            },
+            Candidate { git_branch: some("feature/login-2"), ..candidate(3, 40) },
+            Candidate { git_head_sha: some("abc"), ..candidate(4, 1) },
+            Candidate { git_head_sha: some("abcd"), git_branch: some("main"), ..candidate(5, 30) },
+        ];
+        assert_snapshot!(check(&asked("abc", "feature/login", "login bug"), candidates.clone()), @r"
+        4 matched_head_sha
+        3 matched_branch
+        2 matched_notes
+        1 recency_fallback
+        5 recency_fallback
+        ");
+        assert_snapshot!(check(&asked("", "", "TRIAGE issue"), candidates.clone()), @r"
+        1 matched_workflow_id
+        3 matched_workflow_id
+        5 matched_workflow_id
+        4 matched_workflow_id
+        2 recency_fallback
+        ");
+        assert_snapshot!(check(&asked("", "", " ?! "), candidates), @r"
+        1 recency_fallback
+        2 recency_fallback
+        3 recency_fallback
+        5 recency_fallback
+        4 recency_fallback
+        ");
+    }
+
+    #[test]
+    fn ties_go_to_the_first_session_and_five_are_offered() {
+        let candidates = (1..=7).rev().map(|number| candidate(number, 8)).collect();
+        assert_snapshot!(check(&Query::default(), candidates), @r"
+        1 recency_fallback
+        2 recency_fallback
+        3 recency_fallback
+        4 recency_fallback
+        5 recency_fallback
+        ");
+    }
+
+    #[test]
+    fn words_are_normalised() {
+        let words = |text| tokens(text).into_iter().collect::<Vec<_>>().join(" ");
+        assert_snapshot!(words("Ｆix the LOGIN-bug_2 (ﬁnally)!"), @"finally fix login-bug_2 the");
+        assert_snapshot!(words("naïve Kelvin: \u{212a}"), @"k kelvin na ve");
+        assert_snapshot!(words(""), @"");
+    }
+
+    #[test]
+    fn the_truncation_marker_is_not_searched() {
+        let notes = |text: String| Candidate { notes: Some(text), ..candidate(1, 1) };
+        let cut = notes(format!("alpha{}", crate::text::TRUNCATED));
+        assert_snapshot!(check(&asked("", "", "alpha"), vec![cut.clone()]), @"1 matched_notes");
+        assert_snapshot!(check(&asked("", "", "truncated"), vec![cut]), @"1 recency_fallback");
+        let long = rank(&Query::default(), vec![notes("ä".repeat(2000))]);
+        assert_eq!(long[0].snippet.len(), 2047);
+        assert!(long[0].snippet.ends_with(crate::text::TRUNCATED));
+    }
+}
+
+mod overview {
+    use super::*;
+
+    const WORK: &str = "branch main; started project.triage; node 1; note 1 done; branch dev";
+
+    #[test]
+    fn a_session_tells_of_its_runs() {
+        let session = SessionView::fold(&play(WORK));
+        let run = &session.runs[&RUN];
+        let told = format!(
+            "{} {:?} {} nodes, {} events, last {}, {:?}; {:?}",
+            run.kind(),
+            run.workflow_id,
+            run.nodes,
+            run.events,
+            run.last_index,
+            run.times,
+            session.observations,
+        );
+        assert_snapshot!(told, @r#"guided Some("project.triage") 1 nodes, 3 events, last 3, Times { first_ms: 1700000000001, last_ms: 1700000000003 }; {GitBranch: Observation { value: ShortString("dev"), confidence: High, index: EventIndex(4) }}"#);
+        let candidate = session.candidates().next().unwrap();
+        assert_eq!(candidate.git_branch.as_deref(), Some("dev"));
+        assert_eq!(candidate.notes.as_deref(), Some("done"));
+        assert_eq!(candidate.last_activity, EventIndex(3));
+    }
+
+    #[test]
+    fn a_timeline_reads_as_sentences() {
+        let script = format!(
+            "{WORK}; blocked 1; context 1 a=1; gap 1 5; close 1 5; never-stop 1; node 2 of 1; edge 1 2; available 2"
+        );
+        let timeline = Timeline::fold(&play(&script));
+        let line = |entry: &crate::projection::timeline::Entry| {
+            format!("{} {} {}\n", entry.index, entry.at_ms, entry.text)
+        };
+        assert_snapshot!(timeline.entries().iter().map(line).collect::<String>(), @r"
+        0 1700000000000 observed git_branch `main`
+        1 1700000000001 run of `project.triage` started
+        2 1700000000002 reached a step
+        3 1700000000003 noted `done`
+        4 1700000000004 observed git_branch `dev`
+        5 1700000000005 blocked: `ask the user`
+        6 1700000000006 context given: 1 key
+        7 1700000000007 disclosed a gap: `missing`
+        8 1700000000008 closed gap_00000000000000000000000005
+        9 1700000000009 changed autonomy
+        10 1700000000010 reached a step
+        11 1700000000011 went on to node_00000000000000000000000002
+        12 1700000000012 found delegation available
+        ");
+        assert_eq!(timeline.of_run(RUN).count(), timeline.entries().len() - 2);
+    }
+}

@@ -1,0 +1,99 @@
+//! Text under a byte budget, and names that are safe inside keys.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What stands at the end of a text that was cut.
+pub const TRUNCATED: &str = "\n\n[TRUNCATED]";
+
+/// Cuts a text to `max` bytes of UTF-8, marker included; a text that fits stays as it is.
+///
+/// The beginning is kept. A budget smaller than the marker gives as much of the marker as fits.
+#[must_use]
+pub fn truncate(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let (keep, marker) = match max.checked_sub(TRUNCATED.len()) {
+        Some(room) => (text.floor_char_boundary(room), TRUNCATED.len()),
+        None => (0, max),
+    };
+    let mut cut = text.get(..keep).unwrap_or_default().to_owned();
+    cut.push_str(TRUNCATED.get(..marker).unwrap_or_default());
+    cut
+}
+
+/// A name of lower-case letters, digits, `_` and `-`, so that it needs no escaping in a key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Slug(String);
+
+/// Why a text is not a [`Slug`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a name: use 1 to 128 of a-z, 0-9, `_` and `-`")]
+pub struct InvalidSlug(pub String);
+
+impl Slug {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Slug {
+    type Err = InvalidSlug;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSlug> {
+        let safe = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+        if (1..=128).contains(&text.len()) && text.bytes().all(safe) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidSlug(text.chars().take(64).collect()))
+        }
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for Slug {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_str(crate::id::IdVisitor(std::marker::PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_cut_keeps_the_beginning_and_whole_characters() {
+        assert_eq!(truncate("short", 5), "short");
+        assert_eq!(truncate("äöüäöüäöüäöü", 20), "äöü\n\n[TRUNCATED]");
+        assert_eq!(truncate("0123456789abcdef", 14), "0\n\n[TRUNCATED]");
+        assert_eq!(truncate("0123456789abcdef", 5), "\n\n[TR");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_text_fits_and_is_cut_only_once(text: String, max in 0usize..64) {
+            let cut = truncate(&text, max);
+            prop_assert!(cut.len() <= max || cut == text);
+            prop_assert_eq!(truncate(&cut, max), cut);
+        }
+    }
+}
