@@ -1,0 +1,175 @@
+//! What can go wrong with the store, as far as a caller would act differently on it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cairn_core::canonical;
+use cairn_core::digest::Digest;
+use cairn_core::event::Invalid;
+use cairn_core::id::{EventIndex, RunId, SessionId};
+
+use crate::health::Health;
+
+/// What the store answers with.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A run in the plan has moved since it was read.
+    #[error("run {run} is at event {actual:?}, and the plan was made at {expected:?}")]
+    Conflict {
+        /// The run.
+        run: RunId,
+        /// What the plan has seen of it.
+        expected: Option<EventIndex>,
+        /// What is there.
+        actual: Option<EventIndex>,
+    },
+    /// Some of the plan's facts are recorded and some are not.
+    #[error("some of the plan's events are recorded and some are not: {key} is, {missing} is not")]
+    PartlyRecorded {
+        /// One that is there.
+        key: String,
+        /// One that is not.
+        missing: String,
+    },
+    /// An event breaks a rule of its kind.
+    #[error("the plan's event {place} breaks a rule: {source}")]
+    InvalidEvent {
+        /// Which of the plan's events.
+        place: usize,
+        /// Which rule.
+        source: Invalid,
+    },
+    /// The plan as a whole is not acceptable.
+    #[error("the plan cannot be appended: {0}")]
+    InvalidPlan(&'static str),
+    /// A value has no canonical form.
+    #[error("a value cannot be stored: {0}")]
+    NotCanonical(#[from] canonical::Error),
+    /// Another process is writing to the session right now.
+    #[error("session {session} is locked{}", .holder.as_ref().map(|h| format!(" by {h}")).unwrap_or_default())]
+    Locked {
+        /// The session.
+        session: SessionId,
+        /// Who says to hold it.
+        holder: Option<String>,
+    },
+    /// Another process owns the session and performs its runs.
+    #[error("session {session} is owned by another process{}", .holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+    Owned {
+        /// The session.
+        session: SessionId,
+        /// Who says to own it.
+        holder: Option<String>,
+    },
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    NotFound(SessionId),
+    /// The session's data is damaged.
+    #[error("session {session} is damaged ({}): {what}", .health.name())]
+    Corrupt {
+        /// The session.
+        session: SessionId,
+        /// How badly.
+        health: Health,
+        /// What is damaged, and where.
+        what: String,
+    },
+    /// The session was written by a later version.
+    #[error("session {session} needs a newer version of this program: {what}")]
+    UnknownVersion {
+        /// The session.
+        session: SessionId,
+        /// What is unknown.
+        what: String,
+    },
+    /// A blob is not there.
+    #[error("the {kind} {digest} is not in the store")]
+    BlobMissing {
+        /// What kind of blob.
+        kind: &'static str,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A blob's bytes are not the ones its name asks for.
+    #[error("the {kind} {digest} is damaged: its bytes have the digest {found}")]
+    BlobCorrupt {
+        /// What kind of blob.
+        kind: &'static str,
+        /// Its digest.
+        digest: Digest,
+        /// The digest of what is there.
+        found: Digest,
+    },
+    /// The disk is full; nothing was written.
+    #[error("the disk is full: {context}")]
+    Full {
+        /// What was being written.
+        context: String,
+    },
+    /// The disk refused to make something durable. This process cannot trust the session any more.
+    #[error("what was written to {path} may not be durable: {source}")]
+    DurabilityLost {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// Reading or writing failed; nothing was changed.
+    #[error("{context}: {source}")]
+    Io {
+        /// What was being done, and to which file.
+        context: String,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The key ring cannot be used.
+    #[error("the key ring {path} cannot be used: {what}")]
+    Keyring {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The data directory is on a file system that does not keep the promises the store needs.
+    #[error("{path} is on {found}, which does not keep what the store needs")]
+    Filesystem {
+        /// The directory.
+        path: PathBuf,
+        /// What kind of file system.
+        found: String,
+    },
+    /// A bundle cannot be imported.
+    #[error(transparent)]
+    Bundle(#[from] cairn_core::bundle::Error),
+}
+
+impl Error {
+    /// The name clients may match on. Never renamed, never reused.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Conflict { .. } => "STORE_CONFLICT",
+            Self::PartlyRecorded { .. } => "INVARIANT_VIOLATION",
+            Self::InvalidEvent { .. } | Self::InvalidPlan(_) | Self::NotCanonical(_) => {
+                "STORE_INVALID_PLAN"
+            }
+            Self::Locked { .. } => "SESSION_LOCKED",
+            Self::Owned { .. } => "SESSION_OWNED",
+            Self::NotFound(_) => "SESSION_NOT_FOUND",
+            Self::Corrupt { .. } => "SESSION_CORRUPT",
+            Self::UnknownVersion { .. } => "SESSION_UNKNOWN_VERSION",
+            Self::BlobMissing { .. } => "STORE_BLOB_MISSING",
+            Self::BlobCorrupt { .. } => "STORE_BLOB_CORRUPT",
+            Self::Full { .. } => "STORE_FULL",
+            Self::DurabilityLost { .. } => "STORE_DURABILITY_LOST",
+            Self::Io { .. } => "STORE_IO",
+            Self::Keyring { .. } => "KEYRING_UNUSABLE",
+            Self::Filesystem { .. } => "STORE_FILESYSTEM",
+            Self::Bundle(error) => error.code(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Sessions as files below one data directory.
+//!
+//! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
+//! (the witnesses), `load` (the decision table), `session` (commit and recovery), `seal`,
+//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`.
+
+mod blobs;
+mod checkup;
+mod durable;
+pub mod fs;
+mod head;
+mod keys;
+mod layout;
+mod leases;
+mod load;
+mod lock;
+mod log;
+mod seal;
+mod session;
+mod sessions;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use checkup::{Checkup, doctor};
+use durable::ensure_dir;
+use fs::{Disk, Fs};
+use layout::Layout;
+
+use crate::error::Result;
+use crate::open::Store;
+
+/// Where the files are, and how they are kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data directory.
+    pub root: PathBuf,
+    /// How long a journal gets before it is sealed.
+    pub journal_max: u64,
+    /// How long a sealed segment gets.
+    pub segment_max: u64,
+    /// New runs are refused when less than this is free; the rest is for runs under way.
+    pub free_min: Free,
+    /// Makes the witness durable with each commit too: a second sync for each.
+    pub strict: bool,
+    /// Works on a file system that may not keep what it is asked to.
+    pub unsafe_filesystem: bool,
+}
+
+/// How much of a disk stays free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Free {
+    /// At least this many bytes.
+    pub bytes: u64,
+    /// And at least this much of the whole.
+    pub percent: u64,
+}
+
+impl Config {
+    /// The default below this directory.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            journal_max: 16 << 20,
+            segment_max: 1 << 20,
+            free_min: Free { bytes: 256 << 20, percent: 2 },
+            strict: false,
+            unsafe_filesystem: false,
+        }
+    }
+}
+
+/// Opens the files of a data directory, making it when it is not there.
+pub(crate) fn open(config: &Config) -> Result<Store> {
+    checkup::prepare_root(&config.root)?;
+    if !config.unsafe_filesystem {
+        checkup::require_sound_filesystem(&config.root)?;
+    }
+    open_on(Arc::new(Disk), config)
+}
+
+/// Opens the files of a data directory on any file system. The directory has to be there.
+pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
+    let layout = Layout { root: config.root.clone() };
+    ensure_dir(&*fs, &layout.sessions())?;
+    let blobs = Arc::new(blobs::FileBlobs::open(fs.clone(), layout.clone())?);
+    let log =
+        Arc::new(log::FileLog::new(fs.clone(), config.clone(), layout.clone(), blobs.clone()));
+    Ok(Store {
+        sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
+        leases: Arc::new(leases::FileLeases::new(fs.clone(), layout.clone())),
+        keys: Arc::new(keys::FileKeys::new(fs, layout)),
+        blobs,
+        log,
+    })
+}

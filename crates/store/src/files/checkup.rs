@@ -1,0 +1,122 @@
+//! Whether this machine can keep the store's promises.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::durable::failed;
+use super::fs::{Disk, Fs as _};
+use crate::error::{Error, Result};
+
+/// What a look at a data directory found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checkup {
+    /// What kind of file system it is on.
+    pub filesystem: String,
+    /// Whether that kind keeps what the store needs.
+    pub supported: bool,
+    /// How many bytes are free.
+    pub free_bytes: u64,
+    /// How many there are.
+    pub total_bytes: u64,
+    /// How long it took to make a small write durable, in microseconds, fastest first.
+    pub sync_us: Vec<u64>,
+    /// Who may read and write the directory.
+    pub root_mode: u32,
+    /// Who may read and write the key ring, if there is one.
+    pub keyring_mode: Option<u32>,
+    /// Whether files can be made in it.
+    pub writable: bool,
+    /// How many sessions it holds.
+    pub sessions: usize,
+}
+
+const SYNCS: usize = 32;
+
+/// Looks at a data directory. It has to be there.
+pub fn doctor(root: &Path) -> Result<Checkup> {
+    let (filesystem, supported) = filesystem(root)?;
+    let space = Disk.space(root).map_err(failed("measuring", root))?;
+    let sync_us = measure_syncs(root).unwrap_or_default();
+    let sessions = fs::read_dir(root.join("sessions")).map_or(0, Iterator::count);
+    Ok(Checkup {
+        filesystem,
+        supported,
+        free_bytes: space.free,
+        total_bytes: space.total,
+        writable: !sync_us.is_empty(),
+        sync_us,
+        root_mode: mode_of(root).unwrap_or_default(),
+        keyring_mode: mode_of(&root.join("keys").join("keyring.json")),
+        sessions,
+    })
+}
+
+fn measure_syncs(root: &Path) -> std::io::Result<Vec<u64>> {
+    let path = root.join(format!(".checkup-{}", std::process::id()));
+    let measured = (|| {
+        let mut file = fs::File::create_new(&path)?;
+        let mut times = Vec::with_capacity(SYNCS);
+        for _ in 0..SYNCS {
+            let start = Instant::now();
+            file.write_all(&[b'x'; 512])?;
+            file.sync_data()?;
+            times.push(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+        }
+        times.sort_unstable();
+        Ok(times)
+    })();
+    fs::remove_file(&path)?;
+    measured
+}
+
+/// Who may read and write a path: the low nine bits.
+pub(super) fn mode_of(path: &Path) -> Option<u32> {
+    fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
+}
+
+/// Makes the data directory, for its owner alone.
+pub(super) fn prepare_root(root: &Path) -> Result<()> {
+    let mut missing: Vec<PathBuf> = Vec::new();
+    for path in root.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()) {
+        missing.push(path.to_owned());
+    }
+    for path in missing.iter().rev() {
+        fs::DirBuilder::new().mode(0o700).create(path).map_err(failed("making", path))?;
+        super::durable::sync_parent(&Disk, path)?;
+    }
+    if root.is_dir() {
+        return Ok(());
+    }
+    Err(failed("opening", root)(std::io::Error::from(std::io::ErrorKind::NotADirectory)))
+}
+
+/// Refuses a file system whose locks, renames or syncs mean something else.
+pub(super) fn require_sound_filesystem(root: &Path) -> Result<()> {
+    match filesystem(root)? {
+        (_, true) => Ok(()),
+        (found, false) => Err(Error::Filesystem { path: root.to_owned(), found }),
+    }
+}
+
+/// The kind of file system, and whether it is one that the store was tried on.
+fn filesystem(root: &Path) -> Result<(String, bool)> {
+    let stat = rustix::fs::statfs(root).map_err(|e| failed("measuring", root)(e.into()))?;
+    let (name, supported) = match stat.f_type as u64 & 0xffff_ffff {
+        0xef53 => ("ext4", true),
+        0x5846_5342 => ("xfs", true),
+        0x9123_683e => ("btrfs", true),
+        0x2fc1_2fc1 => ("zfs", true),
+        0xf2f5_2010 => ("f2fs", true),
+        0x794c_7630 => ("overlayfs", true),
+        0x0102_1994 => ("tmpfs", true),
+        0x6969 => ("nfs", false),
+        0xff53_4d42 | 0xfe53_4d42 | 0x517b => ("smb", false),
+        0x0102_1997 => ("9p", false),
+        0x6573_5546 => ("fuse", false),
+        other => return Ok((format!("an unknown file system ({other:#x})"), false)),
+    };
+    Ok((name.to_owned(), supported))
+}

@@ -1,0 +1,100 @@
+//! Locks of the operating system: free when their holder is gone, never stolen.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::durable::failed;
+use super::fs::{File, Fs, Open};
+use crate::error::Result;
+
+const TRIES: u32 = 5;
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+
+/// A lock file, held open.
+pub(super) struct LockFile {
+    file: Box<dyn File>,
+    path: PathBuf,
+}
+
+/// Proof that a lock is held. It is given back, not only closed, when this goes.
+pub(super) struct Held<'a> {
+    file: &'a dyn File,
+}
+
+impl Held<'_> {
+    /// Notes who holds the lock, for the error that others get. Never a reason to steal it.
+    pub(super) fn sign(&self) {
+        sign(self.file);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back goes with the process at the latest.
+        let _ = self.file.unlock();
+    }
+}
+
+impl LockFile {
+    pub(super) fn open(fs: &dyn Fs, path: PathBuf) -> Result<Self> {
+        let file = fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
+        Ok(Self { file, path })
+    }
+
+    /// Takes the lock, waiting a moment for a holder that is about to be done.
+    pub(super) fn acquire(&mut self, fs: &dyn Fs) -> Result<Option<Held<'_>>> {
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            if self.try_take(fs)? {
+                return Ok(Some(Held { file: &*self.file }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the lock if it is free now.
+    pub(super) fn try_acquire(&mut self, fs: &dyn Fs) -> Result<Option<Held<'_>>> {
+        Ok(self.try_take(fs)?.then(|| Held { file: &*self.file }))
+    }
+
+    /// A lock on a file that somebody unlinked locks nothing, so the name must still lead to it.
+    fn try_take(&mut self, fs: &dyn Fs) -> Result<bool> {
+        if !self.file.try_lock().map_err(failed("locking", &self.path))? {
+            return Ok(false);
+        }
+        if self.is_current(fs) {
+            return Ok(true);
+        }
+        self.file.unlock().map_err(failed("unlocking", &self.path))?;
+        self.file = fs.open(&self.path, Open::Create).map_err(failed("opening", &self.path))?;
+        if !self.file.try_lock().map_err(failed("locking", &self.path))? {
+            return Ok(false);
+        }
+        Ok(self.is_current(fs))
+    }
+
+    fn is_current(&self, fs: &dyn Fs) -> bool {
+        let (named, open) = (fs.stat(&self.path), self.file.stat());
+        named.is_ok_and(|named| open.is_ok_and(|open| named.inode == open.inode))
+    }
+}
+
+/// How much room a note of the holder takes.
+pub(super) const NOTE_LEN: usize = 128;
+
+/// Who says to hold the lock at this path.
+pub(super) fn holder(fs: &dyn Fs, path: &Path) -> Option<String> {
+    let bytes = fs.read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!text.is_empty()).then(|| text.chars().filter(|c| !c.is_control()).take(NOTE_LEN).collect())
+}
+
+/// Notes in a lock file who holds it. The note is for people; a lock without one is as good.
+pub(super) fn sign(file: &dyn File) {
+    let mut note = format!("process {}", std::process::id()).into_bytes();
+    note.resize(NOTE_LEN, b' ');
+    let _ = file.write_all_at(&note, 0);
+}

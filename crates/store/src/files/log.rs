@@ -1,0 +1,362 @@
+//! The event log: many callers, one commit at a time for each session.
+//!
+//! Whoever finds a session idle commits for itself, without a detour. Plans that arrive
+//! meanwhile are committed together, as one, by a thread that goes on until none is left.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_core::event::{Event, EventData};
+use cairn_core::id::{EventIndex, SessionId};
+use tokio::sync::oneshot;
+
+use super::Config;
+use super::blobs::FileBlobs;
+use super::durable::failed;
+use super::fs::Fs;
+use super::layout::{Layout, SessionDir};
+use super::seal;
+use super::session::Session;
+use crate::admit::{Prepared, prepare};
+use crate::error::{Error, Result};
+use crate::health::Health;
+use crate::plan::{AppendPlan, Appended};
+use crate::port::{EventLog, Prefix, Status};
+
+/// Sessions that a process keeps open; each costs a few file descriptors.
+const OPEN_MAX: usize = 128;
+/// Plans in one commit.
+const BATCH_MAX: usize = 1024;
+/// How long a busy committer waits for those it has just answered to come again.
+const REGROUP: Duration = Duration::from_micros(150);
+
+pub(super) struct FileLog {
+    pub(super) fs: Arc<dyn Fs>,
+    pub(super) config: Config,
+    pub(super) layout: Layout,
+    blobs: Arc<FileBlobs>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    slots: HashMap<SessionId, (Arc<Slot>, u64)>,
+    clock: u64,
+}
+
+/// One session of this process, and the plans that wait for it.
+pub(super) struct Slot {
+    session: Mutex<Session>,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Ticket>,
+    busy: bool,
+}
+
+struct Ticket {
+    plan: Prepared,
+    answer: oneshot::Sender<Result<Appended>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FileLog {
+    pub(super) fn new(
+        fs: Arc<dyn Fs>,
+        config: Config,
+        layout: Layout,
+        blobs: Arc<FileBlobs>,
+    ) -> Self {
+        Self { fs, config, layout, blobs, open: Mutex::default() }
+    }
+
+    pub(super) fn dir(&self, session: SessionId) -> SessionDir {
+        SessionDir { path: self.layout.session(session) }
+    }
+
+    fn slot(&self, session: SessionId) -> Arc<Slot> {
+        let mut open = held(&self.open);
+        open.clock += 1;
+        let now = open.clock;
+        if let Some((slot, used)) = open.slots.get_mut(&session) {
+            *used = now;
+            return slot.clone();
+        }
+        open.make_room();
+        let made = Session::new(self.fs.clone(), &self.config, self.dir(session), session);
+        let slot = Arc::new(Slot {
+            session: Mutex::new(made),
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+        });
+        open.slots.insert(session, (slot.clone(), now));
+        slot
+    }
+
+    /// Forgets what this process knows of a session.
+    pub(super) fn forget(&self, session: SessionId) {
+        held(&self.open).slots.remove(&session);
+    }
+
+    fn make_dir(&self, session: SessionId) -> Result<()> {
+        let path = self.layout.session(session);
+        match self.fs.create_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(failed("making", &path)(error))
+            }
+            // The first commit makes the entry durable, before anything is acknowledged.
+            _ => Ok(()),
+        }
+    }
+
+    /// New work is refused while there is still room to finish what is under way.
+    fn require_room(&self, plan: &AppendPlan) -> Result<()> {
+        let starts =
+            |data: &EventData| matches!(data, EventData::RunStarted(_) | EventData::RunQueued(_));
+        if !plan.events.iter().any(|event| starts(&event.data)) {
+            return Ok(());
+        }
+        let root = &self.layout.root;
+        let space = self.fs.space(root).map_err(failed("measuring", root))?;
+        let min = self.config.free_min;
+        let wanted = min.bytes.max(space.total / 100 * min.percent);
+        if space.free >= wanted {
+            return Ok(());
+        }
+        let free = space.free >> 20;
+        let context = format!("{free} MiB are free, and new runs need {} MiB", wanted >> 20);
+        Err(Error::Full { context })
+    }
+
+    /// Seals what was appended so far.
+    pub(super) fn seal_now(&self, session: SessionId) -> Result<()> {
+        let slot = self.slot(session);
+        {
+            let mut known = held(&slot.session);
+            known.look()?;
+            known.write()?.rotate()?;
+        }
+        slot.seal(&self.config)
+    }
+}
+
+impl Open {
+    /// Closes the session that was used longest ago, if nobody is using it.
+    fn make_room(&mut self) {
+        if self.slots.len() < OPEN_MAX {
+            return;
+        }
+        let idle = self.slots.iter().filter(|(_, (slot, _))| Arc::strong_count(slot) == 1);
+        let oldest = idle.min_by_key(|(_, (_, used))| *used).map(|(session, _)| *session);
+        if let Some(session) = oldest {
+            self.slots.remove(&session);
+        }
+    }
+}
+
+impl Slot {
+    /// Puts a plan in the queue; `true` when the caller has to commit it.
+    fn enqueue(&self, ticket: Ticket) -> bool {
+        let mut queue = held(&self.queue);
+        queue.waiting.push(ticket);
+        self.arrived.notify_one();
+        !std::mem::replace(&mut queue.busy, true)
+    }
+
+    /// Commits what is waiting; `true` when more has come meanwhile.
+    fn commit_once(self: &Arc<Self>, config: &Config) -> bool {
+        let batch = self.take();
+        self.commit(batch, config);
+        self.has_more()
+    }
+
+    fn has_more(&self) -> bool {
+        let mut queue = held(&self.queue);
+        queue.busy = !queue.waiting.is_empty();
+        queue.busy
+    }
+
+    fn take(&self) -> Vec<Ticket> {
+        let mut queue = held(&self.queue);
+        let count = queue.waiting.len().min(BATCH_MAX);
+        queue.waiting.drain(..count).collect()
+    }
+
+    /// Commits until nobody comes any more.
+    fn drain(self: &Arc<Self>, config: &Config) {
+        loop {
+            let batch = self.take();
+            let size = batch.len();
+            self.commit(batch, config);
+            let waiting = held(&self.queue);
+            let more = |queue: &mut Queue| queue.waiting.len() < size;
+            // Those who were just answered often have the next plan ready; a commit of all of
+            // them costs as much as a commit of the first.
+            let waited = self.arrived.wait_timeout_while(waiting, REGROUP, more);
+            drop(waited);
+            if !self.has_more() {
+                return;
+            }
+        }
+    }
+
+    fn commit(self: &Arc<Self>, batch: Vec<Ticket>, config: &Config) {
+        let (plans, answers): (Vec<Prepared>, Vec<_>) =
+            batch.into_iter().map(|ticket| (ticket.plan, ticket.answer)).unzip();
+        let (results, full) = match held(&self.session).write() {
+            Ok(mut writer) => {
+                let results = writer.commit(&plans);
+                // A journal that cannot be ended now can be ended later.
+                (results, writer.is_full() && writer.rotate().is_ok())
+            }
+            Err(error) => (plans.iter().map(|_| Err(error.clone())).collect(), false),
+        };
+        for (answer, result) in answers.into_iter().zip(results) {
+            // A caller that went away does not need the answer.
+            let _ = answer.send(result);
+        }
+        if full {
+            let (slot, config) = (self.clone(), config.clone());
+            // What cannot be sealed now stays in its journal and is sealed next time.
+            std::thread::spawn(move || slot.seal(&config).ok());
+        }
+    }
+
+    fn seal(&self, config: &Config) -> Result<()> {
+        let (fs, dir, id) = {
+            let session = held(&self.session);
+            (session.fs.clone(), session.dir.clone(), session.id)
+        };
+        let sealed = seal::seal(&*fs, &dir, id, config.segment_max);
+        let mut session = held(&self.session);
+        if let Err(error) = &sealed {
+            session.poison_on(error);
+        }
+        // The segments take the journals' place in what is known, the next time somebody looks.
+        session.look().and(sealed)
+    }
+}
+
+/// Runs what blocks, without holding up other tasks where there are threads for them.
+fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+#[async_trait]
+impl EventLog for FileLog {
+    async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended> {
+        self.require_room(&plan)?;
+        let blobs = plan.blobs.clone();
+        let prepared = prepare(session, plan)?;
+        let needed: Vec<_> = prepared.events.iter().flat_map(|event| event.blobs()).collect();
+        let pinning = if needed.is_empty() && blobs.is_empty() {
+            None
+        } else {
+            Some(blocking(|| {
+                let pinning = self.blobs.pinning()?;
+                blobs.iter().try_for_each(|blob| self.blobs.keep(blob).map(drop))?;
+                needed.iter().try_for_each(|(kind, blob)| self.blobs.require(*kind, *blob))?;
+                Ok::<_, Error>(pinning)
+            })?)
+        };
+        let slot = self.slot(session);
+        let (answer, answered) = oneshot::channel();
+        if slot.enqueue(Ticket { plan: prepared, answer }) {
+            let more = blocking(|| {
+                let made = self.make_dir(session);
+                made.map(|()| slot.commit_once(&self.config))
+            });
+            match more {
+                Ok(true) => {
+                    let (slot, config) = (slot.clone(), self.config.clone());
+                    tokio::task::spawn_blocking(move || slot.drain(&config));
+                }
+                Ok(false) => {}
+                Err(error) => slot.refuse_all(&error),
+            }
+        }
+        let answered = answered.await;
+        drop(pinning);
+        answered.unwrap_or(Err(Error::InvalidPlan("the store was closed")))
+    }
+
+    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
+        let slot = self.slot(session);
+        blocking(|| {
+            let mut known = held(&slot.session);
+            let view = known.look()?;
+            match view.health {
+                Health::Healthy if view.resident.index.last().is_some() => known.events(from),
+                Health::Healthy => Err(Error::NotFound(session)),
+                Health::UnknownVersion => {
+                    Err(Error::UnknownVersion { session, what: view.damage.unwrap_or_default() })
+                }
+                health => {
+                    Err(Error::Corrupt { session, health, what: view.damage.unwrap_or_default() })
+                }
+            }
+        })
+    }
+
+    async fn read_prefix(&self, session: SessionId) -> Result<Prefix> {
+        let slot = self.slot(session);
+        blocking(|| {
+            let mut known = held(&slot.session);
+            let (health, damage) = {
+                let view = known.look()?;
+                (view.health, view.damage)
+            };
+            let events = known.events(EventIndex(0))?;
+            if events.is_empty() && health == Health::Healthy {
+                return Err(Error::NotFound(session));
+            }
+            Ok(Prefix { events, health, damage })
+        })
+    }
+
+    async fn status(&self, session: SessionId) -> Result<Status> {
+        let slot = self.slot(session);
+        blocking(|| {
+            let mut known = held(&slot.session);
+            let view = known.look()?;
+            let resident = view.resident;
+            let events = resident.index.next().0;
+            if events == 0 && view.health == Health::Healthy {
+                return Err(Error::NotFound(session));
+            }
+            let (bytes, pins) = (resident.bytes, resident.pins.clone());
+            let (health, damage) = (view.health, view.damage);
+            let kept = self.fs.stat(&self.dir(session).keep()).is_ok();
+            let notices = known.state.notices.clone();
+            Ok(Status { health, damage, notices, events, bytes, pins, kept })
+        })
+    }
+
+    async fn seal(&self, session: SessionId) -> Result<()> {
+        blocking(|| self.seal_now(session))
+    }
+}
+
+impl Slot {
+    /// Answers everybody who waits with the same error.
+    fn refuse_all(&self, error: &Error) {
+        let mut queue = held(&self.queue);
+        queue.busy = false;
+        for ticket in queue.waiting.drain(..) {
+            let _ = ticket.answer.send(Err(error.clone()));
+        }
+    }
+}

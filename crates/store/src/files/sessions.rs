@@ -1,0 +1,192 @@
+//! Sessions as wholes: listing, keeping, deleting, adopting.
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cairn_core::canonical;
+use cairn_core::digest::Digest;
+use cairn_core::event::Event;
+use cairn_core::id::SessionId;
+use cairn_core::manifest::{self, Record};
+use cairn_core::pin::Pin;
+
+use super::blobs::FileBlobs;
+use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
+use super::layout::SessionDir;
+use super::lock::{self, LockFile};
+use super::log::FileLog;
+use crate::error::{Error, Result};
+use crate::port::{Origin, Sessions};
+
+pub(super) struct FileSessions {
+    log: Arc<FileLog>,
+    blobs: Arc<FileBlobs>,
+}
+
+impl FileSessions {
+    pub(super) const fn new(log: Arc<FileLog>, blobs: Arc<FileBlobs>) -> Self {
+        Self { log, blobs }
+    }
+
+    fn exists(&self, session: SessionId) -> bool {
+        let dir = self.log.dir(session);
+        // Before its first commit a session is a directory and perhaps a lock.
+        [dir.manifest(), dir.journal(), dir.head()]
+            .iter()
+            .any(|path| self.log.fs.stat(path).is_ok())
+    }
+
+    fn require(&self, session: SessionId) -> Result<SessionDir> {
+        if self.exists(session) { Ok(self.log.dir(session)) } else { Err(Error::NotFound(session)) }
+    }
+}
+
+#[async_trait]
+impl Sessions for FileSessions {
+    async fn list(&self) -> Result<Vec<SessionId>> {
+        let path = self.log.layout.sessions();
+        let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
+        let sessions = names.iter().filter_map(|name| name.parse().ok());
+        Ok(sessions.filter(|session| self.exists(*session)).collect())
+    }
+
+    async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
+        let (fs, dir) = (&*self.log.fs, self.require(session)?);
+        if kept {
+            write_whole(fs, &dir.keep(), b"")?;
+        } else {
+            remove_if_there(fs, &dir.keep())?;
+        }
+        sync_dir(fs, &dir.path)
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<()> {
+        let (fs, dir) = (&*self.log.fs, self.require(session)?);
+        let mut owner = LockFile::open(fs, dir.owner())?;
+        let Some(_owned) = owner.acquire(fs)? else {
+            return Err(Error::Owned { session, holder: lock::holder(fs, &dir.owner()) });
+        };
+        let mut lock = LockFile::open(fs, dir.lock())?;
+        let Some(_held) = lock.acquire(fs)? else {
+            return Err(Error::Locked { session, holder: lock::holder(fs, &dir.lock()) });
+        };
+        let trash = self.log.layout.trash();
+        ensure_dir(fs, &trash)?;
+        let grave = trash.join(format!("{session}-{:016x}", crate::random()?));
+        fs.rename_new(&dir.path, &grave).map_err(failed("moving away", &dir.path))?;
+        sync_dir(fs, &self.log.layout.sessions())?;
+        sync_dir(fs, &trash)?;
+        self.log.forget(session);
+        fs.remove_dir_all(&grave).map_err(failed("removing", &grave))
+    }
+
+    async fn adopt(
+        &self,
+        session: SessionId,
+        events: Vec<Event>,
+        origin: Option<Origin>,
+    ) -> Result<()> {
+        let fs = &*self.log.fs;
+        let place = self.log.dir(session);
+        if self.exists(session) {
+            return Err(Error::InvalidPlan("there is a session of that id already"));
+        }
+        let _pinning = self.blobs.pinning()?;
+        let pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
+        pins.iter().try_for_each(|pin| self.blobs.require(pin.blob_kind, pin.snapshot_ref))?;
+        let building = self.log.layout.sessions().join(format!("{session}.import"));
+        match fs.remove_dir_all(&building) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("removing", &building)(error));
+            }
+            _ => {}
+        }
+        fs.create_dir(&building).map_err(failed("making", &building))?;
+        let dir = SessionDir { path: building };
+        write_sealed(fs, &dir, session, &events, self.log.config.segment_max)?;
+        if let Some(origin) = origin {
+            write_whole(fs, &dir.file("origin.json"), &canonical::to_vec(&origin_json(&origin))?)?;
+        }
+        sync_dir(fs, &dir.path)?;
+        // An append that died before its first commit may have left an empty directory.
+        let _ = fs.remove_dir_all(&place.path);
+        fs.rename_new(&dir.path, &place.path).map_err(failed("renaming to", &place.path))?;
+        self.log.forget(session);
+        sync_dir(fs, &self.log.layout.sessions())
+    }
+}
+
+fn origin_json(origin: &Origin) -> serde_json::Value {
+    serde_json::json!({
+        "bundleId": origin.bundle,
+        "rootHash": origin.root,
+        "sessionId": origin.session,
+        "v": 1,
+    })
+}
+
+/// Writes a session that consists of sealed segments alone.
+fn write_sealed(
+    fs: &dyn super::fs::Fs,
+    dir: &SessionDir,
+    session: SessionId,
+    events: &[Event],
+    segment_max: u64,
+) -> Result<()> {
+    ensure_dir(fs, &dir.events())?;
+    let (mut manifest, mut next, mut before) = (Vec::new(), 0, None);
+    for segment in segments(events, segment_max)? {
+        let path = manifest::segment_path(segment.first.index, segment.last.index);
+        write_whole(fs, &dir.file(&path), &segment.lines)?;
+        let closed = Record::SegmentClosed {
+            bytes: segment.lines.len() as u64,
+            epoch: None,
+            first_event_index: segment.first.index,
+            last_commit: None,
+            last_event_index: segment.last.index,
+            manifest_index: 0,
+            pins: Some(segment.pins.clone()),
+            prev: None,
+            rec: None,
+            segment_rel_path: path,
+            session_id: session,
+            sha256: Digest::of(&segment.lines),
+            v: manifest::VERSION,
+        };
+        let pinned = segment.pins.iter().map(|pin| Record::pinned(pin, session));
+        for record in std::iter::once(closed).chain(pinned) {
+            let (record, rec) = record.placed(next).chained(before)?;
+            manifest.extend_from_slice(&record.encode()?);
+            (next, before) = (next + 1, Some(rec));
+        }
+    }
+    sync_dir(fs, &dir.events())?;
+    write_whole(fs, &dir.manifest(), &manifest)
+}
+
+struct Piece<'a> {
+    first: &'a Event,
+    last: &'a Event,
+    lines: Vec<u8>,
+    pins: Vec<Pin>,
+}
+
+fn segments(events: &[Event], max: u64) -> Result<Vec<Piece<'_>>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    for event in events {
+        let mut line = event.encode()?;
+        line.push(b'\n');
+        match pieces.last_mut().filter(|piece| (piece.lines.len() + line.len()) as u64 <= max) {
+            Some(piece) => {
+                piece.last = event;
+                piece.lines.extend_from_slice(&line);
+                piece.pins.extend(event.pins());
+            }
+            None => {
+                pieces.push(Piece { first: event, last: event, lines: line, pins: event.pins() });
+            }
+        }
+    }
+    Ok(pieces)
+}

@@ -1,0 +1,240 @@
+//! A store that nothing outlives, for tests. It keeps the same promises, durability aside.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use cairn_core::digest::Digest;
+use cairn_core::event::Event;
+use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::keyring::{Keyring, SigningKey};
+use cairn_core::pin::{BlobKind, Pin};
+
+use crate::admit::{Admission, Admitted, Index, prepare};
+use crate::error::{Error, Result};
+use crate::health::Health;
+use crate::open::Store;
+use crate::plan::{AppendPlan, Appended, Blob};
+use crate::port::{Blobs, EventLog, Keys, Lease, Leases, Origin, Prefix, Sessions, Status, Sweep};
+
+/// Opens an empty store.
+pub(crate) fn open() -> Store {
+    let memory = Arc::new(Memory::default());
+    Store {
+        log: memory.clone(),
+        sessions: memory.clone(),
+        blobs: memory.clone(),
+        leases: memory.clone(),
+        keys: memory,
+    }
+}
+
+#[derive(Default)]
+struct Memory {
+    sessions: Mutex<BTreeMap<SessionId, Session>>,
+    blobs: Arc<Mutex<BTreeMap<(BlobKind, Digest), Vec<u8>>>>,
+    owned: Arc<Mutex<HashSet<SessionId>>>,
+    keys: Mutex<Option<Keyring>>,
+}
+
+#[derive(Default)]
+struct Session {
+    index: Index,
+    events: Vec<Event>,
+    kept: bool,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Memory {
+    fn look<T>(&self, session: SessionId, look: impl FnOnce(&mut Session) -> T) -> Result<T> {
+        held(&self.sessions).get_mut(&session).map(look).ok_or(Error::NotFound(session))
+    }
+
+    fn require(&self, kind: BlobKind, digest: Digest) -> Result<()> {
+        if held(&self.blobs).contains_key(&(kind, digest)) {
+            Ok(())
+        } else {
+            Err(Error::BlobMissing { kind: kind.name(), digest })
+        }
+    }
+}
+
+#[async_trait]
+impl EventLog for Memory {
+    async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended> {
+        let blobs = plan.blobs.clone();
+        let plan = prepare(session, plan)?;
+        for blob in blobs {
+            held(&self.blobs).insert((blob.kind, blob.digest()), blob.bytes);
+        }
+        let needed = plan.events.iter().flat_map(|event| event.blobs());
+        needed.into_iter().try_for_each(|(kind, digest)| self.require(*kind, *digest))?;
+        let mut sessions = held(&self.sessions);
+        let nothing = Index::default();
+        let index = sessions.get(&session).map_or(&nothing, |known| &known.index);
+        let mut batch = Admitted::on(index);
+        let at = match batch.admit(index, &plan)? {
+            Admission::Replay(at) => return Ok(at),
+            Admission::Append(at) => at,
+        };
+        let known = sessions.entry(session).or_default();
+        known.index.join(batch);
+        for (event, index) in plan.events.iter().zip(at.first.0..) {
+            known.events.push(event.event().clone().at(session, EventIndex(index)));
+        }
+        Ok(at)
+    }
+
+    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
+        let behind = |known: &mut Session| {
+            known.events.iter().filter(|event| event.index >= from).cloned().collect()
+        };
+        self.look(session, behind)
+    }
+
+    async fn read_prefix(&self, session: SessionId) -> Result<Prefix> {
+        let events = self.read(session, EventIndex(0)).await?;
+        Ok(Prefix { events, health: Health::Healthy, damage: None })
+    }
+
+    async fn status(&self, session: SessionId) -> Result<Status> {
+        self.look(session, |known| {
+            let lines = known.events.iter().filter_map(|event| event.encode().ok());
+            let pins: Vec<Pin> = known.events.iter().flat_map(Event::pins).collect();
+            Status {
+                health: Health::Healthy,
+                damage: None,
+                notices: Vec::new(),
+                events: known.events.len() as u64,
+                bytes: lines.map(|line| line.len() as u64 + 1).sum(),
+                pins,
+                kept: known.kept,
+            }
+        })
+    }
+
+    async fn seal(&self, session: SessionId) -> Result<()> {
+        self.look(session, |_| ())
+    }
+}
+
+#[async_trait]
+impl Sessions for Memory {
+    async fn list(&self) -> Result<Vec<SessionId>> {
+        Ok(held(&self.sessions).keys().copied().collect())
+    }
+
+    async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
+        self.look(session, |known| known.kept = kept)
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<()> {
+        if held(&self.owned).contains(&session) {
+            return Err(Error::Owned { session, holder: None });
+        }
+        held(&self.sessions).remove(&session).map(drop).ok_or(Error::NotFound(session))
+    }
+
+    async fn adopt(
+        &self,
+        session: SessionId,
+        events: Vec<Event>,
+        _origin: Option<Origin>,
+    ) -> Result<()> {
+        let pins = events.iter().flat_map(Event::pins);
+        pins.into_iter().try_for_each(|pin| self.require(pin.blob_kind, pin.snapshot_ref))?;
+        let mut sessions = held(&self.sessions);
+        if sessions.contains_key(&session) {
+            return Err(Error::InvalidPlan("there is a session of that id already"));
+        }
+        let mut index = Index::default();
+        for event in &events {
+            index.add(event.index, event.dedupe_key().as_str(), event.scope);
+        }
+        sessions.insert(session, Session { index, events, kept: false });
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Blobs for Memory {
+    async fn put(&self, blob: Blob) -> Result<Digest> {
+        let digest = blob.digest();
+        held(&self.blobs).insert((blob.kind, digest), blob.bytes);
+        Ok(digest)
+    }
+
+    async fn get(&self, kind: BlobKind, digest: Digest) -> Result<Vec<u8>> {
+        let missing = Error::BlobMissing { kind: kind.name(), digest };
+        held(&self.blobs).get(&(kind, digest)).cloned().ok_or(missing)
+    }
+
+    async fn sweep(&self) -> Result<Box<dyn Sweep>> {
+        Ok(Box::new(MemorySweep(self.blobs.clone())))
+    }
+}
+
+struct MemorySweep(Arc<Mutex<BTreeMap<(BlobKind, Digest), Vec<u8>>>>);
+
+#[async_trait]
+impl Sweep for MemorySweep {
+    async fn list(&self, kind: BlobKind) -> Result<Vec<(Digest, u64)>> {
+        let blobs = held(&self.0);
+        Ok(blobs.keys().filter(|(of, _)| *of == kind).map(|(_, digest)| (*digest, 0)).collect())
+    }
+
+    async fn remove(&self, kind: BlobKind, digest: Digest) -> Result<()> {
+        held(&self.0).remove(&(kind, digest));
+        Ok(())
+    }
+}
+
+struct MemoryLease {
+    session: SessionId,
+    owned: Arc<Mutex<HashSet<SessionId>>>,
+}
+
+impl Lease for MemoryLease {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+}
+
+impl Drop for MemoryLease {
+    fn drop(&mut self) {
+        held(&self.owned).remove(&self.session);
+    }
+}
+
+#[async_trait]
+impl Leases for Memory {
+    async fn acquire(&self, session: SessionId) -> Result<Box<dyn Lease>> {
+        self.look(session, |_| ())?;
+        if held(&self.owned).insert(session) {
+            Ok(Box::new(MemoryLease { session, owned: self.owned.clone() }))
+        } else {
+            Err(Error::Owned { session, holder: None })
+        }
+    }
+}
+
+#[async_trait]
+impl Keys for Memory {
+    async fn load(&self) -> Result<Keyring> {
+        let fresh = SigningKey::new(crate::random_bytes()?);
+        Ok(held(&self.keys).get_or_insert_with(|| Keyring::new(fresh)).clone())
+    }
+
+    async fn rotate(&self) -> Result<Keyring> {
+        let fresh = SigningKey::new(crate::random_bytes()?);
+        let mut keys = held(&self.keys);
+        let ring = match keys.take() {
+            Some(ring) => ring.rotated(fresh),
+            None => Keyring::new(fresh),
+        };
+        Ok(keys.insert(ring).clone())
+    }
+}

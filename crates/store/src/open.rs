@@ -1,0 +1,44 @@
+//! Opening a store: one arm per backend.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::port::{Blobs, EventLog, Keys, Leases, Sessions};
+use crate::{files, memory};
+
+/// Which store, and how.
+#[derive(Clone, Debug)]
+pub enum Config {
+    /// Files below one directory.
+    Files(files::Config),
+    /// Nothing outlives the process. For tests.
+    Memory,
+}
+
+impl Config {
+    /// The default store below this directory.
+    #[must_use]
+    pub fn files(root: impl Into<PathBuf>) -> Self {
+        Self::Files(files::Config::new(root))
+    }
+}
+
+/// A store: one handle for each port.
+#[derive(Clone)]
+#[expect(missing_docs, reason = "the ports say it")]
+pub struct Store {
+    pub log: Arc<dyn EventLog>,
+    pub sessions: Arc<dyn Sessions>,
+    pub blobs: Arc<dyn Blobs>,
+    pub leases: Arc<dyn Leases>,
+    pub keys: Arc<dyn Keys>,
+}
+
+/// Opens a store.
+pub fn open(config: &Config) -> Result<Store> {
+    match config {
+        Config::Files(config) => files::open(config),
+        Config::Memory => Ok(memory::open()),
+    }
+}

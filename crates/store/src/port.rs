@@ -1,0 +1,152 @@
+//! The ports: what the rest of Cairn may ask of a store. The conformance suite holds
+//! every backend to what the comments here say.
+
+use async_trait::async_trait;
+use cairn_core::digest::Digest;
+use cairn_core::event::Event;
+use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::keyring::Keyring;
+use cairn_core::pin::{BlobKind, Pin};
+
+use crate::error::Result;
+use crate::health::{Health, Notice};
+use crate::plan::{AppendPlan, Appended, Blob};
+
+/// The append-only history of every session.
+#[async_trait]
+pub trait EventLog: Send + Sync {
+    /// Appends the plan's events, all or none; the first append creates the session.
+    ///
+    /// A plan whose events are all recorded already changes nothing and answers with where
+    /// they are. Fails with `Conflict` when a run in the plan has moved since it was read;
+    /// the caller reads again and decides again. On return the events and blobs are durable.
+    /// A caller that stops waiting does not undo the append.
+    async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended>;
+
+    /// Reads the events from `from` on, oldest first, up to the last durable one.
+    ///
+    /// Fails on a damaged session; [`EventLog::read_prefix`] reads what is left of one.
+    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>>;
+
+    /// Reads the part of a session that can still be trusted, and says how the session is.
+    async fn read_prefix(&self, session: SessionId) -> Result<Prefix>;
+
+    /// Says how a session is and how much it holds, without reading payloads.
+    async fn status(&self, session: SessionId) -> Result<Status>;
+
+    /// Moves what was appended into its final, compact form. Changes nothing that can be read.
+    async fn seal(&self, session: SessionId) -> Result<()>;
+}
+
+/// What can still be trusted of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prefix {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// How the session is.
+    pub health: Health,
+    /// What is damaged, when it is.
+    pub damage: Option<String>,
+}
+
+/// How a session is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Its health.
+    pub health: Health,
+    /// What is damaged, when it is.
+    pub damage: Option<String>,
+    /// What else there is to know.
+    pub notices: Vec<Notice>,
+    /// How many events can be read.
+    pub events: u64,
+    /// How many bytes they take.
+    pub bytes: u64,
+    /// The blobs it needs.
+    pub pins: Vec<Pin>,
+    /// Whether it is kept whatever its age.
+    pub kept: bool,
+}
+
+/// The sessions as wholes: which there are, and how long they stay.
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    /// Lists the sessions there are, in order of their ids. One without any event is not there.
+    async fn list(&self) -> Result<Vec<SessionId>>;
+
+    /// Says whether a session is kept whatever its age.
+    async fn keep(&self, session: SessionId, kept: bool) -> Result<()>;
+
+    /// Removes a session and everything in it. Its blobs stay until they are collected.
+    async fn delete(&self, session: SessionId) -> Result<()>;
+
+    /// Adds a whole session that came from elsewhere: it is there completely or not at all.
+    ///
+    /// Fails with `InvalidPlan` when there is a session of that id, and with `BlobMissing`
+    /// when the events need a blob that is not in the store yet.
+    async fn adopt(
+        &self,
+        session: SessionId,
+        events: Vec<Event>,
+        origin: Option<Origin>,
+    ) -> Result<()>;
+}
+
+/// Where an imported session comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The session it was.
+    pub session: SessionId,
+    /// The bundle it came in.
+    pub bundle: BundleId,
+    /// The digest of the bundle's integrity entries.
+    pub root: Digest,
+}
+
+/// Bytes kept under their own digest, shared by all sessions.
+#[async_trait]
+pub trait Blobs: Send + Sync {
+    /// Keeps a blob. On return it is durable; keeping it again changes nothing.
+    async fn put(&self, blob: Blob) -> Result<Digest>;
+
+    /// Gives a blob's bytes, after checking them against its digest.
+    async fn get(&self, kind: BlobKind, digest: Digest) -> Result<Vec<u8>>;
+
+    /// Starts a collection: until it is dropped nobody can pin a blob.
+    async fn sweep(&self) -> Result<Box<dyn Sweep>>;
+}
+
+/// A collection of blobs that nobody needs, under way.
+#[async_trait]
+pub trait Sweep: Send + Sync {
+    /// Lists the blobs of one kind, in order of their digests, with when they were stored.
+    async fn list(&self, kind: BlobKind) -> Result<Vec<(Digest, u64)>>;
+
+    /// Removes a blob.
+    async fn remove(&self, kind: BlobKind, digest: Digest) -> Result<()>;
+}
+
+/// The right to perform a session's runs, held by one process at a time.
+#[async_trait]
+pub trait Leases: Send + Sync {
+    /// Takes the session for this process until the lease is dropped or the process ends.
+    ///
+    /// Fails with `Owned` while another process, or another part of this one, has it.
+    async fn acquire(&self, session: SessionId) -> Result<Box<dyn Lease>>;
+}
+
+/// Proof that this process owns a session.
+pub trait Lease: Send + Sync {
+    /// The session.
+    fn session(&self) -> SessionId;
+}
+
+/// The keys that sign tokens.
+#[async_trait]
+pub trait Keys: Send + Sync {
+    /// Gives the keys; makes the first one when there is none.
+    async fn load(&self) -> Result<Keyring>;
+
+    /// Puts a fresh key in the current one's place; the current one stays valid as the previous.
+    async fn rotate(&self) -> Result<Keyring>;
+}

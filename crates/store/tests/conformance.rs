@@ -1,0 +1,372 @@
+//! What every store promises, tried on each of them.
+
+mod given;
+
+use std::sync::Arc;
+
+use cairn_core::event::Event;
+use cairn_core::id::{BundleId, EventIndex};
+use cairn_core::pin::BlobKind;
+use cairn_store::bundle::ExportInfo;
+use cairn_store::{AppendPlan, Appended, Config, Error, Health, Store, bundle, gc, open};
+use given::{RUN, SESSION, at, notes, plan_blob, snapshot, start, step};
+
+/// A store and what it needs to exist.
+struct Given {
+    store: Store,
+    home: Option<tempfile::TempDir>,
+}
+
+impl Given {
+    fn memory() -> Self {
+        Self { store: open(&Config::Memory).unwrap(), home: None }
+    }
+
+    fn files() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self { store: open(&Config::files(home.path())).unwrap(), home: Some(home) }
+    }
+
+    /// The same data, opened again; a store in memory has only itself.
+    fn again(&self) -> Store {
+        match &self.home {
+            Some(home) => open(&Config::files(home.path())).unwrap(),
+            None => self.store.clone(),
+        }
+    }
+}
+
+async fn append(store: &Store, plan: AppendPlan) -> Result<Appended, Error> {
+    store.log.append(SESSION, plan).await
+}
+
+async fn read(store: &Store) -> Vec<Event> {
+    store.log.read(SESSION, EventIndex(0)).await.unwrap()
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
+    result.expect_err("this must be refused").code()
+}
+
+macro_rules! conformance {
+    ($($name:ident)*) => {
+        mod memory { $(
+            #[tokio::test]
+            async fn $name() { super::$name(&super::Given::memory()).await; }
+        )* }
+        mod files { $(
+            #[tokio::test]
+            async fn $name() { super::$name(&super::Given::files()).await; }
+        )* }
+    };
+}
+
+conformance! {
+    what_is_appended_can_be_read
+    the_same_plan_twice_changes_nothing
+    a_half_known_plan_is_refused
+    a_plan_on_an_older_run_is_refused
+    plans_that_make_no_sense_are_refused
+    a_session_begins_with_its_creation
+    a_missing_blob_is_refused
+    many_writers_lose_nothing
+    sealing_changes_nothing_that_can_be_read
+    reading_from_the_middle
+    what_is_not_there_is_not_found
+    blobs_come_back_as_they_went
+    a_lease_is_held_by_one
+    kept_sessions_stay_and_old_ones_go
+    collection_keeps_what_is_needed
+    an_exported_session_comes_back_equal
+    an_import_beside_its_original_gets_a_new_id
+    keys_rotate
+}
+
+async fn what_is_appended_can_be_read(given: &Given) {
+    let first = append(&given.store, start()).await.unwrap();
+    let second = append(&given.store, step(0)).await.unwrap();
+    let places = |a: Appended| (a.first.0, a.last.0, a.replayed);
+    assert_eq!((places(first), places(second)), ((0, 1, false), (2, 3, false)));
+    for store in [&given.store, &given.again()] {
+        let events = read(store).await;
+        let indexes: Vec<u64> = events.iter().map(|event| event.index.0).collect();
+        assert_eq!(indexes, [0, 1, 2, 3]);
+        let written: Vec<_> = [start(), step(0)].into_iter().flat_map(|plan| plan.events).collect();
+        for (event, written) in events.iter().zip(written) {
+            assert_eq!(*event, written.at(SESSION, event.index));
+        }
+        let status = store.log.status(SESSION).await.unwrap();
+        assert_eq!((status.health, status.events, status.pins.len()), (Health::Healthy, 4, 2));
+    }
+}
+
+async fn the_same_plan_twice_changes_nothing(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    let once = append(&given.store, at(step(0), Some(1))).await.unwrap();
+    for store in [&given.store, &given.again()] {
+        // What it has seen of the run is out of date by now; the facts are there all the same.
+        let twice = append(store, at(step(0), Some(1))).await.unwrap();
+        assert_eq!(twice, Appended { replayed: true, ..once });
+        assert_eq!(read(store).await.len(), 4);
+    }
+}
+
+async fn a_half_known_plan_is_refused(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    append(&given.store, step(0)).await.unwrap();
+    let mut mixed = step(0);
+    mixed.events.extend(notes(7).events);
+    assert_eq!(code(append(&given.store, mixed).await), "INVARIANT_VIOLATION");
+    assert_eq!(read(&given.store).await.len(), 4);
+}
+
+async fn a_plan_on_an_older_run_is_refused(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    append(&given.store, at(step(0), Some(1))).await.unwrap();
+    for seen in [None, Some(0), Some(1), Some(2), Some(4)] {
+        match append(&given.store, at(step(1), seen)).await {
+            Err(Error::Conflict { run, expected, actual }) => {
+                assert_eq!((run, expected), (RUN, seen.map(EventIndex)));
+                assert_eq!(actual, Some(EventIndex(3)));
+            }
+            other => panic!("seen {seen:?}: {other:?}"),
+        }
+    }
+    append(&given.store, at(step(1), Some(3))).await.unwrap();
+}
+
+async fn plans_that_make_no_sense_are_refused(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    assert_eq!(code(append(&given.store, AppendPlan::default()).await), "STORE_INVALID_PLAN");
+    let mut twice = step(0);
+    twice.events.extend(step(0).events);
+    assert_eq!(code(append(&given.store, twice).await), "STORE_INVALID_PLAN");
+    let mut wrong_scope = step(0);
+    wrong_scope.events[0].scope = cairn_core::event::Scope::Session;
+    assert_eq!(code(append(&given.store, wrong_scope).await), "STORE_INVALID_PLAN");
+    assert_eq!(read(&given.store).await.len(), 2);
+}
+
+async fn a_session_begins_with_its_creation(given: &Given) {
+    assert_eq!(code(append(&given.store, step(0)).await), "STORE_INVALID_PLAN");
+    assert_eq!(code(given.store.log.status(SESSION).await), "SESSION_NOT_FOUND");
+    append(&given.store, start()).await.unwrap();
+}
+
+async fn a_missing_blob_is_refused(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    let mut bare = step(0);
+    let blobs = std::mem::take(&mut bare.blobs);
+    assert_eq!(code(append(&given.store, bare.clone()).await), "STORE_BLOB_MISSING");
+    for blob in blobs {
+        given.store.blobs.put(blob).await.unwrap();
+    }
+    append(&given.store, bare).await.unwrap();
+}
+
+async fn many_writers_lose_nothing(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    let writers: Vec<_> = (0..8u64)
+        .map(|writer| {
+            let store = given.store.clone();
+            tokio::spawn(async move {
+                let mut places = Vec::new();
+                for number in 0..20 {
+                    let plan = notes(writer * 100 + number);
+                    places.push(append(&store, plan).await.unwrap().first);
+                }
+                places
+            })
+        })
+        .collect();
+    let mut places = Vec::new();
+    for writer in writers {
+        let own = writer.await.unwrap();
+        assert!(own.is_sorted(), "a writer's own plans stay in order");
+        places.extend(own);
+    }
+    places.sort_unstable();
+    assert_eq!(places, (2..162).map(EventIndex).collect::<Vec<_>>());
+    assert_eq!(read(&given.again()).await.len(), 162);
+}
+
+async fn sealing_changes_nothing_that_can_be_read(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    for number in 0..5 {
+        append(&given.store, step(number)).await.unwrap();
+        let before = read(&given.store).await;
+        given.store.log.seal(SESSION).await.unwrap();
+        assert_eq!(read(&given.store).await, before);
+        assert_eq!(read(&given.again()).await, before);
+        given.store.log.seal(SESSION).await.unwrap();
+    }
+    let again = append(&given.again(), step(2)).await.unwrap();
+    assert!(again.replayed, "sealed facts are known too");
+    assert_eq!(given.store.log.status(SESSION).await.unwrap().health, Health::Healthy);
+}
+
+async fn reading_from_the_middle(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    for number in 0..4 {
+        append(&given.store, step(number)).await.unwrap();
+        if number == 1 {
+            given.store.log.seal(SESSION).await.unwrap();
+        }
+    }
+    let all = read(&given.store).await;
+    for from in 0..12 {
+        let tail = given.store.log.read(SESSION, EventIndex(from)).await.unwrap();
+        assert_eq!(tail, all[(from as usize).min(all.len())..], "from {from}");
+    }
+}
+
+async fn what_is_not_there_is_not_found(given: &Given) {
+    let store = &given.store;
+    assert_eq!(code(store.log.read(SESSION, EventIndex(0)).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.log.read_prefix(SESSION).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.log.status(SESSION).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.log.seal(SESSION).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.sessions.delete(SESSION).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.sessions.keep(SESSION, true).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.leases.acquire(SESSION).await.map(drop)), "SESSION_NOT_FOUND");
+    assert_eq!(store.sessions.list().await.unwrap(), []);
+}
+
+async fn blobs_come_back_as_they_went(given: &Given) {
+    let digest = given.store.blobs.put(snapshot(3)).await.unwrap();
+    assert_eq!(digest, given.store.blobs.put(snapshot(3)).await.unwrap());
+    for store in [&given.store, &given.again()] {
+        let bytes = store.blobs.get(BlobKind::Snapshot, digest).await.unwrap();
+        assert_eq!(bytes, snapshot(3).bytes);
+    }
+    let missing = given.store.blobs.get(BlobKind::Snapshot, given::missing()).await;
+    assert_eq!(code(missing), "STORE_BLOB_MISSING");
+}
+
+async fn a_lease_is_held_by_one(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    let lease = given.store.leases.acquire(SESSION).await.unwrap();
+    assert_eq!(lease.session(), SESSION);
+    for store in [&given.store, &given.again()] {
+        assert_eq!(code(store.leases.acquire(SESSION).await.map(drop)), "SESSION_OWNED");
+        assert_eq!(code(store.sessions.delete(SESSION).await), "SESSION_OWNED");
+    }
+    drop(lease);
+    given.again().leases.acquire(SESSION).await.unwrap();
+}
+
+async fn kept_sessions_stay_and_old_ones_go(given: &Given) {
+    let store = &given.store;
+    for number in 0..3 {
+        store.log.append(given::session(number), start()).await.unwrap();
+    }
+    store.sessions.keep(given::session(1), true).await.unwrap();
+    let year = 365 * 24 * 60 * 60 * 1000;
+    let policy = gc::Policy { older_than_ms: Some(year), ..gc::Policy::default() };
+    let early = gc::collect(store, &policy, 1_700_000_000_000 + year).await.unwrap();
+    assert_eq!(early.deleted_sessions, []);
+    let dry = gc::Policy { dry_run: true, ..policy };
+    let late = 1_700_000_000_002 + year;
+    let expected = vec![given::session(0), given::session(2)];
+    assert_eq!(gc::collect(store, &dry, late).await.unwrap().deleted_sessions, expected);
+    assert_eq!(store.sessions.list().await.unwrap().len(), 3);
+    assert_eq!(gc::collect(store, &policy, late).await.unwrap().deleted_sessions, expected);
+    assert_eq!(given.again().sessions.list().await.unwrap(), [given::session(1)]);
+    store.sessions.keep(given::session(1), false).await.unwrap();
+    assert_eq!(gc::collect(store, &policy, late).await.unwrap().deleted_sessions.len(), 1);
+    assert_eq!(code(store.log.read(given::session(0), EventIndex(0)).await), "SESSION_NOT_FOUND");
+}
+
+async fn collection_keeps_what_is_needed(given: &Given) {
+    let store = &given.store;
+    append(store, start()).await.unwrap();
+    append(store, step(0)).await.unwrap();
+    store.log.seal(SESSION).await.unwrap();
+    append(store, step(1)).await.unwrap();
+    let orphan = store.blobs.put(snapshot(99)).await.unwrap();
+    let all = gc::Policy { min_age_ms: 0, ..gc::Policy::default() };
+    let never = gc::collect(store, &gc::Policy::default(), 0).await.unwrap();
+    assert_eq!(never.deleted_blobs, 0, "a young blob is left alone");
+    let report = gc::collect(store, &all, u64::MAX).await.unwrap();
+    assert_eq!((report.deleted_blobs, report.safe_mode), (1, None));
+    assert_eq!(code(store.blobs.get(BlobKind::Snapshot, orphan).await), "STORE_BLOB_MISSING");
+    for blob in [snapshot(0), snapshot(1), plan_blob()] {
+        store.blobs.get(blob.kind, blob.digest()).await.unwrap();
+    }
+    store.sessions.delete(SESSION).await.unwrap();
+    assert_eq!(gc::collect(store, &all, u64::MAX).await.unwrap().deleted_blobs, 3);
+}
+
+fn info() -> ExportInfo {
+    ExportInfo {
+        bundle_id: BundleId::from_bits(7),
+        exported_at: "2026-01-01T00:00:00Z".into(),
+        app_version: "0.0.0".into(),
+    }
+}
+
+async fn an_exported_session_comes_back_equal(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    append(&given.store, step(0)).await.unwrap();
+    let bundle = bundle::export(&given.store, SESSION, info()).await.unwrap();
+    let elsewhere = Given::files();
+    let fresh = given::session(1);
+    let imported = bundle::import(&elsewhere.store, &bundle, fresh).await.unwrap();
+    assert_eq!((imported.session, imported.events, imported.as_new), (SESSION, 4, false));
+    assert_eq!(read(&elsewhere.store).await, read(&given.store).await);
+    // It goes on there as it would here.
+    append(&elsewhere.again(), at(step(1), Some(3))).await.unwrap();
+    append(&given.store, at(step(1), Some(3))).await.unwrap();
+    assert_eq!(read(&elsewhere.again()).await, read(&given.store).await);
+    let there = bundle::export(&elsewhere.store, SESSION, info()).await.unwrap();
+    assert_eq!(there, bundle::export(&given.store, SESSION, info()).await.unwrap());
+}
+
+async fn an_import_beside_its_original_gets_a_new_id(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    append(&given.store, step(0)).await.unwrap();
+    let bundle = bundle::export(&given.store, SESSION, info()).await.unwrap();
+    let fresh = given::session(1);
+    let imported = bundle::import(&given.store, &bundle, fresh).await.unwrap();
+    assert_eq!((imported.session, imported.original, imported.as_new), (fresh, SESSION, true));
+    let mut copy = given.store.log.read(fresh, EventIndex(0)).await.unwrap();
+    for event in &mut copy {
+        event.session = SESSION;
+    }
+    assert_eq!(copy, read(&given.store).await);
+    assert_eq!(code(bundle::import(&given.store, &bundle, fresh).await), "STORE_INVALID_PLAN");
+}
+
+async fn keys_rotate(given: &Given) {
+    let first = given.store.keys.load().await.unwrap();
+    assert_eq!(first, given.again().keys.load().await.unwrap());
+    let second = given.again().keys.rotate().await.unwrap();
+    assert_eq!((second.generation, second.previous.clone()), (2, Some(first.current)));
+    assert_eq!(given.store.keys.load().await.unwrap(), second);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_writers_of_one_session_share_commits() {
+    let given = Given::files();
+    append(&given.store, start()).await.unwrap();
+    let store = Arc::new(given.store.clone());
+    let writers: Vec<_> = (0..64u64)
+        .map(|writer| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for number in 0..10 {
+                    append(&store, notes(writer * 100 + number)).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let home = given.home.as_ref().unwrap().path();
+    let journal = home.join("sessions").join(SESSION.to_string()).join("journal.jsonl");
+    let journal = std::fs::read(journal).unwrap();
+    let commits = cairn_core::journal::scan(&journal).frames.len();
+    assert!(commits < 320, "640 appends took {commits} commits");
+    assert_eq!(read(&given.again()).await.len(), 642);
+}

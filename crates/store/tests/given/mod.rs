@@ -1,0 +1,102 @@
+//! Sessions, plans and stores to test with.
+
+#![expect(dead_code, reason = "no test binary needs all of it")]
+
+use cairn_core::digest::{Digest, SnapshotRef, WorkflowHash};
+use cairn_core::event::guided::{
+    NodeCreated, NodeKind, NodeOutputAppended, OutputChannel, OutputPayload, RunStarted,
+    SessionCreated, SourceKind,
+};
+use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::id::{EventId, EventIndex, NodeId, OutputId, RunId, SessionId};
+use cairn_core::pin::BlobKind;
+use cairn_store::{AppendPlan, Blob};
+
+pub(crate) const SESSION: SessionId = SessionId::from_bits(0x5e55);
+pub(crate) const RUN: RunId = RunId::from_bits(0x12);
+
+pub(crate) fn session(number: u64) -> SessionId {
+    SessionId::mint(1_700_000_000_000, u128::from(number))
+}
+
+fn event(number: u64, scope: Scope, data: impl Into<EventData>) -> NewEvent {
+    NewEvent {
+        id: EventId::mint(1_700_000_000_000 + number, u128::from(number)),
+        scope,
+        data: data.into(),
+    }
+}
+
+pub(crate) fn plan_blob() -> Blob {
+    Blob { kind: BlobKind::Plan, bytes: br#"{"schemaVersion":1}"#.to_vec() }
+}
+
+pub(crate) fn snapshot(number: u64) -> Blob {
+    Blob { kind: BlobKind::Snapshot, bytes: format!("{{\"n\":{number}}}").into_bytes() }
+}
+
+/// The first plan of a session: it exists and has a run.
+pub(crate) fn start() -> AppendPlan {
+    let started = RunStarted {
+        workflow_hash: WorkflowHash(plan_blob().digest()),
+        workflow_id: "project.demo".into(),
+        workflow_source_kind: SourceKind::Project,
+        workflow_source_ref: "workflows/demo.json".into(),
+    };
+    AppendPlan {
+        events: vec![
+            event(0, Scope::Session, SessionCreated {}),
+            event(1, Scope::Run(RUN), started),
+        ],
+        seen: vec![(RUN, None)],
+        blobs: vec![plan_blob()],
+    }
+}
+
+pub(crate) fn node(number: u64) -> NodeId {
+    NodeId::from_bits(u128::from(number) + 1)
+}
+
+/// The plan that adds step `number`: a node with its snapshot, and notes.
+pub(crate) fn step(number: u64) -> AppendPlan {
+    let blob = snapshot(number);
+    let created = NodeCreated {
+        node_kind: NodeKind::Step,
+        parent_node_id: number.checked_sub(1).map(node),
+        snapshot_ref: SnapshotRef(blob.digest()),
+        workflow_hash: WorkflowHash(plan_blob().digest()),
+    };
+    let notes = note(number, format!("step {number} is done"));
+    let scope = Scope::Node(RUN, node(number));
+    AppendPlan {
+        events: vec![event(2 * number + 2, scope, created), notes],
+        seen: Vec::new(),
+        blobs: vec![blob],
+    }
+}
+
+/// The plan that adds notes alone: nothing but an event line.
+pub(crate) fn notes(number: u64) -> AppendPlan {
+    let text = format!("notes {number}: {}", "x".repeat(200));
+    AppendPlan { events: vec![note(number, text)], seen: Vec::new(), blobs: Vec::new() }
+}
+
+fn note(number: u64, notes_markdown: String) -> NewEvent {
+    let output = NodeOutputAppended {
+        output_channel: OutputChannel::Recap,
+        output_id: OutputId::derive(&[&number.to_string()]),
+        payload: OutputPayload::Notes { notes_markdown },
+        supersedes_output_id: None,
+    };
+    event(2 * number + 3, Scope::Node(RUN, node(number)), output)
+}
+
+/// A plan made when run `RUN` was at `seen`.
+pub(crate) fn at(mut plan: AppendPlan, seen: Option<u64>) -> AppendPlan {
+    plan.seen = vec![(RUN, seen.map(EventIndex))];
+    plan
+}
+
+pub(crate) fn missing() -> Digest {
+    Digest::of(b"nobody has this")
+}
