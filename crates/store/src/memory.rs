@@ -29,10 +29,12 @@ pub(crate) fn open() -> Store {
     }
 }
 
+type Shelf = BTreeMap<(BlobKind, Digest), Vec<u8>>;
+
 #[derive(Default)]
 struct Memory {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
-    blobs: Arc<Mutex<BTreeMap<(BlobKind, Digest), Vec<u8>>>>,
+    blobs: Arc<Mutex<Shelf>>,
     owned: Arc<Mutex<HashSet<SessionId>>>,
     keys: Mutex<Option<Keyring>>,
 }
@@ -177,7 +179,7 @@ impl Blobs for Memory {
     }
 }
 
-struct MemorySweep(Arc<Mutex<BTreeMap<(BlobKind, Digest), Vec<u8>>>>);
+struct MemorySweep(Arc<Mutex<Shelf>>);
 
 #[async_trait]
 impl Sweep for MemorySweep {

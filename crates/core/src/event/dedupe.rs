@@ -139,6 +139,10 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
             key.instance(scope, &step.instance);
             key.add(step.attempt);
         }
+        EventData::StepWaiting(step) => {
+            key.instance(scope, &step.instance);
+            key.add(step.attempt);
+        }
         EventData::StepInterrupted(step) => {
             key.instance(scope, &step.instance);
             key.add(step.attempt);
@@ -149,7 +153,6 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
         }
         EventData::StepCompleted(step) => key.instance(scope, &step.instance),
         EventData::StepSkipped(step) => key.instance(scope, &step.instance),
-        EventData::StepWaiting(step) => key.instance(scope, &step.instance),
         EventData::LoopEntered(step) => key.instance(scope, &step.instance),
         EventData::LoopExited(step) => key.instance(scope, &step.instance),
         EventData::TimerSet(timer) => key.add(timer.timer_id),

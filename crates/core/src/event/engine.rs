@@ -195,6 +195,8 @@ pub enum SkipReason {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepWaiting {
+    /// Which try; counts from 0.
+    pub attempt: u32,
     /// Which instance of which step.
     pub instance: StepInstanceKey,
     /// For what.

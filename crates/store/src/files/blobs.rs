@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use cairn_core::digest::Digest;
 use cairn_core::pin::BlobKind;
 
-use super::durable::{ensure_dir, failed, read_if_there, replace, sync_parent, write_whole};
+use super::durable::{
+    ensure_dir, failed, read_if_there, remove_if_there, sync_parent, write_whole,
+};
 use super::fs::{File, Fs, Open};
 use super::layout::Layout;
 use crate::error::{Error, Result};
@@ -18,9 +21,20 @@ use crate::port::{Blobs, Sweep};
 pub(super) struct FileBlobs {
     fs: Arc<dyn Fs>,
     layout: Layout,
-    /// Blobs that this process has made durable. They cannot go while they are pinned or being pinned.
-    durable: Mutex<HashSet<(BlobKind, Digest)>>,
+    durable: Mutex<Durable>,
 }
+
+/// What this process has made durable, so that it need not do so again.
+#[derive(Default)]
+struct Durable {
+    /// Why this process may not keep blobs any more: a sync failed, and could lie next time.
+    poison: Option<Error>,
+    shelves: HashSet<PathBuf>,
+    blobs: HashSet<(BlobKind, Digest)>,
+}
+
+/// Blobs to remember: those of the runs under way are asked for again soon, or never.
+const REMEMBERED: usize = 4096;
 
 /// A share of the collection's lock: while it is held no blob goes away.
 pub(super) struct Pinning(Box<dyn File>);
@@ -60,37 +74,60 @@ impl FileBlobs {
         self.fs.open(&path, Open::Create).map_err(failed("opening", &path))
     }
 
+    fn durable(&self) -> MutexGuard<'_, Durable> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keeps a blob durably.
+    ///
+    /// One that is there may be a dead process's, never synced, or damaged: unless this
+    /// process has made it durable itself, it is written again.
     pub(super) fn keep(&self, blob: &Blob) -> Result<Digest> {
+        if let Some(poison) = &self.durable().poison {
+            return Err(poison.clone());
+        }
+        let kept = self.try_keep(blob);
+        if let Err(error @ Error::DurabilityLost { .. }) = &kept {
+            self.durable().poison = Some(error.clone());
+        }
+        kept
+    }
+
+    fn try_keep(&self, blob: &Blob) -> Result<Digest> {
         let digest = blob.digest();
-        if self.is_known(blob.kind, digest) && self.is_there(blob.kind, digest)? {
+        let known = self.durable().blobs.contains(&(blob.kind, digest));
+        if known && self.is_there(blob.kind, digest)? {
             return Ok(digest);
         }
         let path = self.layout.blob(blob.kind, digest);
         if let Some(shelf) = path.parent() {
-            ensure_dir(&*self.fs, shelf)?;
+            self.ensure_shelf(shelf)?;
         }
-        match read_if_there(&*self.fs, &path)? {
-            // Another process may have made it and not synced it; a sync could lie about an
-            // earlier failure, so bytes that are there are written again, once per process.
-            Some(_) => replace(&*self.fs, &path, &blob.bytes)?,
-            None => self.place(&path, &blob.bytes)?,
+        self.place(&path, &blob.bytes)?;
+        let mut durable = self.durable();
+        if durable.blobs.len() >= REMEMBERED {
+            durable.blobs.clear();
         }
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert((blob.kind, digest));
+        durable.blobs.insert((blob.kind, digest));
         Ok(digest)
     }
 
-    /// Several processes may keep one blob at a time, so the temporary name is the process's own.
-    fn place(&self, path: &std::path::Path, bytes: &[u8]) -> Result<()> {
+    fn ensure_shelf(&self, shelf: &Path) -> Result<()> {
+        if self.durable().shelves.contains(shelf) {
+            return Ok(());
+        }
+        ensure_dir(&*self.fs, shelf)?;
+        self.durable().shelves.insert(shelf.to_owned());
+        Ok(())
+    }
+
+    /// Several callers may keep one blob at a time, so each has a temporary name of its own.
+    fn place(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let temporary = path.with_file_name(format!("{name}.{}.tmp", unique()));
         write_whole(&*self.fs, &temporary, bytes)?;
         self.fs.rename(&temporary, path).map_err(failed("renaming to", path))?;
         sync_parent(&*self.fs, path)
-    }
-
-    fn is_known(&self, kind: BlobKind, digest: Digest) -> bool {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(&(kind, digest))
     }
 
     fn is_there(&self, kind: BlobKind, digest: Digest) -> Result<bool> {
@@ -153,8 +190,10 @@ impl Blobs for FileBlobs {
             if file.try_lock().map_err(failed("locking", &path))? {
                 let alone = Pinning(file);
                 let (fs, layout) = (self.fs.clone(), self.layout.clone());
-                self.durable.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                return Ok(Box::new(FileSweep { fs, layout, _alone: alone }));
+                self.durable().blobs.clear();
+                let sweep = FileSweep { fs, layout, _alone: alone };
+                sweep.remove_leftovers()?;
+                return Ok(Box::new(sweep));
             }
             std::thread::sleep(super::lock::PAUSE);
         }
@@ -169,19 +208,51 @@ struct FileSweep {
     _alone: Pinning,
 }
 
+impl FileSweep {
+    /// Removes what processes that died left half done: nobody is at work on any of it now.
+    fn remove_leftovers(&self) -> Result<()> {
+        let (sessions, trash) = (self.layout.sessions(), self.layout.trash());
+        let names = self.fs.read_dir(&sessions).map_err(failed("reading", &sessions))?;
+        for name in names.iter().filter(|name| name.ends_with(super::layout::IMPORT)) {
+            let path = sessions.join(name);
+            self.fs.remove_dir_all(&path).map_err(failed("removing", &path))?;
+        }
+        for name in self.fs.read_dir(&trash).unwrap_or_default() {
+            let path = trash.join(name);
+            self.fs.remove_dir_all(&path).map_err(failed("removing", &path))?;
+        }
+        for kind in BlobKind::ALL {
+            for (path, name) in self.files(kind)? {
+                if name.ends_with(".tmp") {
+                    remove_if_there(&*self.fs, &path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every file on the shelves of one kind.
+    fn files(&self, kind: BlobKind) -> Result<Vec<(PathBuf, String)>> {
+        let root = self.layout.blobs(kind);
+        let mut files = Vec::new();
+        for shelf in self.fs.read_dir(&root).map_err(failed("reading", &root))? {
+            let path = root.join(&shelf);
+            if self.fs.stat(&path).is_ok_and(|stat| stat.is_dir) {
+                let names = self.fs.read_dir(&path).map_err(failed("reading", &path))?;
+                files.extend(names.into_iter().map(|name| (path.join(&name), name)));
+            }
+        }
+        Ok(files)
+    }
+}
+
 #[async_trait]
 impl Sweep for FileSweep {
     async fn list(&self, kind: BlobKind) -> Result<Vec<(Digest, u64)>> {
-        let root = self.layout.blobs(kind);
         let mut blobs = Vec::new();
-        for shelf in self.fs.read_dir(&root).map_err(failed("reading", &root))? {
-            let path = root.join(&shelf);
-            if !self.fs.stat(&path).is_ok_and(|stat| stat.is_dir) {
-                continue;
-            }
-            for name in self.fs.read_dir(&path).map_err(failed("reading", &path))? {
-                let Ok(stat) = self.fs.stat(&path.join(&name)) else { continue };
-                blobs.extend(Digest::from_hex(&name).map(|digest| (digest, stat.modified_ms)));
+        for (path, name) in self.files(kind)? {
+            if let (Ok(digest), Ok(stat)) = (Digest::from_hex(&name), self.fs.stat(&path)) {
+                blobs.push((digest, stat.modified_ms));
             }
         }
         blobs.sort_unstable();

@@ -24,12 +24,14 @@ pub(super) fn not_durable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::DurabilityLost { path, source: Arc::new(source) }
 }
 
-/// Makes a directory and its entry durable, unless it is there already.
+/// Makes a directory, and its entry durable: one that is there may be a dead process's, and
+/// not durable yet.
 pub(super) fn ensure_dir(fs: &dyn Fs, path: &Path) -> Result<()> {
     match fs.create_dir(path) {
-        Ok(()) => sync_parent(fs, path),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed("making", path)(error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(failed("making", path)(error))
+        }
+        _ => sync_parent(fs, path),
     }
 }
 

@@ -98,6 +98,9 @@ impl SessionDir {
     }
 }
 
+/// What the name of a session that is being imported ends with.
+pub(super) const IMPORT: &str = ".import";
+
 pub(super) const JOURNAL: &str = "journal.jsonl";
 
 /// The name of a journal that is full and waits to be sealed.

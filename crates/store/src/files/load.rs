@@ -63,8 +63,12 @@ pub(super) struct Journal {
     pub(super) inode: u64,
     /// Whether it was opened to write.
     pub(super) writable: bool,
+    /// Whether its name is known to be durable.
+    pub(super) named: bool,
     /// Where its whole commits end.
     pub(super) end: u64,
+    /// Where the file ends: behind that, room for commits to come.
+    pub(super) room: u64,
     /// The first event of each commit, and where the commit starts.
     pub(super) commits: Vec<(EventIndex, u64)>,
 }
@@ -311,8 +315,10 @@ impl Walk {
             commits.push((frame.commit.first, frame.start as u64));
             end = frame.end as u64;
         }
-        let behind = bytes.len() as u64 > end;
-        let journal = Journal { name: name.clone(), file, inode, writable: false, end, commits };
+        let (start, room) = (usize::try_from(end).unwrap_or_default(), bytes.len() as u64);
+        let behind = bytes.get(start..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0));
+        let (writable, named, name_of) = (false, false, name.clone());
+        let journal = Journal { name: name_of, file, inode, writable, named, end, room, commits };
         self.resident.journals.push(journal);
         found?;
         if self.limit.is_some() {

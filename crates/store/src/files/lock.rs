@@ -13,6 +13,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(10);
 /// A lock file, held open.
 pub(super) struct LockFile {
     file: Box<dyn File>,
+    inode: u64,
     path: PathBuf,
 }
 
@@ -38,7 +39,8 @@ impl Drop for Held<'_> {
 impl LockFile {
     pub(super) fn open(fs: &dyn Fs, path: PathBuf) -> Result<Self> {
         let file = fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
-        Ok(Self { file, path })
+        let inode = file.stat().map_err(failed("reading", &path))?.inode;
+        Ok(Self { file, inode, path })
     }
 
     /// Takes the lock, waiting a moment for a holder that is about to be done.
@@ -68,7 +70,7 @@ impl LockFile {
             return Ok(true);
         }
         self.file.unlock().map_err(failed("unlocking", &self.path))?;
-        self.file = fs.open(&self.path, Open::Create).map_err(failed("opening", &self.path))?;
+        *self = Self::open(fs, self.path.clone())?;
         if !self.file.try_lock().map_err(failed("locking", &self.path))? {
             return Ok(false);
         }
@@ -76,8 +78,7 @@ impl LockFile {
     }
 
     fn is_current(&self, fs: &dyn Fs) -> bool {
-        let (named, open) = (fs.stat(&self.path), self.file.stat());
-        named.is_ok_and(|named| open.is_ok_and(|open| named.inode == open.inode))
+        fs.stat(&self.path).is_ok_and(|named| named.inode == self.inode)
     }
 }
 

@@ -164,6 +164,11 @@ impl Open {
 }
 
 impl Slot {
+    /// Whether this process has read the session, so that it is there.
+    fn is_known(&self) -> bool {
+        held(&self.session).state.resident.is_some()
+    }
+
     /// Puts a plan in the queue; `true` when the caller has to commit it.
     fn enqueue(&self, ticket: Ticket) -> bool {
         let mut queue = held(&self.queue);
@@ -276,7 +281,7 @@ impl EventLog for FileLog {
         let (answer, answered) = oneshot::channel();
         if slot.enqueue(Ticket { plan: prepared, answer }) {
             let more = blocking(|| {
-                let made = self.make_dir(session);
+                let made = if slot.is_known() { Ok(()) } else { self.make_dir(session) };
                 made.map(|()| slot.commit_once(&self.config))
             });
             match more {

@@ -12,9 +12,9 @@ use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::{self, Commit};
 
 use super::Config;
-use super::durable::{failed, replace, sync_dir, sync_file, sync_parent, write_whole};
-use super::fs::{Fs, Open, Stat};
-use super::head::{Head, HeadFile, Witness};
+use super::durable::{failed, not_durable, replace, sync_dir, sync_file, sync_parent, write_whole};
+use super::fs::{Fs, Open};
+use super::head::{self, Head, HeadFile, Witness};
 use super::layout::{JOURNAL, SessionDir, rotated_journal};
 use super::load::{Journal, Loaded, Resident, Trust, load};
 use super::lock::{self, Held, LockFile};
@@ -165,9 +165,10 @@ impl Session {
             // All of it is sealed: then nothing may have come since.
             (None, true) => {
                 let sealed = self.fs.stat(&self.dir.manifest());
-                resident.manifest.end > 0
-                    && sealed.is_ok_and(|stat| stat.len == resident.manifest.end)
+                let last = head::read(&*self.fs, &self.dir).ok().and_then(Witness::head);
+                sealed.is_ok_and(|stat| stat.len == resident.manifest.end)
                     && self.fs.stat(&self.dir.journal()).is_err()
+                    && last.is_some_and(|head| Some(head.last) == resident.index.last())
             }
             (None, false) => false,
         }
@@ -254,10 +255,19 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        // After a clean stop the witness is as good as the journal.
+        self.head.as_ref().map(HeadFile::sync);
+    }
+}
+
 /// Whether a journal's file is the one that was read, and nothing was added to it.
 fn unchanged(fs: &dyn Fs, dir: &SessionDir, journal: &Journal) -> bool {
-    let stat = fs.stat(&dir.journal());
-    stat.is_ok_and(|Stat { inode, len, .. }| inode == journal.inode && len == journal.end)
+    let same = fs.stat(&dir.journal()).is_ok_and(|stat| stat.inode == journal.inode);
+    // Behind the last commit is the end of the file, or room that nobody has used.
+    let mut next = [0];
+    same && journal.file.read_at(&mut next, journal.end).is_ok() && next == [0]
 }
 
 /// The proof that a session's lock is held and its data healthy: without one nothing is written.
@@ -309,17 +319,25 @@ impl Writer<'_> {
             // Nobody has acknowledged anything here yet: the directory itself may be new.
             sync_parent(self.fs, &self.dir.path)?;
         }
+        // A commit that was acknowledged made its journal's name durable. Without one, whoever
+        // made or renamed the journal may have died before that.
+        let acknowledged = |journal: &Journal| !journal.commits.is_empty();
+        if !beyond_head && !resident.active().is_some_and(acknowledged) {
+            sync_dir(self.fs, &self.dir.path)?;
+        }
         if let Some(journal) = resident.active_mut() {
             let path = self.dir.journal();
             if beyond_head {
                 self.copy_afresh(journal)?;
             }
             journal.file = self.fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
-            journal.inode = journal.file.stat().map_err(failed("reading", &path))?.inode;
-            journal.writable = true;
+            let stat = journal.file.stat().map_err(failed("reading", &path))?;
+            (journal.inode, journal.room) = (stat.inode, stat.len);
+            (journal.writable, journal.named) = (true, true);
             if torn && !beyond_head {
                 journal.file.set_len(journal.end).map_err(failed("cutting", &path))?;
                 sync_file(&*journal.file, &path)?;
+                journal.room = journal.end;
             }
         }
         let mut head = HeadFile::open(self.fs, self.dir, witness)?;
@@ -424,26 +442,19 @@ impl Writer<'_> {
 
     /// The commit point: one write at the acknowledged length and one sync.
     fn write_journal(&mut self, first: EventIndex, bytes: &[u8]) -> Result<()> {
-        let path = self.dir.journal();
-        let is_new = self.resident().active().is_none();
-        if is_new {
+        let (fs, dir, path) = (self.fs, self.dir, self.dir.journal());
+        if self.resident().active().is_none() {
             let journal = self.new_journal(&path)?;
             self.resident().journals.push(journal);
         }
-        let dir = self.dir.path.clone();
-        let fs = self.fs;
         let Some(journal) = self.resident().active_mut() else {
             return Err(Error::InvalidPlan("the session has no journal to write to"));
         };
-        if let Err(error) = journal.file.write_all_at(bytes, journal.end) {
-            // The acknowledged part must be all that is left, or nothing may be written again.
-            let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync());
-            cut.map_err(super::durable::not_durable(&path))?;
-            return Err(failed("writing", &path)(error));
-        }
+        write_with_room(journal, bytes, &path)?;
         sync_file(&*journal.file, &path)?;
-        if is_new {
-            sync_dir(fs, &dir)?;
+        if !journal.named {
+            sync_dir(fs, &dir.path)?;
+            journal.named = true;
         }
         journal.commits.push((first, journal.end));
         journal.end += bytes.len() as u64;
@@ -454,7 +465,8 @@ impl Writer<'_> {
         let file = self.fs.open(path, Open::CreateNew).map_err(failed("making", path))?;
         let inode = file.stat().map_err(failed("reading", path))?.inode;
         let name = JOURNAL.to_owned();
-        Ok(Journal { name, file, inode, writable: true, end: 0, commits: Vec::new() })
+        let commits = Vec::new();
+        Ok(Journal { name, file, inode, writable: true, named: false, end: 0, room: 0, commits })
     }
 
     /// Whether the journal is so long that it should be sealed.
@@ -498,6 +510,44 @@ impl State {
     fn poison_on(&mut self, error: &Error) {
         if matches!(error, Error::DurabilityLost { .. }) {
             self.poison = Some(error.clone());
+        }
+    }
+}
+
+/// Writes a commit behind the last one.
+///
+/// A file that grows with each commit has to have its new length made durable each time, so
+/// it grows ahead, by as much again as it holds, and its commits go into that room.
+fn write_with_room(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<()> {
+    let end = journal.end + bytes.len() as u64;
+    if end <= journal.room {
+        return write_or_cut(journal, bytes, path);
+    }
+    let room = journal.end.clamp(ROOM_MIN, ROOM_MAX);
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len() + usize::try_from(room).unwrap_or_default(), 0);
+    match write_or_cut(journal, &padded, path) {
+        // The room is not worth failing for.
+        Err(Error::Full { .. }) => write_or_cut(journal, bytes, path),
+        written => written,
+    }
+}
+
+const ROOM_MIN: u64 = 4 << 10;
+const ROOM_MAX: u64 = 1 << 20;
+
+/// Writes behind the last commit; on an error the acknowledged part is all that is left.
+fn write_or_cut(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<()> {
+    match journal.file.write_all_at(bytes, journal.end) {
+        Ok(()) => {
+            journal.room = journal.room.max(journal.end + bytes.len() as u64);
+            Ok(())
+        }
+        Err(error) => {
+            let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync());
+            cut.map_err(not_durable(path))?;
+            journal.room = journal.end;
+            Err(failed("writing", path)(error))
         }
     }
 }

@@ -13,10 +13,13 @@ use cairn_core::pin::Pin;
 
 use super::blobs::FileBlobs;
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
-use super::layout::SessionDir;
+use super::head::{self, Witness};
+use super::layout::{IMPORT, SessionDir};
+use super::load::{Trust, load};
 use super::lock::{self, LockFile};
 use super::log::FileLog;
 use crate::error::{Error, Result};
+use crate::health::Health;
 use crate::port::{Origin, Sessions};
 
 pub(super) struct FileSessions {
@@ -29,12 +32,23 @@ impl FileSessions {
         Self { log, blobs }
     }
 
+    /// Whether a session has, or should have, an event.
     fn exists(&self, session: SessionId) -> bool {
-        let dir = self.log.dir(session);
-        // Before its first commit a session is a directory and perhaps a lock.
-        [dir.manifest(), dir.journal(), dir.head()]
-            .iter()
-            .any(|path| self.log.fs.stat(path).is_ok())
+        let (fs, dir) = (&*self.log.fs, self.log.dir(session));
+        if fs.stat(&dir.manifest()).is_ok_and(|stat| stat.len > 0) {
+            return true;
+        }
+        match head::read(fs, &dir) {
+            Ok(Witness::Says(..)) => true,
+            // A first append that was cut off leaves a directory, a lock, perhaps a torn journal.
+            Ok(Witness::Absent | Witness::Unreadable) => {
+                let found = load(fs, &dir, session, None, Trust::Everything);
+                found.is_ok_and(|found| {
+                    found.health != Health::Healthy || found.resident.index.last().is_some()
+                })
+            }
+            Err(_) => fs.stat(&dir.path).is_ok(),
+        }
     }
 
     fn require(&self, session: SessionId) -> Result<SessionDir> {
@@ -95,7 +109,7 @@ impl Sessions for FileSessions {
         let _pinning = self.blobs.pinning()?;
         let pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
         pins.iter().try_for_each(|pin| self.blobs.require(pin.blob_kind, pin.snapshot_ref))?;
-        let building = self.log.layout.sessions().join(format!("{session}.import"));
+        let building = self.log.layout.sessions().join(format!("{session}{IMPORT}"));
         match fs.remove_dir_all(&building) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("removing", &building)(error));

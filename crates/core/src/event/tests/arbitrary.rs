@@ -154,10 +154,11 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
         Kind::StepSkipped => from(
             instance().prop_map(|instance| StepSkipped { instance, reason: SkipReason::Condition }),
         ),
-        Kind::StepWaiting => from(
-            instance()
-                .prop_map(|instance| StepWaiting { instance, waiting_for: WaitingFor::Caller }),
-        ),
+        Kind::StepWaiting => from(instance().prop_map(|instance| StepWaiting {
+            attempt: 0,
+            instance,
+            waiting_for: WaitingFor::Caller,
+        })),
         Kind::StepInterrupted => from(
             (attempt(), instance())
                 .prop_map(|(attempt, instance)| StepInterrupted { attempt, instance }),

@@ -77,7 +77,7 @@ const EXAMPLES: &[(Kind, &str)] = &[
         r#"{"attempt":1,"durationMs":12,"error":{"code":"HTTP_STATUS","message":"503"},"instance":"fetch","then":"retry"}"#,
     ),
     (Kind::StepSkipped, r#"{"instance":"fetch","reason":"untaken"}"#),
-    (Kind::StepWaiting, r#"{"instance":"fetch","waitingFor":"person"}"#),
+    (Kind::StepWaiting, r#"{"attempt":0,"instance":"fetch","waitingFor":"person"}"#),
     (Kind::StepInterrupted, r#"{"attempt":0,"instance":"fetch"}"#),
     (Kind::StepResolved, r#"{"attempt":0,"by":"ada","decision":"retry","instance":"fetch"}"#),
     (Kind::LoopEntered, r#"{"instance":"each","items":{"inline":[1,2]}}"#),
@@ -185,8 +185,8 @@ fn every_kind_is_pinned() {
     {"data":{"attempt":1,"durationMs":12,"error":{"code":"HTTP_STATUS","message":"503"},"instance":"fetch","then":"retry"},"dedupeKey":"step_failed:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:1","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_failed","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     step_skipped:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9
     {"data":{"instance":"fetch","reason":"untaken"},"dedupeKey":"step_skipped:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_skipped","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9
-    {"data":{"instance":"fetch","waitingFor":"person"},"dedupeKey":"step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_waiting","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0
+    {"data":{"attempt":0,"instance":"fetch","waitingFor":"person"},"dedupeKey":"step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_waiting","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     step_interrupted:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0
     {"data":{"attempt":0,"instance":"fetch"},"dedupeKey":"step_interrupted:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_interrupted","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     step_resolved:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0

@@ -59,7 +59,9 @@ fn event(index: u64, line: &str) -> Event {
         "fail-skip" => failed(AfterFailure::Skip),
         "fallback" => failed(AfterFailure::Fallback),
         "skip" => StepSkipped { instance: key(1), reason: SkipReason::Condition }.into(),
-        "wait" => StepWaiting { instance: key(1), waiting_for: WaitingFor::Person }.into(),
+        "wait" => {
+            StepWaiting { attempt: 0, instance: key(1), waiting_for: WaitingFor::Person }.into()
+        }
         "interrupt" => StepInterrupted { attempt, instance: key(1) }.into(),
         "again" => resolved(InterruptDecision::Retry),
         "give-up" => resolved(InterruptDecision::Fail),

@@ -1,7 +1,5 @@
 //! Sessions, plans and stores to test with.
 
-#![expect(dead_code, reason = "no test binary needs all of it")]
-
 use cairn_core::digest::{Digest, SnapshotRef, WorkflowHash};
 use cairn_core::event::guided::{
     NodeCreated, NodeKind, NodeOutputAppended, OutputChannel, OutputPayload, RunStarted,

@@ -1,15 +1,13 @@
 //! What every store promises, tried on each of them.
 
-mod given;
-
 use std::sync::Arc;
 
+use crate::given::{self, RUN, SESSION, at, notes, plan_blob, snapshot, start, step};
 use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::pin::BlobKind;
 use cairn_store::bundle::ExportInfo;
 use cairn_store::{AppendPlan, Appended, Config, Error, Health, Store, bundle, gc, open};
-use given::{RUN, SESSION, at, notes, plan_blob, snapshot, start, step};
 
 /// A store and what it needs to exist.
 struct Given {

@@ -1,16 +1,14 @@
 //! Whatever happens to the bytes of a session: it is noticed, or it changes nothing.
 
-mod given;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::given::{self, SESSION, start, step};
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_store::port::Prefix;
 use cairn_store::{Config, Error, Health, Store, open};
-use given::{SESSION, start, step};
 
 /// A data directory with two sessions, and the bytes of all its files.
 struct Golden {
@@ -64,6 +62,13 @@ impl Golden {
 
     fn bytes(&self, name: &str) -> &[u8] {
         &self.files[&self.session_dir().join(name)]
+    }
+
+    /// A file's bytes without the room behind them.
+    fn written(&self, name: &str) -> &[u8] {
+        let bytes = self.bytes(name);
+        let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        &bytes[..len]
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
@@ -132,9 +137,10 @@ async fn every_byte_changed_zeroed_or_cut_off() {
     let (mut states, mut noticed) = (0, 0);
     for name in golden.session_files() {
         let bytes = golden.bytes(&name).to_vec();
+        let written = golden.written(&name).len();
         let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let last_line = lines.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
-        for at in 0..bytes.len() {
+        for at in 0..bytes.len().min(written + 64) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);
             let mut zeroed = bytes.clone();
@@ -146,8 +152,12 @@ async fn every_byte_changed_zeroed_or_cut_off() {
                 golden.write(&name, changed);
                 let health = golden.judge(&case).await;
                 // The witness is redundant, and so is a pin line at the manifest's end: the
-                // segment's record names the pin too.
-                let redundant = name == "head" || name == "manifest.jsonl" && at >= last_line;
+                // segment's record names the pin too. Room behind the last commit holds nothing.
+                let redundant = match name.as_str() {
+                    "head" => true,
+                    "manifest.jsonl" => at >= last_line,
+                    _ => at >= written,
+                };
                 assert!(health != Health::Healthy || redundant, "{case}: not noticed");
                 noticed += u64::from(health != Health::Healthy);
                 states += 1;
@@ -186,8 +196,8 @@ async fn segments_and_lines_swapped_moved_and_repeated() {
     assert_eq!(golden.judge("segments swapped").await, Health::CorruptHead);
     golden.restore();
     for name in ["manifest.jsonl", "journal.jsonl"] {
-        let bytes = golden.bytes(name);
-        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let lines: Vec<&[u8]> =
+            golden.written(name).split_inclusive(|byte| *byte == b'\n').collect();
         for at in 0..lines.len() {
             let mut repeated = lines.clone();
             repeated.insert(at, lines[at]);

@@ -1,0 +1,132 @@
+//! The store's figures, each beside the raw limit of the machine in the same run.
+//!
+//! Machines are noisy, so what counts is the ratio; the absolute numbers are for readers.
+
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
+mod plans;
+mod raw;
+mod store;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+/// One figure: what was measured, beside what, and what it should be.
+struct Figure {
+    name: &'static str,
+    value: f64,
+    bound: Bound,
+    detail: String,
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bound {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!(">= {bound}"),
+            Self::AtMost(bound) => format!("<= {bound}"),
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    let out = PathBuf::from("bench/out");
+    std::fs::create_dir_all(&out)?;
+    let scratch = tempfile::tempdir_in(&out).context("making a directory to measure in")?;
+    let quiet = quietness(scratch.path())?;
+    if quiet > QUIET_MAX {
+        println!(
+            "this machine is not quiet: two equal raw loops differ by {:.0} %\n",
+            quiet * 100.0
+        );
+    }
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let mut figures = store::figures(scratch.path(), &wanted)?;
+    figures.extend(binary_figures());
+    println!("{:<44} {:>9}  {:<10} {}", "figure", "value", "wanted", "");
+    for figure in &figures {
+        let verdict = if figure.bound.holds(figure.value) { "" } else { "MISSED" };
+        let Figure { name, value, bound, detail } = figure;
+        println!("{name:<44} {value:>9.3}  {:<10} {verdict:<7} {detail}", bound.text());
+    }
+    let report = json!({
+        "quiet": quiet <= QUIET_MAX,
+        "noise": quiet,
+        "figures": figures.iter().map(|figure| json!({
+            "name": figure.name,
+            "value": figure.value,
+            "wanted": figure.bound.text(),
+            "holds": figure.bound.holds(figure.value),
+            "detail": figure.detail,
+        })).collect::<Vec<_>>(),
+    });
+    std::fs::write(out.join("store.json"), serde_json::to_vec_pretty(&report)?)?;
+    Ok(())
+}
+
+/// How much two equal measurements may differ on a quiet machine.
+const QUIET_MAX: f64 = 0.15;
+
+/// How much the same raw loop differs from itself.
+fn quietness(dir: &Path) -> Result<f64> {
+    let file = std::fs::File::create(dir.join("quiet"))?;
+    let mut offset = 0;
+    let mut medians = Vec::new();
+    for _ in 0..5 {
+        let times = raw::one_writer(&file, &mut offset, &[b'x'; 700], 200)?;
+        medians.push(median(times).as_secs_f64());
+    }
+    let (low, high) = (
+        medians.iter().copied().fold(f64::MAX, f64::min),
+        medians.iter().copied().fold(0.0, f64::max),
+    );
+    Ok(high / low - 1.0)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// The release binary's size and how fast it starts, if it was built.
+fn binary_figures() -> Vec<Figure> {
+    let path = Path::new("target/release/cairn");
+    let Ok(metadata) = path.metadata() else { return Vec::new() };
+    let starts = (0..20).filter_map(|_| {
+        let start = Instant::now();
+        let status = Command::new(path).arg("--version").output().ok()?.status;
+        status.success().then(|| start.elapsed())
+    });
+    let start = median(starts.collect());
+    vec![
+        Figure {
+            name: "release binary, MB",
+            value: metadata.len() as f64 / 1e6,
+            bound: Bound::AtMost(25.0),
+            detail: String::new(),
+        },
+        Figure {
+            name: "cairn --version, ms",
+            value: start.as_secs_f64() * 1e3,
+            bound: Bound::AtMost(20.0),
+            detail: "median of 20 starts".into(),
+        },
+    ]
+}

@@ -1,0 +1,14 @@
+//! What a store promises, tried through its ports.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that fails may panic"
+)]
+
+mod bundles;
+mod damage;
+mod given;
+mod locks;
+mod suite;
