@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut figures = store::figures(scratch.path(), &wanted)?;
     figures.extend(binary_figures());
-    println!("{:<44} {:>9}  {:<10} {}", "figure", "value", "wanted", "");
+    println!("{:<44} {:>9}  wanted", "figure", "value");
     for figure in &figures {
         let verdict = if figure.bound.holds(figure.value) { "" } else { "MISSED" };
         let Figure { name, value, bound, detail } = figure;

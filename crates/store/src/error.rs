@@ -18,7 +18,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// A run in the plan has moved since it was read.
-    #[error("run {run} is at event {actual:?}, and the plan was made at {expected:?}")]
+    #[error("run {run} is at {}, and the plan was made at {}", place(.actual), place(.expected))]
     Conflict {
         /// The run.
         run: RunId,
@@ -134,6 +134,12 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// Another process is changing the key ring right now.
+    #[error("the key ring {path} is being changed by another process")]
+    KeyringBusy {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// The data directory is on a file system that does not keep the promises the store needs.
     #[error("{path} is on {found}, which does not keep what the store needs")]
     Filesystem {
@@ -145,6 +151,10 @@ pub enum Error {
     /// A bundle cannot be imported.
     #[error(transparent)]
     Bundle(#[from] cairn_core::bundle::Error),
+}
+
+fn place(index: &Option<EventIndex>) -> String {
+    index.map_or_else(|| "its beginning".to_owned(), |index| format!("event {index}"))
 }
 
 impl Error {
@@ -168,6 +178,7 @@ impl Error {
             Self::DurabilityLost { .. } => "STORE_DURABILITY_LOST",
             Self::Io { .. } => "STORE_IO",
             Self::Keyring { .. } => "KEYRING_UNUSABLE",
+            Self::KeyringBusy { .. } => "KEYRING_BUSY",
             Self::Filesystem { .. } => "STORE_FILESYSTEM",
             Self::Bundle(error) => error.code(),
         }

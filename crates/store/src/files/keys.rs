@@ -48,7 +48,7 @@ impl FileKeys {
         ensure_dir(fs, &self.layout.keys())?;
         let mut lock = LockFile::open(fs, self.layout.keys().join(".lock"))?;
         let Some(_held) = lock.acquire(fs)? else {
-            return Err(self.unusable("another process is changing it; try again"));
+            return Err(Error::KeyringBusy { path: self.path() });
         };
         let before = self.read()?;
         if let Some(ring) = &before {

@@ -129,13 +129,18 @@ impl Session {
             match self.write_with(Patience::None).map(|_| ()) {
                 Ok(()) => return Ok(self.view(Health::Healthy, None)),
                 Err(Error::Corrupt { .. } | Error::UnknownVersion { .. }) => return self.salvage(),
-                // A writer is at work, or this process may not write. What the witness
-                // covers is durable whatever happens.
-                Err(_) if self.load_up_to_head()? != Look::Unsure => {
-                    return Ok(self.view(Health::Healthy, None));
+                // The witness is up to date while a writer is at work, and where this process
+                // has written itself. Anywhere else it may be behind what was acknowledged.
+                Err(error) => {
+                    let busy = matches!(error, Error::Locked { .. });
+                    if (busy || self.head.is_some()) && self.load_up_to_head()? != Look::Unsure {
+                        return Ok(self.view(Health::Healthy, None));
+                    }
+                    if !busy {
+                        return Err(error);
+                    }
+                    std::thread::sleep(lock::PAUSE);
                 }
-                Err(Error::Locked { .. }) => std::thread::sleep(lock::PAUSE),
-                Err(error) => return Err(error),
             }
         }
         Err(Error::Locked { session: self.id, holder: self.holder() })

@@ -1,0 +1,292 @@
+//! Every failure that leaves through a door: its code, its envelope, its HTTP status and
+//! its exit code.
+//!
+//! The table in `answers.rs` says for each code what to do next; the pages in
+//! `docs/errors/` say it at length.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cairn_core::canonical::StrictValue;
+use cairn_core::error::{Envelope, Retry};
+use cairn_core::id::SessionId;
+use cairn_store as store;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+
+mod answers;
+
+/// What doors answer with.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store says no.
+    #[error(transparent)]
+    Store(store::Error),
+    /// The operating system does not let this user near the data.
+    #[error("{context}: {source}")]
+    DataDenied {
+        /// What was being done, and to which file.
+        context: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A text is neither a session's id nor the beginning of one.
+    #[error(
+        "`{0}` is not a session id, nor the beginning of one with at least 6 characters after `sess_`"
+    )]
+    SessionIdInvalid(String),
+    /// Several sessions begin like this.
+    #[error("{} sessions begin with `{prefix}`", .matches.len())]
+    SessionIdAmbiguous {
+        /// What was given.
+        prefix: String,
+        /// The sessions.
+        matches: Vec<SessionId>,
+    },
+    /// No session has this id or begins like this.
+    #[error("there is no session {0}")]
+    SessionUnknown(String),
+
+    /// The command line cannot be understood.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong with it.
+        message: String,
+        /// What to type instead.
+        suggestion: String,
+    },
+    /// Something that cannot be undone was not confirmed.
+    #[error("{0} cannot be undone, and nobody confirmed it")]
+    Unconfirmed(String),
+    /// There is no place for the data directory.
+    #[error("no data directory: neither --home, CAIRN_HOME, XDG_DATA_HOME nor HOME says where")]
+    HomeUnknown,
+    /// The data directory is something else.
+    #[error("{} is not a directory", .0.display())]
+    HomeNotADirectory(PathBuf),
+    /// A file that the user named cannot be read or written.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The answer could not be written.
+    #[error("writing the output: {0}")]
+    Output(#[source] io::Error),
+
+    /// The address can be reached from other machines.
+    #[error("{0} can be reached from other machines")]
+    AddressExposed(SocketAddr),
+    /// Another program listens there.
+    #[error("{0} is taken by another program")]
+    PortTaken(SocketAddr),
+    /// Listening failed.
+    #[error("listening on {address}: {source}")]
+    Bind {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file with the admin token cannot be trusted.
+    #[error("the admin token in {} cannot be used: {what}", .path.display())]
+    AdminToken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+
+    /// No token came with a request.
+    #[error("the request carries no bearer token")]
+    TokenMissing,
+    /// The token is not one of ours.
+    #[error("the bearer token is not valid")]
+    TokenInvalid,
+    /// The token is good, but not for this.
+    #[error("this token does not allow `{0}`")]
+    Forbidden(&'static str),
+    /// The request was meant for another server.
+    #[error("this server does not answer for that host")]
+    HostDenied,
+    /// The request comes from another site's page.
+    #[error("requests from that origin are not taken")]
+    OriginDenied,
+    /// Nothing is there.
+    #[error("there is nothing at this path")]
+    PathUnknown,
+    /// Something is there, but it does not do this.
+    #[error("this path does not take {0}")]
+    MethodNotAllowed(String),
+    /// A parameter makes no sense.
+    #[error("{0}")]
+    RequestInvalid(String),
+    /// The body is longer than any request needs.
+    #[error("the body is longer than {max} bytes")]
+    RequestTooLarge {
+        /// How long it may be.
+        max: u64,
+    },
+    /// The store does not answer.
+    #[error("the server cannot reach its data")]
+    NotReady,
+    /// Something that should not happen.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        let denied = |kind| {
+            matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+        };
+        match error {
+            store::Error::Io { context, source } if denied(source.kind()) => {
+                Self::DataDenied { context, source: io::Error::new(source.kind(), source) }
+            }
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Error {
+    /// The name clients may match on. Never renamed, never reused.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::DataDenied { .. } => "STORE_DENIED",
+            Self::SessionIdInvalid(_) => "SESSION_ID_INVALID",
+            Self::SessionIdAmbiguous { .. } => "SESSION_ID_AMBIGUOUS",
+            Self::SessionUnknown(_) => "SESSION_NOT_FOUND",
+            Self::Usage { .. } => "USAGE_INVALID",
+            Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
+            Self::HomeUnknown => "HOME_UNKNOWN",
+            Self::HomeNotADirectory(_) => "HOME_NOT_A_DIRECTORY",
+            Self::File { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => "FILE_NOT_FOUND",
+                io::ErrorKind::PermissionDenied => "FILE_DENIED",
+                _ => "FILE_IO",
+            },
+            Self::Output(_) => "OUTPUT_FAILED",
+            Self::AddressExposed(_) => "SERVER_ADDRESS_EXPOSED",
+            Self::PortTaken(_) => "SERVER_PORT_TAKEN",
+            Self::Bind { .. } => "SERVER_BIND_FAILED",
+            Self::AdminToken { .. } => "ADMIN_TOKEN_UNUSABLE",
+            Self::TokenMissing => "AUTH_TOKEN_MISSING",
+            Self::TokenInvalid => "AUTH_TOKEN_INVALID",
+            Self::Forbidden(_) => "AUTH_FORBIDDEN",
+            Self::HostDenied => "REQUEST_HOST_DENIED",
+            Self::OriginDenied => "REQUEST_ORIGIN_DENIED",
+            Self::PathUnknown => "REQUEST_PATH_UNKNOWN",
+            Self::MethodNotAllowed(_) => "REQUEST_METHOD_NOT_ALLOWED",
+            Self::RequestInvalid(_) => "REQUEST_INVALID",
+            Self::RequestTooLarge { .. } => "REQUEST_TOO_LARGE",
+            Self::NotReady => "SERVER_NOT_READY",
+            Self::Internal(_) => "INTERNAL_ERROR",
+        }
+    }
+
+    /// The failure as every door shows it.
+    #[must_use]
+    pub fn envelope(&self) -> Envelope {
+        let answer = answers::find(self.code());
+        let suggestion = match self {
+            Self::Usage { suggestion, .. } => suggestion,
+            _ => answer.suggestion,
+        };
+        Envelope {
+            code: self.code().to_owned(),
+            details: self.details().map(StrictValue),
+            message: self.to_string(),
+            retry: answer.retry,
+            suggestion: suggestion.to_owned(),
+        }
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        answers::find(self.code()).status
+    }
+
+    /// How a program ends with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        answers::find(self.code()).exit
+    }
+
+    /// How long to wait before trying again, where that helps.
+    #[must_use]
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        match answers::find(self.code()).retry {
+            Retry::NotRetryable => None,
+            Retry::RetryableImmediate => Some(0),
+            Retry::RetryableAfterMs { after_ms } => Some(after_ms),
+        }
+    }
+
+    fn details(&self) -> Option<Value> {
+        match self {
+            Self::Store(error) => store_details(error),
+            Self::SessionIdInvalid(text) => Some(json!({"given": text})),
+            Self::SessionIdAmbiguous { prefix, matches } => {
+                let matches: Vec<String> = matches.iter().map(ToString::to_string).collect();
+                Some(json!({"given": prefix, "matches": matches}))
+            }
+            Self::SessionUnknown(text) => Some(json!({"sessionId": text})),
+            Self::HomeNotADirectory(path)
+            | Self::File { path, .. }
+            | Self::AdminToken { path, .. } => Some(json!({"path": path.display().to_string()})),
+            Self::AddressExposed(address)
+            | Self::PortTaken(address)
+            | Self::Bind { address, .. } => Some(json!({"address": address.to_string()})),
+            Self::RequestTooLarge { max } => Some(json!({"bytesMax": max})),
+            _ => None,
+        }
+    }
+}
+
+fn store_details(error: &store::Error) -> Option<Value> {
+    use store::Error as E;
+    match error {
+        E::Conflict { run, expected, actual } => Some(json!({
+            "runId": run.to_string(),
+            "expectedIndex": expected.map(|at| at.0),
+            "actualIndex": actual.map(|at| at.0),
+        })),
+        E::PartlyRecorded { key, missing } => {
+            Some(json!({"recordedKey": key, "missingKey": missing}))
+        }
+        E::InvalidEvent { place, .. } => Some(json!({"place": place})),
+        E::Locked { session, holder } | E::Owned { session, holder } => {
+            Some(json!({"sessionId": session.to_string(), "holder": holder}))
+        }
+        E::NotFound(session) | E::UnknownVersion { session, .. } => {
+            Some(json!({"sessionId": session.to_string()}))
+        }
+        E::Corrupt { session, health, .. } => {
+            Some(json!({"sessionId": session.to_string(), "health": health.name()}))
+        }
+        E::BlobMissing { kind, digest } | E::BlobCorrupt { kind, digest, .. } => {
+            Some(json!({"blobKind": kind, "sha256": digest.to_string()}))
+        }
+        E::DurabilityLost { path, .. } | E::Keyring { path, .. } => {
+            Some(json!({"path": path.display().to_string()}))
+        }
+        E::Filesystem { path, found } => {
+            Some(json!({"path": path.display().to_string(), "fileSystem": found}))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

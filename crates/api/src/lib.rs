@@ -1,0 +1,17 @@
+//! What every door speaks: wire types, the error envelope, exit codes.
+//!
+//! Doors parse, ask and render; what they show is built here, once. Nothing here opens a
+//! socket, prints, or reads the clock.
+//!
+//! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
+//! ([`page`]), sessions ([`session`]).
+
+pub mod error;
+pub mod exit;
+pub mod page;
+pub mod problem;
+pub mod session;
+pub mod time;
+
+pub use error::Error;
+pub use exit::Exit;

@@ -1,0 +1,129 @@
+//! Every command there is.
+
+use std::ffi::OsString;
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::config::{Config, Globals};
+
+mod completions;
+mod dev;
+mod doctor;
+mod key;
+mod reference;
+mod serve;
+mod session;
+
+/// Durable workflows for AI agents: every step is recorded, and nothing is lost.
+#[derive(Parser)]
+#[command(
+    name = "cairn",
+    version,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  cairn serve\n  cairn session list\n  cairn doctor"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands, in alphabetical order.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Dev(dev::Args),
+    Doctor(doctor::Args),
+    Key(key::Args),
+    #[command(hide = true)]
+    Reference(reference::Args),
+    Serve(serve::Args),
+    Session(session::Args),
+}
+
+impl Command {
+    pub(crate) fn run(self, config: &Config) -> Result<Exit> {
+        match self {
+            Self::Completions(args) => completions::run(&args, config),
+            Self::Dev(args) => dev::run(args, config),
+            Self::Doctor(args) => doctor::run(&args, config),
+            Self::Key(args) => key::run(args, config),
+            Self::Reference(args) => reference::run(&args, config),
+            Self::Serve(args) => serve::run(&args, config),
+            Self::Session(args) => session::run(args, config),
+        }
+    }
+}
+
+/// What is wrong with a command line, in one line and with one thing to do about it.
+pub(crate) fn usage_error(error: &clap::Error, args: &[OsString]) -> Error {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let mut parts = text.split("\n\n");
+    let message = joined(parts.next().unwrap_or_default());
+    let suggestion = match parts.find_map(|part| part.trim().strip_prefix("tip: ")) {
+        Some(tip) => joined(tip),
+        None => format!("see `{} --help`", command_in(args)),
+    };
+    Error::Usage { message, suggestion }
+}
+
+/// The command that a command line names, as far as it does.
+fn command_in(args: &[OsString]) -> String {
+    let mut command = Cli::command();
+    let mut path = vec!["cairn".to_owned()];
+    for arg in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
+        if let Some(found) = command.find_subcommand(arg).cloned() {
+            path.push(arg.to_owned());
+            command = found;
+        }
+    }
+    path.join(" ")
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_help_text_with_an_example() {
+        fn check(command: &clap::Command) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} does not say what it does");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Example"), "{name} has no example");
+            assert!(help.contains("\n  cairn "), "{name} has no example");
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_told_in_one_line() {
+        let told = |args: &[&str]| {
+            let error = Cli::try_parse_from(args).err().unwrap();
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            let error = usage_error(&error, &args);
+            format!("{error} → {}", error.envelope().suggestion)
+        };
+        insta::assert_snapshot!(told(&["cairn", "sesion"]), @"unrecognized subcommand 'sesion' → a similar subcommand exists: 'session'");
+        insta::assert_snapshot!(told(&["cairn", "session", "show"]), @"the following required arguments were not provided: <ID> → see `cairn session show --help`");
+        insta::assert_snapshot!(told(&["cairn", "session", "list", "--limit", "x"]), @"invalid value 'x' for '--limit <N>': a whole number from 1 to 200 → see `cairn session list --help`");
+        insta::assert_snapshot!(told(&["cairn", "session", "list", "--helth", "x"]), @"unexpected argument '--helth' found → a similar argument exists: '--health'");
+    }
+}

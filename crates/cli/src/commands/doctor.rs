@@ -1,0 +1,188 @@
+//! `cairn doctor`: says whether this machine and its data directory are fit for use.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_store::files::{self, Checkup};
+use serde_json::json;
+
+use super::serve;
+use crate::config::Config;
+use crate::home;
+use crate::output::Style;
+use crate::render::{self, Cell};
+
+/// Below this much free space new runs are refused.
+const FREE_MIN_BYTES: u64 = 256 << 20;
+/// And below this part of the whole.
+const FREE_MIN_PERCENT: u64 = 2;
+/// A sync that takes longer makes every step feel slow.
+const SYNC_SLOW_US: u64 = 20_000;
+/// No disk is this fast: what answers is memory.
+const SYNC_FAST_US: u64 = 15;
+
+/// Check the data directory: file system, sync latency, permissions, free space, versions
+///
+/// The exit code is 3 when a check failed. Warnings do not count.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cairn doctor\n  cairn doctor --home /srv/cairn --json")]
+pub(crate) struct Args {}
+
+/// What a check came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Info,
+    Good,
+    Warning,
+    Failed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Good => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+
+    const fn style(self) -> Style {
+        match self {
+            Self::Info => Style::Faint,
+            Self::Good => Style::Good,
+            Self::Warning => Style::Warning,
+            Self::Failed => Style::Bad,
+        }
+    }
+
+    /// Fine, or else this.
+    const fn good_or(good: bool, otherwise: Self) -> Self {
+        if good { Self::Good } else { otherwise }
+    }
+}
+
+struct Check {
+    name: &'static str,
+    state: State,
+    text: String,
+}
+
+pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
+    let root = config.home()?;
+    // The first use makes the directory; a checkup counts as one.
+    home::prepare(config)?;
+    let checks = checks(&root, &files::doctor(&root)?);
+    let failed = checks.iter().any(|check| check.state == State::Failed);
+    let exit = if failed { Exit::Invalid } else { Exit::Success };
+    if config.output.json {
+        let checks: Vec<_> = checks
+            .iter()
+            .map(|c| json!({"name": c.name, "state": c.state.name(), "text": c.text}))
+            .collect();
+        config.output.object(&json!({"ok": !failed, "checks": checks}))?;
+        return Ok(exit);
+    }
+    let rows: Vec<Vec<Cell>> = checks
+        .iter()
+        .map(|check| {
+            let state = Cell::styled(check.state.style(), check.state.name());
+            vec![state, Cell::new(check.name), Cell::new(&check.text)]
+        })
+        .collect();
+    for line in render::table(&config.output, &rows) {
+        config.output.line(&line)?;
+    }
+    Ok(exit)
+}
+
+fn checks(root: &Path, found: &Checkup) -> Vec<Check> {
+    let version = env!("CARGO_PKG_VERSION");
+    let events = cairn_core::event::VERSION;
+    let bundles = cairn_core::bundle::VERSION;
+    vec![
+        check(
+            "version",
+            State::Info,
+            format!("cairn {version}, events {events}, bundles {bundles}"),
+        ),
+        check("system", State::Info, system()),
+        user(),
+        check("data directory", State::Info, root.display().to_string()),
+        check(
+            "writable",
+            State::good_or(found.writable, State::Failed),
+            if found.writable { "yes" } else { "no: files cannot be made in it" }.to_owned(),
+        ),
+        check(
+            "file system",
+            State::good_or(found.supported, State::Failed),
+            match found.supported {
+                true => found.filesystem.clone(),
+                false => format!("{}: not one that is known to keep its word", found.filesystem),
+            },
+        ),
+        space(found),
+        sync(&found.sync_us),
+        mode("permissions", Some(found.root_mode), 0o700, State::Warning),
+        mode("key ring", found.keyring_mode, 0o600, State::Failed),
+        mode("admin token", mode_of(&serve::admin_token_path(root)), 0o600, State::Failed),
+        check("sessions", State::Info, found.sessions.to_string()),
+    ]
+}
+
+const fn check(name: &'static str, state: State, text: String) -> Check {
+    Check { name, state, text }
+}
+
+fn system() -> String {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine()))
+}
+
+fn user() -> Check {
+    if rustix::process::geteuid().is_root() {
+        let text = "root: a user of its own is safer".to_owned();
+        return check("user", State::Warning, text);
+    }
+    check("user", State::Good, format!("uid {}", rustix::process::geteuid().as_raw()))
+}
+
+fn space(found: &Checkup) -> Check {
+    let enough = found.free_bytes >= FREE_MIN_BYTES
+        && found.free_bytes >= found.total_bytes / 100 * FREE_MIN_PERCENT;
+    let text = format!("{} of {}", render::size(found.free_bytes), render::size(found.total_bytes));
+    check("free space", State::good_or(enough, State::Failed), text)
+}
+
+fn sync(times_us: &[u64]) -> Check {
+    let at = |part: usize| times_us.get((times_us.len().saturating_sub(1)) * part / 100).copied();
+    let (Some(median), Some(worst)) = (at(50), at(100)) else {
+        return check("sync", State::Failed, "could not be measured".to_owned());
+    };
+    let ms = |us: u64| format!("{:.2} ms", us as f64 / 1_000.0);
+    let (state, remark) = match median {
+        SYNC_SLOW_US.. => (State::Warning, ": slow, and every step waits for one"),
+        0..SYNC_FAST_US => (State::Warning, ": too fast for a disk, so a power cut may lose data"),
+        _ => (State::Good, ""),
+    };
+    check("sync", state, format!("median {}, worst {}{remark}", ms(median), ms(worst)))
+}
+
+fn mode(name: &'static str, found: Option<u32>, wanted: u32, otherwise: State) -> Check {
+    match found {
+        None => check(name, State::Info, "none yet".to_owned()),
+        Some(mode) if mode & 0o077 == 0 => check(name, State::Good, format!("{mode:04o}")),
+        Some(mode) => {
+            let text = format!("{mode:04o}: others can get at it; make it {wanted:04o}");
+            check(name, otherwise, text)
+        }
+    }
+}
+
+fn mode_of(path: &Path) -> Option<u32> {
+    std::fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
+}

@@ -1,0 +1,128 @@
+//! `cairn serve`: the HTTP server.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_core::digest::Digest;
+use cairn_server::{DEFAULT_ADDRESS, Front};
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::Config;
+use crate::home;
+use crate::output::Output;
+
+mod admin_token;
+
+use admin_token::AdminToken;
+
+/// Start the server
+///
+/// The first start makes an admin token, shows it once and keeps it in the data directory.
+/// The server answers on this machine only, unless a proxy with TLS stands in front of it.
+/// Ctrl-C or SIGTERM lets it finish what it is answering and stop.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn serve\n  cairn serve --listen 127.0.0.1:0\n  cairn serve --listen 0.0.0.0:7373 --behind-proxy --public-host cairn.example.org"
+)]
+pub(crate) struct Args {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", env = "CAIRN_LISTEN", hide_env_values = true, default_value_t = DEFAULT_ADDRESS)]
+    listen: SocketAddr,
+
+    /// Take an address that other machines can reach, because a proxy with TLS is in front
+    #[arg(long)]
+    behind_proxy: bool,
+
+    /// Host name that requests may be meant for, beside the loopback ones; may be repeated
+    #[arg(long, value_name = "NAME")]
+    public_host: Vec<String>,
+}
+
+/// Where the admin token is kept.
+pub(crate) fn admin_token_path(home: &Path) -> PathBuf {
+    home.join("keys").join("admin.token")
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    // A server has as many connections as files it may open.
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
+    runtime.block_on(serve(args, config))
+}
+
+async fn serve(args: &Args, config: &Config) -> Result<Exit> {
+    let mut stop = StopSignals::new()?;
+    let store = home::open(config)?;
+    // A key ring that others could read is a reason not to start.
+    store.keys.load().await?;
+    let front = if args.behind_proxy { Front::Proxy } else { Front::None };
+    let listener = cairn_server::listen(args.listen, front).await?;
+    let address =
+        listener.local_addr().map_err(|source| Error::Bind { address: args.listen, source })?;
+    let path = admin_token_path(&config.home()?);
+    let token = admin_token::load_or_make(&path)?;
+    announce(&config.output, address, &token, &path)?;
+    if rustix::process::geteuid().is_root() {
+        config.output.remark("running as root: a user of its own is safer");
+    }
+    let server = cairn_server::Config {
+        public_hosts: args.public_host.clone(),
+        admin_token: Digest::of(token.text.as_bytes()),
+    };
+    cairn_server::serve(listener, server, store, stop.wait()).await?;
+    config.output.remark("stopped");
+    Ok(Exit::Success)
+}
+
+/// Says where the server is, and shows a token that nobody has seen.
+fn announce(output: &Output, address: SocketAddr, token: &AdminToken, path: &Path) -> Result<()> {
+    let address = format!("http://{address}");
+    let path = path.display();
+    if output.json {
+        return output.object(&json!({
+            "address": address,
+            "adminToken": token.is_new.then_some(&token.text),
+            "adminTokenFile": path.to_string(),
+        }));
+    }
+    output.line(&format!("listening on {address}"))?;
+    if token.is_new {
+        output.line(&format!("admin token: {}  (shown once; kept in {path})", token.text))
+    } else {
+        output.line(&format!("admin token: kept in {path}"))
+    }
+}
+
+/// The signals that ask a server to stop.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn new() -> Result<Self> {
+        let listen = |kind| signal(kind).map_err(|error| Error::Internal(error.to_string()));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // With the lower limit it works, too, for fewer clients.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

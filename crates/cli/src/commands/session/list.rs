@@ -1,0 +1,105 @@
+//! `cairn session list`: the sessions there are, newest first.
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_api::page::{Cursor, LIMIT_DEFAULT, LIMIT_MAX};
+use cairn_api::session::{self, Filter, Health, Summary};
+
+use crate::config::Config;
+use crate::output::Style;
+use crate::render::{self, Cell};
+use crate::{fresh, home};
+
+/// List the sessions, newest first
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn session list\n  cairn session list --health corrupt_tail --json"
+)]
+pub(crate) struct Args {
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = LIMIT_DEFAULT, value_parser = limit)]
+    limit: usize,
+
+    /// Go on where an earlier page ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+
+    /// Show only sessions in this state
+    #[arg(long, value_name = "STATE", value_parser = Health::ALL.map(Health::name))]
+    health: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let filter = Filter {
+        cursor: args.cursor.as_deref().map(cursor).transpose()?,
+        limit: args.limit,
+        health: args.health.as_deref().map(str::parse).transpose()?,
+    };
+    let page = home::with_store(config, async |store| session::list(store, &filter).await)?;
+    let output = &config.output;
+    if output.json {
+        output.object(&page)?;
+        return Ok(Exit::Success);
+    }
+    if page.items.is_empty() {
+        output.remark(&format!("no sessions in {}", config.home()?.display()));
+    } else {
+        let now_ms = fresh::now_ms();
+        let mut rows = vec![heading()];
+        rows.extend(page.items.iter().map(|summary| row(summary, now_ms)));
+        for line in render::table(output, &rows) {
+            output.line(&line)?;
+        }
+    }
+    if let Some(cursor) = page.next_cursor {
+        output.remark(&format!("there are more; go on with --cursor {cursor}"));
+    }
+    Ok(Exit::Success)
+}
+
+fn heading() -> Vec<Cell> {
+    ["SESSION", "HEALTH", "EVENTS", "SIZE", "RUNS", "LATEST RUN", "KEPT", "UPDATED"]
+        .map(|name| Cell::styled(Style::Faint, name))
+        .into()
+}
+
+fn row(summary: &Summary, now_ms: u64) -> Vec<Cell> {
+    let latest = summary.latest_run.as_ref().map(|run| {
+        let workflow = run.workflow_id.as_deref().unwrap_or("-");
+        format!("{workflow} {}", run.status)
+    });
+    vec![
+        Cell::new(summary.session_id.to_string()),
+        health(summary.health),
+        Cell::new(summary.events.to_string()),
+        Cell::new(render::size(summary.bytes)),
+        Cell::new(summary.run_count.to_string()),
+        Cell::new(latest.as_deref().unwrap_or("-")),
+        Cell::new(if summary.kept { "yes" } else { "-" }),
+        Cell::new(render::ago(now_ms, summary.updated_at.as_deref())),
+    ]
+}
+
+/// A session's state, in its color.
+pub(super) fn health(health: Health) -> Cell {
+    let style = match health {
+        Health::Healthy => Style::Good,
+        Health::UnknownVersion => Style::Warning,
+        Health::CorruptTail | Health::CorruptHead => Style::Bad,
+    };
+    Cell::styled(style, health.name())
+}
+
+fn cursor(text: &str) -> Result<Cursor> {
+    text.parse().map_err(|_| Error::Usage {
+        message: format!("`{text}` is not a cursor"),
+        suggestion: "copy it from the end of an earlier page".to_owned(),
+    })
+}
+
+fn limit(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
+        _ => Err(format!("a whole number from 1 to {LIMIT_MAX}")),
+    }
+}

@@ -1,0 +1,120 @@
+//! `cairn session show`: one session at a glance.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::session::{self, Detail, Moment, Run, TIMELINE_DEFAULT};
+
+use super::list;
+use crate::config::Config;
+use crate::output::{Output, Style};
+use crate::render::{self, Cell};
+use crate::{fresh, home};
+
+/// Show a session: its state, its runs and what happened last
+///
+/// Of a damaged session the part before the damage is shown.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn session show sess_01hf7yat\n  cairn session show sess_01hf7yat --events 100"
+)]
+pub(crate) struct Args {
+    /// Session, or the beginning of its id
+    #[arg(value_name = "ID")]
+    session: String,
+
+    /// Show this many of the last events
+    #[arg(long, value_name = "N", default_value_t = TIMELINE_DEFAULT)]
+    events: usize,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let detail = home::with_store(config, async |store| {
+        let session = session::resolve(store, &args.session).await?;
+        session::show(store, session, args.events).await
+    })?;
+    if config.output.json {
+        config.output.object(&detail)?;
+    } else {
+        print(&config.output, &detail, fresh::now_ms())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn print(output: &Output, detail: &Detail, now_ms: u64) -> Result<()> {
+    lines(output, &facts(detail, now_ms))?;
+    if !detail.runs.is_empty() {
+        output.line("")?;
+        output.line(&output.paint(Style::Strong, "runs"))?;
+        let rows: Vec<_> = detail.runs.iter().map(|run| run_row(run, now_ms)).collect();
+        lines(output, &rows)?;
+    }
+    if !detail.timeline.is_empty() {
+        output.line("")?;
+        output.line(&output.paint(Style::Strong, "last events"))?;
+        let rows: Vec<_> =
+            detail.timeline.iter().map(|moment| moment_row(moment, now_ms)).collect();
+        lines(output, &rows)?;
+    }
+    Ok(())
+}
+
+fn lines(output: &Output, rows: &[Vec<Cell>]) -> Result<()> {
+    render::table(output, rows).iter().try_for_each(|line| output.line(line))
+}
+
+fn facts(detail: &Detail, now_ms: u64) -> Vec<Vec<Cell>> {
+    let summary = &detail.summary;
+    let name = |name: &str| Cell::styled(Style::Faint, name);
+    let fact = |label: &str, value: String| vec![name(label), Cell::new(value)];
+    let created = summary.created_at.as_deref();
+    let mut facts = vec![
+        fact("session", summary.session_id.to_string()),
+        vec![name("health"), list::health(summary.health)],
+    ];
+    facts.extend(
+        detail.damage.iter().map(|damage| vec![name("damage"), Cell::styled(Style::Bad, damage)]),
+    );
+    facts.extend(detail.notices.iter().map(|notice| fact("notice", notice.clone())));
+    facts.extend([
+        fact("events", format!("{} ({})", summary.events, render::size(summary.bytes))),
+        fact("blobs", detail.blobs.to_string()),
+        fact("kept", if summary.kept { "yes" } else { "no" }.to_owned()),
+        fact("created", format!("{} ({})", created.unwrap_or("-"), render::ago(now_ms, created))),
+        fact("updated", render::ago(now_ms, summary.updated_at.as_deref())),
+    ]);
+    facts.extend(
+        detail
+            .observations
+            .iter()
+            .map(|seen| fact("observed", format!("{} {}", seen.key, seen.value))),
+    );
+    if summary.run_count > u64::try_from(detail.runs.len()).unwrap_or(u64::MAX) {
+        facts.push(fact("runs", format!("{}, the latest are below", summary.run_count)));
+    }
+    facts
+}
+
+fn run_row(run: &Run, now_ms: u64) -> Vec<Cell> {
+    let style = match run.status.as_str() {
+        "succeeded" | "complete" => Style::Good,
+        "failed" | "unknown" => Style::Bad,
+        "blocked" | "waiting" | "paused" | "complete_with_gaps" => Style::Warning,
+        _ => Style::Plain,
+    };
+    vec![
+        Cell::new(format!("  {}", run.run_id)),
+        Cell::styled(style, &run.status),
+        Cell::new(run.workflow_id.as_deref().unwrap_or("-")),
+        Cell::new(render::count(run.events, "event", "events")),
+        Cell::new(render::ago(now_ms, run.updated_at.as_deref())),
+    ]
+}
+
+fn moment_row(moment: &Moment, now_ms: u64) -> Vec<Cell> {
+    vec![
+        Cell::styled(Style::Faint, format!("  #{}", moment.index)),
+        Cell::styled(Style::Faint, render::ago(now_ms, moment.at.as_deref())),
+        Cell::new(&moment.kind),
+        Cell::new(&moment.text),
+    ]
+}

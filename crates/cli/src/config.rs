@@ -1,0 +1,68 @@
+//! What commands work with: defaults, then the environment, then flags.
+
+use std::path::PathBuf;
+
+use cairn_api::error::{Error, Result};
+use clap::Args;
+use etcetera::BaseStrategy as _;
+
+use crate::output::Output;
+
+/// Options that every command takes.
+#[derive(Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Data directory [default: `cairn` in the XDG data directory]
+    #[arg(long, global = true, value_name = "DIR", env = "CAIRN_HOME", hide_env_values = true)]
+    home: Option<PathBuf>,
+
+    /// Answer in JSON, errors too
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Leave out remarks on standard error
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    /// Use no colors; the variable NO_COLOR does the same
+    #[arg(long, global = true)]
+    no_color: bool,
+
+    /// Take a data directory on a file system that may lose what it said was safe
+    #[arg(long, global = true, env = "CAIRN_UNSAFE_FILESYSTEM", hide_env_values = true, value_parser = clap::builder::BoolishValueParser::new())]
+    unsafe_filesystem: bool,
+}
+
+/// What a command works with.
+pub(crate) struct Config {
+    /// How it answers.
+    pub(crate) output: Output,
+    /// Where the data is, when the user says.
+    home: Option<PathBuf>,
+    /// Whether any file system will do.
+    pub(crate) unsafe_filesystem: bool,
+}
+
+impl Config {
+    pub(crate) fn new(globals: Globals) -> Self {
+        Self {
+            output: Output::new(globals.json, globals.quiet, globals.no_color),
+            home: globals.home,
+            unsafe_filesystem: globals.unsafe_filesystem,
+        }
+    }
+
+    /// The data directory, which need not exist yet.
+    pub(crate) fn home(&self) -> Result<PathBuf> {
+        if let Some(home) = &self.home {
+            return Ok(home.clone());
+        }
+        let user = etcetera::choose_base_strategy().map_err(|_| Error::HomeUnknown)?;
+        Ok(user.data_dir().join("cairn"))
+    }
+}
+
+/// A variable of the environment that is there and says something.
+pub(crate) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}

@@ -1,0 +1,36 @@
+//! What is new each time: the time, ids, secrets. The only clock and the only chance.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cairn_api::error::{Error, Result};
+use cairn_core::id::{BundleId, SessionId, crockford};
+
+/// What the admin token starts with, so that it is known when it leaks.
+pub(crate) const ADMIN_TOKEN_PREFIX: &str = "cairn_adm_";
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An id for a session that comes in under an id that is taken.
+pub(crate) fn session_id() -> Result<SessionId> {
+    Ok(SessionId::mint(now_ms(), random()?))
+}
+
+/// An id for an exported bundle.
+pub(crate) fn bundle_id() -> Result<BundleId> {
+    Ok(BundleId::mint(now_ms(), random()?))
+}
+
+/// A token of 256 random bits.
+pub(crate) fn admin_token() -> Result<String> {
+    Ok(format!("{ADMIN_TOKEN_PREFIX}{}{}", crockford(random()?), crockford(random()?)))
+}
+
+fn random() -> Result<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(u128::from_le_bytes(bytes))
+}

@@ -1,0 +1,51 @@
+//! The data directory: opening the store in it.
+
+use std::path::Path;
+
+use cairn_api::error::{Error, Result};
+use cairn_store::{Store, files};
+
+use crate::config::Config;
+
+/// Opens the store.
+pub(crate) fn open(config: &Config) -> Result<Store> {
+    let root = config.home()?;
+    require_directory(&root)?;
+    let files =
+        files::Config { unsafe_filesystem: config.unsafe_filesystem, ..files::Config::new(root) };
+    Ok(cairn_store::open(&cairn_store::Config::Files(files))?)
+}
+
+/// Refuses a path at which there is something else.
+fn require_directory(root: &Path) -> Result<()> {
+    if root.exists() && !root.is_dir() {
+        return Err(Error::HomeNotADirectory(root.to_owned()));
+    }
+    Ok(())
+}
+
+/// Makes the data directory when it is not there, whatever it is on.
+pub(crate) fn prepare(config: &Config) -> Result<()> {
+    let root = config.home()?;
+    require_directory(&root)?;
+    let files = files::Config { unsafe_filesystem: true, ..files::Config::new(root) };
+    cairn_store::open(&cairn_store::Config::Files(files))?;
+    Ok(())
+}
+
+/// Opens the store and does something with it.
+pub(crate) fn with_store<T>(
+    config: &Config,
+    work: impl AsyncFnOnce(&Store) -> Result<T>,
+) -> Result<T> {
+    block_on(async {
+        let store = open(config)?;
+        work(&store).await
+    })
+}
+
+/// Waits for something on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::Internal(error.to_string()))?.block_on(work)
+}

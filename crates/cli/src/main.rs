@@ -1,0 +1,67 @@
+//! The `cairn` command: the one place that wires the parts together.
+//!
+//! Only here are there a clock, chance, an environment and a terminal; everything below
+//! gets them as values. In reading order: `commands` (every command, one file each),
+//! `config` (what they work with), `output` (how they answer).
+
+mod commands;
+mod config;
+mod fresh;
+mod home;
+mod output;
+mod render;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use cairn_api::Exit;
+use clap::error::ErrorKind;
+use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _};
+
+use crate::commands::Cli;
+use crate::config::Config;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let exit = match parse(&args) {
+        Ok(cli) => run(cli),
+        Err(error) => refuse(&error, &args),
+    };
+    ExitCode::from(exit.code())
+}
+
+fn run(cli: Cli) -> Exit {
+    let config = Config::new(cli.globals);
+    match cli.command.run(&config) {
+        Ok(exit) => exit,
+        Err(error) => config.output.fail(&error),
+    }
+}
+
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let plain = args.iter().any(|arg| arg == "--no-color");
+    let color = if plain { ColorChoice::Never } else { ColorChoice::Auto };
+    let matches = Cli::command().color(color).try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Answers a command line that does not name a thing to do: with help, or with what is wrong.
+fn refuse(error: &clap::Error, args: &[OsString]) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Whoever closes the pipe has read enough.
+            let _ = error.print();
+            Exit::Success
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Exit::Usage
+        }
+        _ => {
+            let has = |flag: &str| args.iter().any(|arg| arg == flag);
+            let output = Output::new(has("--json"), has("--quiet"), has("--no-color"));
+            output.fail(&commands::usage_error(error, args))
+        }
+    }
+}

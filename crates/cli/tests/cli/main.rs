@@ -1,0 +1,24 @@
+//! Every command of the built binary, in a data directory of its own.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly, too"
+)]
+
+mod append_loop;
+mod completions;
+mod delete;
+mod doctor;
+mod env;
+mod export;
+mod gc;
+mod import;
+mod keep;
+mod key;
+mod list;
+mod reference;
+mod serve;
+mod show;
+mod usage;
+mod verify;

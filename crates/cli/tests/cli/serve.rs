@@ -1,0 +1,158 @@
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStdout, Stdio};
+
+use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::env::{SESSION, TestEnv};
+
+/// A server that is stopped when the test ends, however it ends.
+struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(env: &TestEnv, args: &[&str]) -> Self {
+        let mut command = env.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn signal(&mut self, signal: Signal) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(address.strip_prefix("http://").unwrap()).unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_first_start_shows_a_token_that_opens_the_api() {
+    let env = TestEnv::with_session();
+    let mut server = Server::start(&env, &[]);
+    let (address, token) = (server.line(), server.line());
+    assert_snapshot!(format!("{address}\n{token}"), @r"
+    listening on http://127.0.0.1:[port]
+    admin token: cairn_adm_[secret]  (shown once; kept in [tmp]/home/keys/admin.token)
+    ");
+    let address = address.strip_prefix("listening on ").unwrap();
+    let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
+
+    assert!(get(address, "/healthz", "").starts_with("HTTP/1.1 200 "));
+    assert!(get(address, "/api/v1/sessions", "").starts_with("HTTP/1.1 401 "));
+    let listed = get(address, "/api/v1/sessions", token);
+    assert!(listed.starts_with("HTTP/1.1 200 ") && listed.contains(SESSION), "{listed}");
+    let file = env.home().join("keys/admin.token");
+    assert_eq!(fs::read_to_string(&file).unwrap().trim_end(), token);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(server.signal(Signal::TERM), Some(0));
+
+    let mut again = Server::start(&env, &[]);
+    let (address, kept) = (again.line(), again.line());
+    assert_snapshot!(kept, @"admin token: kept in [tmp]/home/keys/admin.token");
+    let address = address.strip_prefix("listening on ").unwrap();
+    assert!(get(address, "/api/v1/sessions", token).starts_with("HTTP/1.1 200 "));
+    assert_eq!(again.signal(Signal::INT), Some(0));
+}
+
+#[test]
+fn programs_read_where_it_listens() {
+    let env = TestEnv::new();
+    let mut server = Server::start(&env, &["--json"]);
+    assert_snapshot!(server.line(), @r#"{"address":"http://127.0.0.1:[port]","adminToken":"cairn_adm_[secret]","adminTokenFile":"[tmp]/home/keys/admin.token"}"#);
+}
+
+#[test]
+fn other_hosts_are_answered_for_when_they_are_named() {
+    let env = TestEnv::new();
+    let mut server = Server::start(&env, &["--public-host", "cairn.example"]);
+    let address = server.line();
+    let address = address.strip_prefix("listening on http://").unwrap();
+    for (host, status) in [("cairn.example", "200"), ("evil.com", "421")] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{host}");
+    }
+}
+
+#[test]
+fn it_does_not_listen_where_it_must_not() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["serve", "--listen", "0.0.0.0:0"]), @r"
+    exit 8
+    --- stderr
+    error[SERVER_ADDRESS_EXPOSED]: 0.0.0.0:0 can be reached from other machines
+      → listen on 127.0.0.1, or put a proxy with TLS in front and add --behind-proxy
+    ");
+    assert_snapshot!(env.run(&["serve", "--listen", "somewhere"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: invalid value 'somewhere' for '--listen <ADDRESS>': invalid socket address syntax
+      → see `cairn serve --help`
+    ");
+    assert_snapshot!(env.run(&["serve", "--listen", "192.0.2.1:0", "--behind-proxy"]), @r"
+    exit 1
+    --- stderr
+    error[SERVER_BIND_FAILED]: listening on 192.0.2.1:0: Cannot assign requested address (os error 99)
+      → choose an address of this machine with --listen
+    ");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    assert_snapshot!(env.run(&["serve", "--listen", &address]), @r"
+    exit 7
+    --- stderr
+    error[SERVER_PORT_TAKEN]: 127.0.0.1:[port] is taken by another program
+      → stop the other program, or choose a port with --listen 127.0.0.1:0
+    ");
+    // What could not start has shown no token, so it has made none.
+    assert!(!env.home().join("keys/admin.token").exists());
+}
+
+#[test]
+fn a_token_that_others_can_read_is_not_used() {
+    let env = TestEnv::new();
+    Server::start(&env, &[]).line();
+    let mut server = Server::start(&env, &[]);
+    server.line();
+    server.line();
+    drop(server);
+    let file = env.home().join("keys/admin.token");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_snapshot!(env.run(&["serve", "--listen", "127.0.0.1:0"]), @r"
+    exit 8
+    --- stderr
+    error[ADMIN_TOKEN_UNUSABLE]: the admin token in [tmp]/home/keys/admin.token cannot be used: others can read it (mode 0644)
+      → give the file mode 0600, or delete it: the next `cairn serve` makes a new token
+    ");
+}

@@ -1,0 +1,109 @@
+use insta::assert_snapshot;
+
+use crate::env::{NO_SESSION, SESSION, TestEnv};
+
+#[test]
+fn a_session_is_shown_at_a_glance() {
+    let env = TestEnv::with_session();
+    assert_snapshot!(env.run(&["session", "show", SESSION, "--events", "4"]), @r"
+    exit 0
+    --- stdout
+    session   sess_01hf7yat000000000000000007
+    health    healthy
+    events    11 ([size])
+    blobs     2
+    kept      no
+    created   2023-11-14T22:13:20.000Z ([ago])
+    updated   [ago]
+    observed  git_branch branch-5-0
+
+    runs
+      run_2vs7m9naht9m8j50ahpxk73q6k  queued  append-loop  6 events  [ago]
+
+    last events
+      #7   [ago]  context_set           context given: 2 keys
+      #8   [ago]  step_started          work started (attempt 5)
+      #9   [ago]  observation_recorded  observed git_branch `branch-5-0`
+      #10  [ago]  context_set           context given: 2 keys
+    ");
+    assert_snapshot!(env.run(&["session", "show", SESSION, "--events", "1", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"},"damage":null,"notices":[],"blobs":2,"observations":[{"key":"git_branch","value":"branch-5-0"}],"runs":[{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}],"timeline":[{"index":10,"at":"2023-11-14T22:13:20.010Z","kind":"context_set","runId":"run_2vs7m9naht9m8j50ahpxk73q6k","nodeId":null,"text":"context given: 2 keys"}]}
+    "#);
+}
+
+#[test]
+fn the_beginning_of_an_id_is_enough_when_it_is_unique() {
+    let env = TestEnv::with_session();
+    let whole = env.run(&["session", "show", SESSION]);
+    assert_eq!(env.run(&["session", "show", "sess_01hf7y"]).stdout, whole.stdout);
+    env.append("sess_01hf7yzz000000000000000001", 1);
+    assert_snapshot!(env.run(&["session", "show", "sess_01hf7y"]), @r"
+    exit 2
+    --- stderr
+    error[SESSION_ID_AMBIGUOUS]: 2 sessions begin with `sess_01hf7y`
+      → give more characters of the id; `cairn session list` shows them
+    ");
+    assert_snapshot!(env.run(&["session", "show", "sess_01hf7y", "--json"]), @r#"
+    exit 2
+    --- stderr
+    {"code":"SESSION_ID_AMBIGUOUS","details":{"given":"sess_01hf7y","matches":["sess_01hf7yat000000000000000007","sess_01hf7yzz000000000000000001"]},"message":"2 sessions begin with `sess_01hf7y`","retry":{"kind":"not_retryable"},"suggestion":"give more characters of the id; `cairn session list` shows them"}
+    "#);
+    assert_eq!(env.run(&["session", "show", "sess_01hf7ya"]).code, 0);
+}
+
+#[test]
+fn what_is_left_of_a_damaged_session_is_shown() {
+    let env = TestEnv::with_session();
+    env.damage(SESSION);
+    let outcome = env.run(&["session", "show", SESSION]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.contains("\ndamage  "), "{outcome}");
+}
+
+#[test]
+fn a_session_that_cannot_be_is_told_from_one_that_is_not_there() {
+    let env = TestEnv::with_session();
+    assert_snapshot!(env.run(&["session", "show"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: the following required arguments were not provided: <ID>
+      → see `cairn session show --help`
+    ");
+    assert_snapshot!(env.run(&["session", "show", "nonsense"]), @r"
+    exit 2
+    --- stderr
+    error[SESSION_ID_INVALID]: `nonsense` is not a session id, nor the beginning of one with at least 6 characters after `sess_`
+      → copy an id from `cairn session list`, such as sess_01hf7yat…
+    ");
+    assert_snapshot!(env.run(&["session", "show", "sess_01hf7"]), @r"
+    exit 2
+    --- stderr
+    error[SESSION_ID_INVALID]: `sess_01hf7` is not a session id, nor the beginning of one with at least 6 characters after `sess_`
+      → copy an id from `cairn session list`, such as sess_01hf7yat…
+    ");
+    assert_snapshot!(env.run(&["session", "show", "../../etc/passwd"]), @r"
+    exit 2
+    --- stderr
+    error[SESSION_ID_INVALID]: `../../etc/passwd` is not a session id, nor the beginning of one with at least 6 characters after `sess_`
+      → copy an id from `cairn session list`, such as sess_01hf7yat…
+    ");
+    assert_snapshot!(env.run(&["session", "show", "sess_zzzzzz"]), @r"
+    exit 4
+    --- stderr
+    error[SESSION_NOT_FOUND]: there is no session sess_zzzzzz
+      → list the sessions there are with `cairn session list`
+    ");
+    assert_snapshot!(env.run(&["session", "show", NO_SESSION]), @r"
+    exit 4
+    --- stderr
+    error[SESSION_NOT_FOUND]: there is no session sess_01hf7yat000000000000000008
+      → list the sessions there are with `cairn session list`
+    ");
+    assert_snapshot!(env.run(&["session", "show", NO_SESSION, "--json"]), @r#"
+    exit 4
+    --- stderr
+    {"code":"SESSION_NOT_FOUND","details":{"sessionId":"sess_01hf7yat000000000000000008"},"message":"there is no session sess_01hf7yat000000000000000008","retry":{"kind":"not_retryable"},"suggestion":"list the sessions there are with `cairn session list`"}
+    "#);
+}

@@ -1,0 +1,135 @@
+use std::io;
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::env::{SESSION, TestEnv};
+
+#[test]
+fn the_version_is_one_line() {
+    let outcome = TestEnv::new().run(&["--version"]);
+    assert_eq!(outcome.stdout, concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn help_shows_the_commands() {
+    assert_snapshot!(TestEnv::new().run(&["--help"]), @r"
+    exit 0
+    --- stdout
+    Durable workflows for AI agents: every step is recorded, and nothing is lost
+
+    Usage: cairn [OPTIONS] <COMMAND>
+
+    Commands:
+      completions  Print a script that lets a shell complete commands
+      doctor       Check the data directory: file system, sync latency, permissions, free space,
+                   versions
+      key          Look after the keys that sign tokens
+      serve        Start the server
+      session      See, check, move and remove sessions
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Global options:
+          --home <DIR>         Data directory [default: `cairn` in the XDG data directory] [env:
+                               CAIRN_HOME]
+          --json               Answer in JSON, errors too
+      -q, --quiet              Leave out remarks on standard error
+          --no-color           Use no colors; the variable NO_COLOR does the same
+          --unsafe-filesystem  Take a data directory on a file system that may lose what it said was
+                               safe [env: CAIRN_UNSAFE_FILESYSTEM]
+
+    Examples:
+      cairn serve
+      cairn session list
+      cairn doctor
+    ");
+}
+
+#[test]
+fn no_command_is_a_question_for_help() {
+    let env = TestEnv::new();
+    let output = env.command(&[]).env_remove("CAIRN_HOME").output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Usage: cairn"));
+    assert_snapshot!(env.run(&["session"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: 'cairn session' requires a subcommand but one was not provided [subcommands: delete, export, gc, import, keep, list, show, verify]
+      → see `cairn session --help`
+    ");
+}
+
+#[test]
+fn without_a_word_the_data_is_in_the_xdg_data_directory() {
+    let env = TestEnv::new();
+    let list = |name: &str, value: &str| {
+        let mut command = env.command(&["session", "list"]);
+        let output = command.env_remove("CAIRN_HOME").env(name, value).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+    };
+    list("XDG_DATA_HOME", env.path("data").to_str().unwrap());
+    assert!(env.path("data/cairn/sessions").is_dir());
+    list("HOME", env.path("user").to_str().unwrap());
+    assert!(env.path("user/.local/share/cairn/sessions").is_dir());
+}
+
+#[test]
+fn wrong_command_lines_are_told_in_words_and_in_json() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["sesion", "list"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: unrecognized subcommand 'sesion'
+      → a similar subcommand exists: 'session'
+    ");
+    assert_snapshot!(env.run(&["session", "list", "--jsn"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: unexpected argument '--jsn' found
+      → a similar argument exists: '--json'
+    ");
+    assert_snapshot!(env.run(&["session", "list", "extra", "--json"]), @r#"
+    exit 2
+    --- stderr
+    {"code":"USAGE_INVALID","message":"unexpected argument 'extra' found","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session list --help`"}
+    "#);
+    assert_snapshot!(env.run(&["--home"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: a value is required for '--home <DIR>' but none was supplied
+      → see `cairn --help`
+    ");
+}
+
+#[test]
+fn whoever_closes_the_pipe_has_read_enough() {
+    let env = TestEnv::with_session();
+    for args in [
+        &["session", "list"][..],
+        &["session", "show", SESSION],
+        &["session", "export", SESSION],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let output = env.command(args).stdout(Stdio::from(writer)).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{args:?}");
+    }
+}
+
+#[test]
+fn colors_come_only_where_they_are_wanted() {
+    let env = TestEnv::with_session();
+    let forced = |args: &[&str]| {
+        let output = env.command(args).env("CLICOLOR_FORCE", "1").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(forced(&["session", "list"]).contains("\x1b["));
+    assert!(!forced(&["session", "list", "--no-color"]).contains("\x1b["));
+    assert!(!env.run(&["session", "list"]).stdout.contains("\x1b["));
+}

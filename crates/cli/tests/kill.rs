@@ -1,0 +1,205 @@
+//! Killing the real program, over and over: what it said is there afterwards, and it goes on.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails may panic")]
+
+#[path = "../src/commands/dev/workload.rs"]
+mod workload;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cairn_core::event::Event;
+use cairn_core::id::{EventIndex, SessionId};
+use cairn_store::{Config, Health, Store, open};
+use workload::Workload;
+
+fn append_loop(home: &Path, session: SessionId, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
+    command.arg("--home").arg(home).args(["dev", "append-loop", "--session"]);
+    command.arg(session.to_string()).args(more).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// Kills a process after a while; gives the last index that it said was acknowledged.
+fn kill_after(mut child: Child, delay: Duration) -> Option<u64> {
+    let stdout = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.filter_map(|line| line.parse::<u64>().ok()).last()
+    });
+    let deadline = Instant::now() + delay;
+    while Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+/// A session that is being killed, and how much of it was seen to be right.
+struct Victim {
+    workload: Workload,
+    verified: u64,
+    acknowledged: u64,
+}
+
+impl Victim {
+    /// Looks at the session as a new process would.
+    async fn verify(&mut self, store: &Store, case: &str) {
+        let session = self.workload.session;
+        let status = match store.log.status(session).await {
+            Err(cairn_store::Error::NotFound(_)) if self.acknowledged == 0 => return,
+            status => status.unwrap_or_else(|error| panic!("{case}: {error}")),
+        };
+        assert_eq!(status.health, Health::Healthy, "{case}: {:?}", status.damage);
+        assert!(status.events >= self.acknowledged, "{case}: acknowledged events are lost");
+        let plans = workload::plans_in(status.events);
+        assert!(plans.is_some(), "{case}: {} events are no whole plans", status.events);
+        let new = store.log.read(session, EventIndex(self.verified)).await.unwrap();
+        let expected = self.expected(self.verified, status.events);
+        assert_eq!(new, expected, "{case}: other events than were appended");
+        self.verified = status.events;
+    }
+
+    fn expected(&self, from: u64, to: u64) -> Vec<Event> {
+        let first = (0..).take_while(|plan| workload::events_in(*plan) < from).count() as u64;
+        let plans = (first.saturating_sub(1)..).take_while(|plan| workload::events_in(*plan) < to);
+        let events = plans.flat_map(|plan| {
+            let at = workload::events_in(plan);
+            (at..).zip(self.workload.plan(plan).events)
+        });
+        let events = events.filter(|(index, _)| (from..to).contains(index));
+        events.map(|(index, event)| event.at(self.workload.session, EventIndex(index))).collect()
+    }
+}
+
+/// A small generator, so that a failing kill can be tried again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_by_kills() {
+    let kills: u64 = std::env::var("CAIRN_KILLS").map_or(500, |kills| kills.parse().unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let mut random = Random(kills);
+    let mut victims: Vec<Victim> = (0..8u64)
+        .map(|number| {
+            let session = SessionId::mint(1_700_000_000_000, u128::from(number));
+            let workload = Workload { session, blobs: number % 2 == 0 };
+            Victim { workload, verified: 0, acknowledged: 0 }
+        })
+        .collect();
+    let mut said = 0;
+    for kill in 0..kills {
+        let victim = victims.get_mut((kill % 8) as usize).unwrap();
+        // A small journal, so that kills meet rotation and sealing too.
+        let mut more = vec!["--count", "100000", "--journal-max", "20000"];
+        more.extend(victim.workload.blobs.then_some("--blobs"));
+        let child = append_loop(home.path(), victim.workload.session, &more).spawn().unwrap();
+        let delay = Duration::from_micros(random.below(25_000));
+        if let Some(last) = kill_after(child, delay) {
+            victim.acknowledged = victim.acknowledged.max(last + 1);
+            said += 1;
+        }
+        let store = open(&Config::files(home.path())).unwrap();
+        victim.verify(&store, &format!("kill {kill} after {delay:?}")).await;
+    }
+    // Each of them still goes on, and every byte is as it should be.
+    let mut events = 0;
+    for victim in &mut victims {
+        let session = victim.workload.session;
+        let mut more = vec!["--count", "3"];
+        more.extend(victim.workload.blobs.then_some("--blobs"));
+        let output = append_loop(home.path(), session, &more).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let store = open(&Config::files(home.path())).unwrap();
+        victim.verified = 0;
+        victim.verify(&store, "at the end").await;
+        let report = cairn_store::verify(&store, session).await.unwrap();
+        assert_eq!(report.problems, [""; 0], "{session}");
+        events += report.events;
+    }
+    println!("{kills} kills, {said} of them after an acknowledgement; {events} events, none lost");
+    assert!(said * 2 > kills, "only {said} of {kills} kills came late enough to matter");
+}
+
+#[tokio::test]
+async fn two_processes_take_turns() {
+    let home = tempfile::tempdir().unwrap();
+    let session = SessionId::mint(1_700_000_000_000, 1);
+    // Both follow the same script, so one often records what the other is about to: that is
+    // a replay or a conflict, never a second copy.
+    let both: Vec<Child> = (0..2)
+        .map(|_| {
+            let mut command = append_loop(home.path(), session, &["--count", "300"]);
+            command.stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in both {
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let refused = ["SESSION_LOCKED", "STORE_CONFLICT"].iter().any(|code| stderr.contains(code));
+        assert!(output.status.success() || refused, "{stderr}");
+    }
+    let store = open(&Config::files(home.path())).unwrap();
+    let workload = Workload { session, blobs: false };
+    let mut victim = Victim { workload, verified: 0, acknowledged: 1 };
+    victim.verify(&store, "after two writers").await;
+    assert!(victim.verified >= workload::events_in(300), "{} events", victim.verified);
+}
+
+/// The lock of a process that was stopped stays its own; others are told so and may read.
+#[tokio::test]
+async fn a_stopped_holder_keeps_its_lock() {
+    let home = tempfile::tempdir().unwrap();
+    let session = SessionId::mint(1_700_000_000_000, 1);
+    let lock: PathBuf = home.path().join("sessions").join(session.to_string()).join(".lock");
+    let mut child = append_loop(home.path(), session, &["--count", "1000000"]).spawn().unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let drain = std::thread::spawn(move || BufReader::new(stdout).lines().count());
+    let signal = |name: &str| {
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        assert!(tries < 10_000, "the process was never stopped while it held its lock");
+        signal("-STOP");
+        let held = std::fs::File::open(&lock).is_ok_and(|file| file.try_lock().is_err());
+        if held {
+            break;
+        }
+        signal("-CONT");
+    }
+    let store = open(&Config::files(home.path())).unwrap();
+    let events = store.log.read(session, EventIndex(0)).await.unwrap();
+    let workload = Workload { session, blobs: false };
+    let plan = workload.plan(workload::plans_in(events.len() as u64).unwrap() + 5);
+    let start = Instant::now();
+    let error = store.log.append(session, plan).await.unwrap_err();
+    assert_eq!(error.code(), "SESSION_LOCKED");
+    assert!(error.to_string().contains(&format!("process {}", child.id())), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(1), "fails fast");
+    signal("-CONT");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while store.log.status(session).await.unwrap().events <= events.len() as u64 + 10 {
+        assert!(Instant::now() < deadline, "the holder did not go on");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drain.join().unwrap();
+    let store = open(&Config::files(home.path())).unwrap();
+    let mut victim = Victim { workload, verified: 0, acknowledged: 1 };
+    victim.verify(&store, "after a stop").await;
+}

@@ -1,0 +1,43 @@
+//! Where to listen, and for whom.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use cairn_api::error::{Error, Result};
+use cairn_core::digest::Digest;
+use tokio::net::TcpListener;
+
+/// Where the server listens when nobody says.
+pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7373);
+
+/// Whom to serve.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Host names that requests may be meant for, beside the loopback ones.
+    pub public_hosts: Vec<String>,
+    /// The digest of the admin token.
+    pub admin_token: Digest,
+}
+
+/// What stands between the server and its clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Front {
+    /// Nothing: clients are on this machine.
+    None,
+    /// A proxy that speaks TLS to clients on other machines.
+    Proxy,
+}
+
+/// Starts to listen; port 0 takes a free one, which the listener then names.
+///
+/// Refuses an address that other machines can reach unless a proxy stands in front: what
+/// is sent here is not encrypted.
+pub async fn listen(address: SocketAddr, front: Front) -> Result<TcpListener> {
+    if !address.ip().is_loopback() && front == Front::None {
+        return Err(Error::AddressExposed(address));
+    }
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => Error::PortTaken(address),
+        _ => Error::Bind { address, source },
+    })
+}

@@ -1,0 +1,70 @@
+//! `/api/v1/sessions`: the sessions there are, and each of them.
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::routing::get;
+use cairn_api::Error;
+use cairn_api::page::{LIMIT_DEFAULT, LIMIT_MAX, Page};
+use cairn_api::session::{self, Detail, Filter, Summary, TIMELINE_DEFAULT};
+use serde::Deserialize;
+
+use super::{Route, Shared};
+use crate::access::{Access, Action};
+use crate::answer::Failure;
+
+pub(super) fn routes() -> Vec<Route> {
+    let access = Access::Needs(Action::ReadSessions);
+    vec![
+        Route { path: "/api/v1/sessions", access, handler: get(list) },
+        Route { path: "/api/v1/sessions/{id}", access, handler: get(show) },
+    ]
+}
+
+/// What part of the list is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    cursor: Option<String>,
+    health: Option<String>,
+    limit: Option<String>,
+}
+
+async fn list(
+    State(shared): State<Shared>,
+    params: Result<Query<Params>, QueryRejection>,
+) -> Result<Json<Page<Summary>>, Failure> {
+    let Query(params) = params.map_err(|error| unreadable(&error))?;
+    Ok(Json(session::list(&shared.store, &filter(&params)?).await?))
+}
+
+async fn show(
+    State(shared): State<Shared>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Detail>, Failure> {
+    let Path(id) = id.map_err(|_| Error::SessionUnknown(String::new()))?;
+    // What is no id cannot be there, either: the answer is the same.
+    let parsed = id.parse().map_err(|_| Error::SessionUnknown(id.chars().take(64).collect()))?;
+    Ok(Json(session::show(&shared.store, parsed, TIMELINE_DEFAULT).await?))
+}
+
+fn unreadable(error: &QueryRejection) -> Error {
+    let text = error.body_text();
+    let what = text.rsplit("query string: ").next().unwrap_or(&text);
+    Error::RequestInvalid(format!("the query cannot be read: {what}"))
+}
+
+fn filter(params: &Params) -> Result<Filter, Error> {
+    let wrong = |what: &str| Error::RequestInvalid(what.to_owned());
+    let limit = match params.limit.as_deref().map(str::parse) {
+        None => LIMIT_DEFAULT,
+        Some(Ok(0) | Err(_)) => return Err(wrong("`limit` is a whole number from 1 on")),
+        Some(Ok(limit)) => LIMIT_MAX.min(limit),
+    };
+    let cursor = params.cursor.as_deref().map(str::parse).transpose();
+    Ok(Filter {
+        cursor: cursor.map_err(|_| wrong("`cursor` is not one that this list gave out"))?,
+        limit,
+        health: params.health.as_deref().map(str::parse).transpose()?,
+    })
+}
