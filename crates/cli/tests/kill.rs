@@ -1,6 +1,6 @@
 //! Killing the real program, over and over: what it said is there afterwards, and it goes on.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails may panic")]
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 #[path = "../src/commands/dev/workload.rs"]
 mod workload;

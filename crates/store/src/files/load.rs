@@ -168,6 +168,7 @@ fn walk_through(
     };
     let mut walk = Walk::new(session, known, limit);
     let found = walk.manifest(fs, dir, &manifest).and_then(|()| walk.journals(opened));
+    let found = found.and_then(|()| walk.check_manifest());
     let found = found.and_then(|()| walk.check_witness(witness));
     let same_history = walk.known_tip.is_none();
     Ok((walk.conclude(witness, found.err()), same_history))
@@ -209,6 +210,9 @@ struct Walk {
     known: Vec<Segment>,
     /// The last commit that was known before, until it has been met again.
     known_tip: Option<(EventIndex, Digest)>,
+    manifest_tail: Tail,
+    /// A journal's commit ends where the walk is.
+    reached: bool,
     torn: bool,
     last_in_journal: bool,
 }
@@ -218,8 +222,18 @@ impl Walk {
         let Resident { index, chain, segments, pins, bytes, .. } = known.unwrap_or_default();
         let known_tip = index.last().zip(chain);
         let resident = Resident { index, pins, bytes, ..Resident::default() };
-        let (torn, last_in_journal) = (false, false);
-        Self { session, limit, at: 0, resident, known: segments, known_tip, torn, last_in_journal }
+        Self {
+            session,
+            limit,
+            at: 0,
+            resident,
+            known: segments,
+            known_tip,
+            manifest_tail: Tail::Clean,
+            reached: false,
+            torn: false,
+            last_in_journal: false,
+        }
     }
 
     fn manifest(&mut self, fs: &dyn Fs, dir: &SessionDir, bytes: &[u8]) -> Result<(), Damage> {
@@ -238,12 +252,22 @@ impl Walk {
             rec: last.and_then(Record::rec),
             owed_pins: owed_pins(&scan.records),
         };
+        self.manifest_tail = scan.tail;
         match scan.tail {
-            // A seal that was cut off: the journals still hold what it was about.
-            Tail::Clean | Tail::Torn => Ok(()),
-            Tail::Damaged => Err(Damage::new("manifest.jsonl is damaged")),
             Tail::UnknownVersion => Err(Damage::version("manifest.jsonl has a later version")),
+            Tail::Clean | Tail::Torn | Tail::Damaged => Ok(()),
         }
+    }
+
+    /// A broken manifest is a seal that was cut off if a journal still holds what it was
+    /// about; journals go only when the manifest is durable. Pin lines are redundant.
+    fn check_manifest(&self) -> Result<(), Damage> {
+        let whole = match self.manifest_tail {
+            Tail::Clean => true,
+            Tail::Torn => self.reached || !self.resident.manifest.owed_pins.is_empty(),
+            Tail::Damaged | Tail::UnknownVersion => self.reached,
+        };
+        if whole { Ok(()) } else { Err(Damage::new("manifest.jsonl is damaged")) }
     }
 
     fn segment(
@@ -346,6 +370,7 @@ impl Walk {
             if tip && self.resident.chain.is_some_and(|chain| chain != *rec) {
                 return Err(Damage::new("a journal contradicts what is sealed"));
             }
+            self.reached |= tip;
             return Ok(());
         }
         let first = commit.first;
@@ -357,7 +382,7 @@ impl Walk {
         }
         self.events(lines, first, commit.last, &commit.pins)?;
         self.passed(commit.last, Some(*rec), commit.epoch);
-        self.last_in_journal = true;
+        (self.reached, self.last_in_journal) = (true, true);
         Ok(())
     }
 
