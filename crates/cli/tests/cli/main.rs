@@ -17,6 +17,7 @@ mod import;
 mod keep;
 mod key;
 mod list;
+mod readme;
 mod reference;
 mod serve;
 mod show;

@@ -151,15 +151,9 @@ fn walk_through(
     known: Option<Resident>,
     trust: Trust,
 ) -> Result<(Loaded, bool)> {
-    let names = match fs.read_dir(&dir.path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::NotFound(session));
-        }
-        names => names.map_err(failed("reading", &dir.path))?,
-    };
     // Journals are opened before the manifest is read: one that is sealed and removed in
     // between can still be read through its open file.
-    let opened = open_journals(fs, dir, &names)?;
+    let opened = open_journals(fs, dir, session)?;
     let witness = head::read(fs, dir)?;
     let manifest = read_if_there(fs, &dir.manifest())?.unwrap_or_default();
     let limit = match trust {
@@ -174,21 +168,39 @@ fn walk_through(
     Ok((walk.conclude(witness, found.err()), same_history))
 }
 
-fn open_journals(fs: &dyn Fs, dir: &SessionDir, names: &[String]) -> Result<Vec<Opened>> {
-    let mut rotated: Vec<u64> = names.iter().filter_map(|name| rotated_first(name)).collect();
-    rotated.sort_unstable();
-    let rotated = rotated.into_iter().map(super::layout::rotated_journal);
-    let active = names.iter().filter(|name| *name == JOURNAL).cloned();
-    rotated
-        .chain(active)
-        .map(|name| {
-            let path = dir.file(&name);
-            let file = fs.open(&path, Open::Read).map_err(failed("opening", &path))?;
-            let bytes = file.read_to_end_at(0).map_err(failed("reading", &path))?;
-            let inode = file.stat().map_err(failed("reading", &path))?.inode;
-            Ok(Opened { name, file, inode, bytes })
-        })
-        .collect()
+/// Opens the journals there are, the oldest first.
+fn open_journals(fs: &dyn Fs, dir: &SessionDir, session: SessionId) -> Result<Vec<Opened>> {
+    for tries_left in (0..OPEN_TRIES).rev() {
+        let names = match fs.read_dir(&dir.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::NotFound(session));
+            }
+            names => names.map_err(failed("reading", &dir.path))?,
+        };
+        let mut rotated: Vec<u64> = names.iter().filter_map(|name| rotated_first(name)).collect();
+        rotated.sort_unstable();
+        let rotated = rotated.into_iter().map(super::layout::rotated_journal);
+        let active = names.iter().filter(|name| *name == JOURNAL).cloned();
+        let opened = rotated.chain(active).map(|name| open_journal(fs, dir, name)).collect();
+        match opened {
+            // It was sealed, or ended, after its name was read.
+            Err(Error::Io { source, .. })
+                if source.kind() == io::ErrorKind::NotFound && tries_left > 0 => {}
+            opened => return opened,
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// How often journals may vanish between listing and opening them: each does so once.
+const OPEN_TRIES: usize = 16;
+
+fn open_journal(fs: &dyn Fs, dir: &SessionDir, name: String) -> Result<Opened> {
+    let path = dir.file(&name);
+    let file = fs.open(&path, Open::Read).map_err(failed("opening", &path))?;
+    let bytes = file.read_to_end_at(0).map_err(failed("reading", &path))?;
+    let inode = file.stat().map_err(failed("reading", &path))?.inode;
+    Ok(Opened { name, file, inode, bytes })
 }
 
 struct Opened {

@@ -241,3 +241,28 @@ fn a_line_is_read_strictly() {
     assert_snapshot!(decoded(context, r#""ticket""#, r#""ticket":1,"ticket""#), @"not an event: data of context_set: duplicate key `ticket` at line 1 column 38");
     assert_snapshot!(decoded(context, r#""A-1""#, "9007199254740993"), @"not an event: data of context_set: inexact integer `9007199254740993` at line 1 column 37");
 }
+
+/// The page that lists the events is held to the code.
+#[test]
+fn decision_0001_lists_every_event() {
+    let page = include_str!("../../../../../docs/decisions/0001-events.md");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    for kind in Kind::ALL {
+        let name = format!("| `{}` |", kind.name());
+        let row = rows.iter().find(|row| row.starts_with(&name));
+        let row = row.unwrap_or_else(|| panic!("{} is not listed", kind.name()));
+        let payload = serde_json::to_value(&example(*kind).data).unwrap();
+        for field in payload.as_object().unwrap().keys() {
+            assert!(row.contains(&format!("`{field}")), "{}: {field} is missing", kind.name());
+        }
+        let scope = match kind.scope_rule() {
+            ScopeRule::Session => "| session |",
+            ScopeRule::Run => "| run |",
+            ScopeRule::Node => "| node |",
+            ScopeRule::SessionOrNode => "| session or node |",
+        };
+        assert!(row.contains(scope), "{}: {scope}", kind.name());
+    }
+    let listed = rows.iter().filter(|row| row.matches(" | ").count() == 3).count();
+    assert_eq!(listed, Kind::ALL.len(), "rows of events");
+}
