@@ -1,7 +1,8 @@
 //! Sessions as files below one data directory.
 //!
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
-//! (the witnesses), `load` (the decision table), `session` (commit and recovery), `seal`,
+//! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
+//! (commit and recovery), `seal`,
 //! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`.
 
 mod blobs;
@@ -18,6 +19,8 @@ mod log;
 mod seal;
 mod session;
 mod sessions;
+mod walk;
+mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;

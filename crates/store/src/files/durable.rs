@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::fs::{File, Fs, Open};
-use super::layout::temporary;
+use super::layout::{SessionDir, temporary};
 use crate::error::{Error, Result};
 
 /// An error of reading or writing; nothing that was durable has changed.
@@ -89,4 +89,12 @@ pub(super) fn remove_if_there(fs: &dyn Fs, path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Keeps bytes that are about to be cut off or moved away.
+pub(super) fn quarantine(fs: &dyn Fs, dir: &SessionDir, name: &str, bytes: &[u8]) -> Result<()> {
+    let shelf = dir.quarantine();
+    ensure_dir(fs, &shelf)?;
+    write_whole(fs, &shelf.join(name), bytes)?;
+    sync_dir(fs, &shelf)
 }

@@ -12,13 +12,13 @@ use cairn_core::manifest::{self, Record};
 use cairn_core::pin::Pin;
 
 use super::durable::{
-    ensure_dir, failed, read_if_there, remove_if_there, replace, sync_dir, sync_file, write_whole,
+    ensure_dir, failed, quarantine, read_if_there, remove_if_there, replace, sync_dir, sync_file,
+    write_whole,
 };
 use super::fs::{Fs, Open};
 use super::layout::{SessionDir, rotated_first, temporary};
 use super::load::{ManifestTip, Trust, load};
 use super::lock::{self, LockFile};
-use super::session::quarantine;
 use crate::error::{Error, Result};
 use crate::health::Health;
 

@@ -1,0 +1,310 @@
+//! Writing to a session: commit and recovery.
+//!
+//! A [`Writer`] is the witness that the lock is held and the data sound. Committing needs
+//! one, [`Writer::begin`] is the only way to one, and it cannot outlive the lock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::journal::Commit;
+
+use super::Config;
+use super::durable::{failed, not_durable, quarantine, replace, sync_dir, sync_file, sync_parent};
+use super::fs::{Fs, Open};
+use super::head::{Head, HeadFile, Witness};
+use super::layout::{JOURNAL, SessionDir, rotated_journal};
+use super::load::{Journal, Loaded, Resident, Trust, load};
+use super::lock::Held;
+use super::session::{State, unchanged};
+use crate::admit::{Admission, Admitted, Prepared};
+use crate::error::{Error, Result};
+use crate::health::{Health, Notice};
+use crate::plan::Appended;
+
+/// What a writer writes to.
+pub(super) struct Access<'a> {
+    pub(super) id: SessionId,
+    pub(super) dir: &'a SessionDir,
+    pub(super) fs: &'a dyn Fs,
+    pub(super) config: &'a Config,
+    pub(super) head: &'a mut Option<HeadFile>,
+    pub(super) state: &'a mut State,
+}
+
+/// The proof that a session's lock is held and its data healthy: without one nothing is written.
+pub(super) struct Writer<'a> {
+    to: Access<'a>,
+    held: Held<'a>,
+}
+
+impl<'a> Writer<'a> {
+    /// Proves with the lock that nobody else writes, and by looking that the data is sound;
+    /// mends what a crash left behind.
+    pub(super) fn begin(to: Access<'a>, held: Held<'a>) -> Result<Self> {
+        let mut writer = Self { to, held };
+        match writer.prepare() {
+            Ok(()) => Ok(writer),
+            Err(error) => {
+                writer.poison_on(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn resident(&mut self) -> &mut Resident {
+        self.to.state.resident.get_or_insert_default()
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        let known = self.to.state.resident.as_ref().filter(|_| self.to.state.sound);
+        let known = known.and_then(Resident::active);
+        let ready =
+            |journal: &Journal| journal.writable && unchanged(self.to.fs, self.to.dir, journal);
+        if known.is_some_and(ready) && self.to.head.is_some() {
+            return Ok(());
+        }
+        self.held.sign();
+        let known = self.to.state.take_known();
+        let loaded = load(self.to.fs, self.to.dir, self.to.id, known, Trust::Everything)?;
+        match loaded.health {
+            Health::Healthy => self.settle(loaded),
+            Health::UnknownVersion => Err(Error::UnknownVersion {
+                session: self.to.id,
+                what: loaded.damage.unwrap_or_default(),
+            }),
+            health => {
+                let what = loaded.damage.unwrap_or_default();
+                Err(Error::Corrupt { session: self.to.id, health, what })
+            }
+        }
+    }
+
+    /// Sets aside what never was, and makes sure of what may not be durable yet.
+    fn settle(&mut self, loaded: Loaded) -> Result<()> {
+        let Loaded { mut resident, witness, mut notices, torn, beyond_head, .. } = loaded;
+        if torn && self.quarantine_tail(&resident)? {
+            notices.push(Notice::TornTailRecovered);
+        }
+        if witness == Witness::Absent {
+            // Nobody has acknowledged anything here yet: the directory itself may be new.
+            sync_parent(self.to.fs, &self.to.dir.path)?;
+        }
+        // A commit that was acknowledged made its journal's name durable. Without one, whoever
+        // made or renamed the journal may have died before that.
+        let acknowledged = |journal: &Journal| !journal.commits.is_empty();
+        if !beyond_head && !resident.active().is_some_and(acknowledged) {
+            sync_dir(self.to.fs, &self.to.dir.path)?;
+        }
+        if let Some(journal) = resident.active_mut() {
+            let path = self.to.dir.journal();
+            if beyond_head {
+                self.copy_afresh(journal)?;
+            }
+            journal.file = self.to.fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
+            let stat = journal.file.stat().map_err(failed("reading", &path))?;
+            (journal.inode, journal.room) = (stat.inode, stat.len);
+            (journal.writable, journal.named) = (true, true);
+            if torn && !beyond_head {
+                journal.file.set_len(journal.end).map_err(failed("cutting", &path))?;
+                sync_file(&*journal.file, &path)?;
+                journal.room = journal.end;
+            }
+        }
+        let mut head = HeadFile::open(self.to.fs, self.to.dir, witness)?;
+        if let (true, Some(last), Some(rec)) = (beyond_head, resident.index.last(), resident.chain)
+        {
+            head.write(Head { last, rec });
+        }
+        *self.to.head = Some(head);
+        self.to.state.sound = true;
+        self.to.state.resident = Some(resident);
+        self.to.state.notices = notices;
+        Ok(())
+    }
+
+    /// Keeps a copy of the bytes behind the last whole commit; room set aside is not worth one.
+    fn quarantine_tail(&self, resident: &Resident) -> Result<bool> {
+        let Some(journal) = resident.journals.last() else { return Ok(false) };
+        let path = self.to.dir.file(&journal.name);
+        let tail = journal.file.read_to_end_at(journal.end).map_err(failed("reading", &path))?;
+        if tail.iter().all(|byte| *byte == 0) {
+            return Ok(false);
+        }
+        quarantine(self.to.fs, self.to.dir, &format!("{}-{}", journal.name, journal.end), &tail)?;
+        Ok(true)
+    }
+
+    /// Commits that nobody has seen acknowledged may be in the system's cache alone, and a
+    /// failed sync may have been forgotten: a fresh copy of them is durable for sure.
+    fn copy_afresh(&self, journal: &Journal) -> Result<()> {
+        let path = self.to.dir.journal();
+        let mut bytes = journal.file.read_to_end_at(0).map_err(failed("reading", &path))?;
+        bytes.truncate(usize::try_from(journal.end).unwrap_or_default());
+        replace(self.to.fs, &path, &bytes)
+    }
+
+    /// Commits the plans that can be committed, as one; answers each.
+    pub(super) fn commit(&mut self, plans: &[Prepared]) -> Vec<Result<Appended>> {
+        let mut batch = Admitted::on(&self.resident().index);
+        let admissions: Vec<Result<Admission>> = {
+            let index = &self.resident().index;
+            plans.iter().map(|plan| batch.admit(index, plan)).collect()
+        };
+        let fresh = admissions.iter().zip(plans).filter_map(|(admission, plan)| match admission {
+            Ok(Admission::Append(at)) => Some((at.first, plan)),
+            _ => None,
+        });
+        let fresh: Vec<(EventIndex, &Prepared)> = fresh.collect();
+        let written = if fresh.is_empty() { Ok(()) } else { self.write_commit(&fresh, batch) };
+        if let Err(error) = &written {
+            self.poison_on(error);
+        }
+        let answer = |admission| match admission {
+            // A replay of something in this very batch is as good as the batch.
+            Ok(Admission::Append(at) | Admission::Replay(at)) => written.clone().map(|()| at),
+            Err(error) => Err(error),
+        };
+        admissions.into_iter().map(answer).collect()
+    }
+
+    fn write_commit(&mut self, plans: &[(EventIndex, &Prepared)], batch: Admitted) -> Result<()> {
+        let (mut bytes, mut pins) = (Vec::new(), Vec::new());
+        let (mut first, mut next) = (None, EventIndex(0));
+        for (start, plan) in plans {
+            first.get_or_insert(*start);
+            next = *start;
+            for event in &plan.events {
+                event.write(next, &mut bytes);
+                pins.extend(event.pins(next));
+                next = next.next();
+            }
+        }
+        let added = bytes.len() as u64;
+        let epoch = self.next_epoch();
+        let resident = self.resident();
+        let (first, last) = (first.unwrap_or_default(), EventIndex(next.0.saturating_sub(1)));
+        let commit = Commit { epoch, first, last, pins, prev: resident.chain };
+        let rec = commit.close(&mut bytes)?;
+        self.write_journal(first, &bytes)?;
+        let resident = self.resident();
+        resident.index.join(batch);
+        resident.pins.extend(commit.pins);
+        resident.bytes += added;
+        resident.chain = Some(rec);
+        resident.epoch = epoch;
+        self.to.state.own_last = Some(rec);
+        if let Some(head) = self.to.head.as_mut() {
+            head.write(Head { last, rec });
+            if self.to.config.strict && !head.sync() {
+                let source = Arc::new(std::io::Error::other("the witness could not be synced"));
+                return Err(Error::DurabilityLost { path: self.to.dir.head(), source });
+            }
+        }
+        Ok(())
+    }
+
+    /// The epoch rises whenever somebody else wrote last.
+    fn next_epoch(&mut self) -> u64 {
+        let last = self.resident().chain;
+        let rise = u64::from(last.is_some() && last != self.to.state.own_last);
+        self.resident().epoch + rise
+    }
+
+    /// The commit point: one write at the acknowledged length and one sync.
+    fn write_journal(&mut self, first: EventIndex, bytes: &[u8]) -> Result<()> {
+        let (fs, dir, path) = (self.to.fs, self.to.dir, self.to.dir.journal());
+        if self.resident().active().is_none() {
+            let journal = self.new_journal(&path)?;
+            self.resident().journals.push(journal);
+        }
+        let Some(journal) = self.resident().active_mut() else {
+            return Err(Error::InvalidPlan("the session has no journal to write to"));
+        };
+        write_with_room(journal, bytes, &path)?;
+        sync_file(&*journal.file, &path)?;
+        if !journal.named {
+            sync_dir(fs, &dir.path)?;
+            journal.named = true;
+        }
+        journal.commits.push((first, journal.end));
+        journal.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn new_journal(&self, path: &Path) -> Result<Journal> {
+        let file = self.to.fs.open(path, Open::CreateNew).map_err(failed("making", path))?;
+        let inode = file.stat().map_err(failed("reading", path))?.inode;
+        let name = JOURNAL.to_owned();
+        let commits = Vec::new();
+        Ok(Journal { name, file, inode, writable: true, named: false, end: 0, room: 0, commits })
+    }
+
+    /// Whether the journal is so long that it should be sealed.
+    pub(super) fn is_full(&mut self) -> bool {
+        let max = self.to.config.journal_max;
+        self.resident().active().is_some_and(|journal| journal.end >= max)
+    }
+
+    /// Ends the journal, so that it can be sealed while commits go on in a new one.
+    pub(super) fn rotate(&mut self) -> Result<()> {
+        let result = self.try_rotate();
+        if let Err(error) = &result {
+            self.poison_on(error);
+        }
+        result
+    }
+
+    fn try_rotate(&mut self) -> Result<()> {
+        let (fs, dir) = (self.to.fs, self.to.dir);
+        let Some(journal) = self.resident().active_mut() else { return Ok(()) };
+        let Some((first, _)) = journal.commits.first() else { return Ok(()) };
+        let name = rotated_journal(first.0);
+        let path = dir.file(&name);
+        fs.rename_new(&dir.journal(), &path).map_err(failed("renaming to", &path))?;
+        journal.name = name;
+        sync_dir(fs, &dir.path)
+    }
+
+    fn poison_on(&mut self, error: &Error) {
+        self.to.state.poison_on(error);
+    }
+}
+
+/// Writes a commit behind the last one.
+///
+/// A file that grows with each commit has to have its new length made durable each time, so
+/// it grows ahead, by as much again as it holds, and its commits go into that room.
+fn write_with_room(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<()> {
+    let end = journal.end + bytes.len() as u64;
+    if end <= journal.room {
+        return write_or_cut(journal, bytes, path);
+    }
+    let room = journal.end.clamp(ROOM_MIN, ROOM_MAX);
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len() + usize::try_from(room).unwrap_or_default(), 0);
+    match write_or_cut(journal, &padded, path) {
+        // The room is not worth failing for.
+        Err(Error::Full { .. }) => write_or_cut(journal, bytes, path),
+        written => written,
+    }
+}
+
+const ROOM_MIN: u64 = 4 << 10;
+const ROOM_MAX: u64 = 1 << 20;
+
+/// Writes behind the last commit; on an error the acknowledged part is all that is left.
+fn write_or_cut(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<()> {
+    match journal.file.write_all_at(bytes, journal.end) {
+        Ok(()) => {
+            journal.room = journal.room.max(journal.end + bytes.len() as u64);
+            Ok(())
+        }
+        Err(error) => {
+            let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync());
+            cut.map_err(not_durable(path))?;
+            journal.room = journal.end;
+            Err(failed("writing", path)(error))
+        }
+    }
+}
