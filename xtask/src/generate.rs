@@ -15,10 +15,7 @@ struct Generated {
 }
 
 /// Every generated file, in alphabetical order.
-const FILES: &[Generated] = &[Generated {
-    path: "docs/reference/cli.md",
-    args: &["reference"],
-}];
+const FILES: &[Generated] = &[Generated { path: "docs/reference/cli.md", args: &["reference"] }];
 
 /// Writes every generated file.
 pub(crate) fn write(root: &Path) -> Result<ExitCode> {
@@ -42,10 +39,7 @@ pub(crate) fn check(root: &Path) -> Result<ExitCode> {
         // A file that cannot be read is as wrong as one that differs.
         let found = fs::read(root.join(file.path)).unwrap_or_default();
         if let Some(line) = first_difference(&found, &wanted) {
-            println!(
-                "{}:{line}: out of date; run `cargo xtask generate`",
-                file.path
-            );
+            println!("{}:{line}: out of date; run `cargo xtask generate`", file.path);
             code = ExitCode::FAILURE;
         }
     }
@@ -59,15 +53,7 @@ pub(crate) fn check(root: &Path) -> Result<ExitCode> {
 fn print(root: &Path, args: &[&str]) -> Result<Vec<u8>> {
     let mut cargo = Command::new("cargo");
     cargo
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "cairn-cli",
-            "--bin",
-            "cairn",
-            "--",
-        ])
+        .args(["run", "--quiet", "--package", "cairn-cli", "--bin", "cairn", "--"])
         .args(args)
         .current_dir(root)
         .env("NO_COLOR", "1")
@@ -82,17 +68,8 @@ fn print(root: &Path, args: &[&str]) -> Result<Vec<u8>> {
         }
     }
     let output = cargo.output().context("starting cargo")?;
-    ensure!(
-        output.status.success(),
-        "`cairn {}` failed: {}",
-        args.join(" "),
-        output.status
-    );
-    ensure!(
-        !output.stdout.is_empty(),
-        "`cairn {}` printed nothing",
-        args.join(" ")
-    );
+    ensure!(output.status.success(), "`cairn {}` failed: {}", args.join(" "), output.status);
+    ensure!(!output.stdout.is_empty(), "`cairn {}` printed nothing", args.join(" "));
     Ok(output.stdout)
 }
 

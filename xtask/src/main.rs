@@ -36,9 +36,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[&str]) -> Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has no parent directory")?;
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent directory")?;
     match args {
         ["tidy"] => tidy::run(root),
         ["generate"] => generate::write(root),

@@ -32,11 +32,7 @@ struct Finding {
 
 impl Finding {
     fn new(path: &str, line: usize, what: String) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            what,
-        }
+        Self { path: path.to_owned(), line, what }
     }
 }
 
@@ -75,11 +71,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         pages.len(),
         findings.len(),
     );
-    Ok(if findings.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Lists the files under `folder`, without hidden ones and build output.
@@ -103,17 +95,12 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
 
 /// Reads the files with one extension.
 fn load(root: &Path, paths: &[PathBuf], extension: &str) -> Result<Vec<File>> {
-    let wanted = paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|e| e == extension));
+    let wanted = paths.iter().filter(|path| path.extension().is_some_and(|e| e == extension));
     wanted
         .map(|path| {
             let text =
                 fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-            let path = path
-                .strip_prefix(root)?
-                .to_string_lossy()
-                .replace('\\', "/");
+            let path = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
             Ok(File { path, text })
         })
         .collect()
@@ -127,10 +114,6 @@ fn metadata(root: &Path) -> Result<Value> {
         .stderr(Stdio::inherit())
         .output()
         .context("starting cargo")?;
-    ensure!(
-        output.status.success(),
-        "`cargo metadata` failed: {}",
-        output.status
-    );
+    ensure!(output.status.success(), "`cargo metadata` failed: {}", output.status);
     serde_json::from_slice(&output.stdout).context("reading the output of `cargo metadata`")
 }

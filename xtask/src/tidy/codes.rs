@@ -15,15 +15,8 @@ pub(super) fn find(rust: &[File]) -> Codes {
     let shipped = rust.iter().filter(|file| is_crate_source(&file.path));
     for file in shipped {
         for (offset, code) in arms(&file.text) {
-            let line = 1 + file
-                .text
-                .get(..offset)
-                .unwrap_or_default()
-                .matches('\n')
-                .count();
-            codes
-                .entry(code.to_owned())
-                .or_insert_with(|| (file.path.clone(), line));
+            let line = 1 + file.text.get(..offset).unwrap_or_default().matches('\n').count();
+            codes.entry(code.to_owned()).or_insert_with(|| (file.path.clone(), line));
         }
     }
     codes
@@ -37,24 +30,21 @@ pub(super) fn check(codes: &Codes, pages: &[File]) -> Vec<Finding> {
             (name != "README").then_some((page, name))
         })
     };
-    let undocumented = codes
-        .iter()
-        .filter(|(code, _)| !documented().any(|(_, name)| name == *code));
+    let undocumented =
+        codes.iter().filter(|(code, _)| !documented().any(|(_, name)| name == *code));
     let mut findings: Vec<Finding> = undocumented
         .map(|(code, (path, line))| {
             let what = format!("the code {code} has no page; write {FOLDER}{code}.md");
             Finding::new(path, *line, what)
         })
         .collect();
-    findings.extend(
-        documented()
-            .filter(|(_, name)| !codes.contains_key(*name))
-            .map(|(page, name)| {
-                let what =
-                    format!("no source has the code {name}; delete the page or correct its name");
-                Finding::new(&page.path, 1, what)
-            }),
-    );
+    findings.extend(documented().filter(|(_, name)| !codes.contains_key(*name)).map(
+        |(page, name)| {
+            let what =
+                format!("no source has the code {name}; delete the page or correct its name");
+            Finding::new(&page.path, 1, what)
+        },
+    ));
     findings
 }
 
@@ -94,32 +84,19 @@ mod tests {
     use super::*;
 
     fn file(path: &str, text: &str) -> File {
-        File {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        File { path: path.to_owned(), text: text.to_owned() }
     }
 
     fn found(text: &str) -> Vec<String> {
-        find(&[file("crates/store/src/error.rs", text)])
-            .into_keys()
-            .collect()
+        find(&[file("crates/store/src/error.rs", text)]).into_keys().collect()
     }
 
     #[test]
     fn codes_are_match_arms_in_capitals() {
         assert_eq!(found(r#"Self::Full => "STORE_FULL","#), ["STORE_FULL"]);
-        assert_eq!(
-            found("Self::Long { .. } => {\n    \"STORE_IO_2\"\n}"),
-            ["STORE_IO_2"]
-        );
-        for other in [
-            r#"A => "get""#,
-            r#"A => "GET""#,
-            r#"A => "_X""#,
-            r#"A => "X_""#,
-            r#""A_B""#,
-        ] {
+        assert_eq!(found("Self::Long { .. } => {\n    \"STORE_IO_2\"\n}"), ["STORE_IO_2"]);
+        for other in [r#"A => "get""#, r#"A => "GET""#, r#"A => "_X""#, r#"A => "X_""#, r#""A_B""#]
+        {
             assert_eq!(found(other), [""; 0], "{other}");
         }
     }
@@ -127,21 +104,14 @@ mod tests {
     #[test]
     fn only_sources_of_crates_count() {
         let arm = r#"A => "STORE_FULL""#;
-        for path in [
-            "crates/store/tests/a.rs",
-            "xtask/src/a.rs",
-            "bench/src/main.rs",
-        ] {
+        for path in ["crates/store/tests/a.rs", "xtask/src/a.rs", "bench/src/main.rs"] {
             assert!(find(&[file(path, arm)]).is_empty());
         }
     }
 
     #[test]
     fn a_code_without_a_page_is_reported_where_it_stands() {
-        let codes = find(&[file(
-            "crates/a/src/b/c.rs",
-            "match x {\n    A => \"A_B\",\n}\n",
-        )]);
+        let codes = find(&[file("crates/a/src/b/c.rs", "match x {\n    A => \"A_B\",\n}\n")]);
         let findings = check(&codes, &[file("docs/errors/README.md", "")]);
         assert_eq!(
             findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -153,11 +123,7 @@ mod tests {
     fn a_page_without_a_code_is_reported() {
         let findings = check(&Codes::new(), &[file("docs/errors/A_B.md", "# A_B\n")]);
         assert_eq!(findings.len(), 1);
-        assert!(
-            findings[0]
-                .to_string()
-                .starts_with("docs/errors/A_B.md:1: no source has")
-        );
+        assert!(findings[0].to_string().starts_with("docs/errors/A_B.md:1: no source has"));
     }
 
     #[test]

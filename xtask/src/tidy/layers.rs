@@ -58,16 +58,9 @@ pub(super) fn edges(metadata: &Value) -> Vec<Edge> {
     let mut edges = Vec::new();
     for package in list(metadata, "packages") {
         let manifest = Path::new(text(package, "manifest_path"));
-        let folder = manifest
-            .parent()
-            .and_then(|path| path.strip_prefix(root).ok());
-        let folder = folder
-            .unwrap_or(manifest)
-            .to_string_lossy()
-            .replace('\\', "/");
-        let shipped = list(package, "dependencies")
-            .iter()
-            .filter(|d| text(d, "kind") != "dev");
+        let folder = manifest.parent().and_then(|path| path.strip_prefix(root).ok());
+        let folder = folder.unwrap_or(manifest).to_string_lossy().replace('\\', "/");
+        let shipped = list(package, "dependencies").iter().filter(|d| text(d, "kind") != "dev");
         edges.extend(shipped.map(|dependency| {
             let name = text(dependency, "name");
             Edge {
@@ -84,9 +77,7 @@ pub(super) fn edges(metadata: &Value) -> Vec<Edge> {
 /// Reports every edge that runs the wrong way.
 pub(super) fn check(edges: &[Edge], manifests: &[File]) -> Vec<Finding> {
     let wrong = edges.iter().filter_map(|edge| Some((edge, problem(edge)?)));
-    wrong
-        .map(|(edge, what)| finding(edge, what, manifests))
-        .collect()
+    wrong.map(|(edge, what)| finding(edge, what, manifests)).collect()
 }
 
 fn problem(edge: &Edge) -> Option<String> {
@@ -107,9 +98,9 @@ fn problem(edge: &Edge) -> Option<String> {
     }
     match (layer(from), layer(to)) {
         (Some(from), Some(to)) if to < from => None,
-        (Some(_), Some(_)) => Some(format!(
-            "{from} depends on {to}, which is not to its left; turn the edge round"
-        )),
+        (Some(_), Some(_)) => {
+            Some(format!("{from} depends on {to}, which is not to its left; turn the edge round"))
+        }
         _ => Some(format!(
             "{from} depends on {to}, and one has no place in the line; add it to LAYERS in xtask"
         )),
@@ -118,16 +109,11 @@ fn problem(edge: &Edge) -> Option<String> {
 
 fn finding(edge: &Edge, what: String, manifests: &[File]) -> Finding {
     let path = format!("{}/Cargo.toml", edge.folder);
-    let name = if edge.ours {
-        format!("cairn-{}", edge.to)
-    } else {
-        edge.to.clone()
-    };
+    let name = if edge.ours { format!("cairn-{}", edge.to) } else { edge.to.clone() };
     let manifest = manifests.iter().find(|file| file.path == path);
     let line = manifest.and_then(|file| {
         let names_it = |line: &str| {
-            line.strip_prefix(&name)
-                .is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+            line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
         };
         file.text.lines().position(names_it)
     });
@@ -155,11 +141,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value
-        .get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -22,9 +22,7 @@ pub(super) fn check(pages: &[File], exists: impl Fn(&str) -> bool) -> Vec<Findin
 fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence = None;
     let prose = text.lines().enumerate().filter(move |(_, line)| {
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| line.trim_start().starts_with(mark));
+        let mark = ["```", "~~~"].into_iter().find(|mark| line.trim_start().starts_with(mark));
         match (fence, mark) {
             (None, None) => return true,
             (None, Some(_)) => fence = mark,
@@ -34,11 +32,7 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
         false
     });
     prose
-        .flat_map(|(index, line)| {
-            targets(line)
-                .into_iter()
-                .map(move |target| (index + 1, target))
-        })
+        .flat_map(|(index, line)| targets(line).into_iter().map(move |target| (index + 1, target)))
         .filter(|(_, target)| is_relative(target))
 }
 
@@ -51,11 +45,7 @@ fn targets(line: &str) -> Vec<&str> {
         let starts = prose.match_indices("](").map(|(at, mark)| at + mark.len());
         targets.extend(starts.filter_map(|start| {
             let rest = prose.get(start..)?;
-            let end = if rest.starts_with('<') {
-                rest.find('>')?
-            } else {
-                rest.find(')')?
-            };
+            let end = if rest.starts_with('<') { rest.find('>')? } else { rest.find(')')? };
             rest.get(..end)
         }));
     }
@@ -75,9 +65,7 @@ fn targets(line: &str) -> Vec<&str> {
 /// Whether a target names a file of this repository: no scheme, no host, not only an anchor.
 fn is_relative(target: &str) -> bool {
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
-        scheme
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
     !scheme && !target.starts_with("//") && !target.starts_with('#')
 }
@@ -108,36 +96,17 @@ mod tests {
 
     /// Checks one page in a repository that has `docs/a.md` and `README.md`.
     fn broken(path: &str, text: &str) -> Vec<String> {
-        let page = File {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
-        let findings = check(&[page], |path| {
-            ["docs/a.md", "docs", "README.md"].contains(&path)
-        });
+        let page = File { path: path.to_owned(), text: text.to_owned() };
+        let findings = check(&[page], |path| ["docs/a.md", "docs", "README.md"].contains(&path));
         findings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn links_that_resolve_are_fine() {
-        for link in [
-            "a.md",
-            "./a.md#part",
-            "../README.md",
-            "/docs/a.md",
-            "../docs/",
-            "..",
-        ] {
-            assert_eq!(
-                broken("docs/b.md", &format!("See [it]({link}).")),
-                [""; 0],
-                "{link}"
-            );
+        for link in ["a.md", "./a.md#part", "../README.md", "/docs/a.md", "../docs/", ".."] {
+            assert_eq!(broken("docs/b.md", &format!("See [it]({link}).")), [""; 0], "{link}");
         }
-        assert_eq!(
-            broken("b.md", "[`code`](docs/a.md) [t](<docs/a.md> \"title\")"),
-            [""; 0]
-        );
+        assert_eq!(broken("b.md", "[`code`](docs/a.md) [t](<docs/a.md> \"title\")"), [""; 0]);
     }
 
     #[test]

@@ -10,17 +10,12 @@ const LINES_MAX: usize = 800;
 const UNWANTED: &[(&str, &str)] = &[
     (concat!("todo", "!("), "do it, or leave it out"),
     (concat!("unimplemented", "!("), "do it, or leave it out"),
-    (
-        concat!("#[", "ignore"),
-        "assert what happens today, or delete the test",
-    ),
+    (concat!("#[", "ignore"), "assert what happens today, or delete the test"),
 ];
 
 /// Reports files that are too long and lines that hold something unwanted.
 pub(super) fn check(rust: &[File]) -> Vec<Finding> {
-    rust.iter()
-        .flat_map(|file| length(file).into_iter().chain(unwanted(file)))
-        .collect()
+    rust.iter().flat_map(|file| length(file).into_iter().chain(unwanted(file))).collect()
 }
 
 fn length(file: &File) -> Option<Finding> {
@@ -36,11 +31,7 @@ fn unwanted(file: &File) -> impl Iterator<Item = Finding> {
     lines.flat_map(move |(index, line)| {
         let hits = UNWANTED.iter().filter(|(text, _)| line.contains(text));
         hits.map(move |(text, instead)| {
-            Finding::new(
-                &file.path,
-                index + 1,
-                format!("`{text}` is not allowed; {instead}"),
-            )
+            Finding::new(&file.path, index + 1, format!("`{text}` is not allowed; {instead}"))
         })
     })
 }
@@ -50,10 +41,7 @@ mod tests {
     use super::*;
 
     fn findings(text: &str) -> Vec<String> {
-        let file = File {
-            path: "a.rs".to_owned(),
-            text: text.to_owned(),
-        };
+        let file = File { path: "a.rs".to_owned(), text: text.to_owned() };
         check(&[file]).iter().map(ToString::to_string).collect()
     }
 

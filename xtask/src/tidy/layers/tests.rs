@@ -22,12 +22,7 @@ fn check_one(from: &str, to: &str, kind: Option<&str>) -> Option<String> {
 
 #[test]
 fn a_crate_may_use_what_stands_to_its_left() {
-    for (from, to) in [
-        ("store", "core"),
-        ("api", "store"),
-        ("cli", "core"),
-        ("cli", "server"),
-    ] {
+    for (from, to) in [("store", "core"), ("api", "store"), ("cli", "core"), ("cli", "server")] {
         assert_eq!(check_one(from, &format!("cairn-{to}"), None), None);
     }
 }
@@ -70,15 +65,8 @@ fn a_crate_without_a_place_in_the_line_is_reported() {
 
 #[test]
 fn the_core_takes_no_clock_chance_or_runtime() {
-    for package in [
-        "tokio",
-        "tokio-util",
-        "async-trait",
-        "time",
-        "rand",
-        "rand_core",
-        "getrandom",
-    ] {
+    for package in ["tokio", "tokio-util", "async-trait", "time", "rand", "rand_core", "getrandom"]
+    {
         assert!(check_one("core", package, None).is_some(), "{package}");
         assert_eq!(check_one("core", package, Some("dev")), None);
         assert_eq!(check_one("store", package, None), None);
