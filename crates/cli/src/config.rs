@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cairn_api::error::{Error, Result};
+use cairn_store::files;
 use clap::Args;
 use etcetera::BaseStrategy as _;
 
@@ -28,9 +29,29 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     no_color: bool,
 
+    /// How much may be lost when acknowledged data is damaged right after it was written
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        env = "CAIRN_DURABILITY",
+        hide_env_values = true,
+        default_value = "normal"
+    )]
+    durability: Durability,
+
     /// Take a data directory on a file system that may lose what it said was safe
     #[arg(long, global = true, env = "CAIRN_UNSAFE_FILESYSTEM", hide_env_values = true, value_parser = clap::builder::BoolishValueParser::new())]
     unsafe_filesystem: bool,
+}
+
+/// How often the disk is made to keep its word.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Durability {
+    /// One sync for each commit: nothing acknowledged is lost
+    Normal,
+    /// Two: damage to the very last commit is told from one that never was, too
+    Strict,
 }
 
 /// What a command works with.
@@ -39,8 +60,8 @@ pub(crate) struct Config {
     pub(crate) output: Output,
     /// Where the data is, when the user says.
     home: Option<PathBuf>,
-    /// Whether any file system will do.
-    pub(crate) unsafe_filesystem: bool,
+    durability: Durability,
+    unsafe_filesystem: bool,
 }
 
 impl Config {
@@ -48,8 +69,18 @@ impl Config {
         Self {
             output: Output::new(globals.json, globals.quiet, globals.no_color),
             home: globals.home,
+            durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,
         }
+    }
+
+    /// How the files of the data directory are kept.
+    pub(crate) fn files(&self) -> Result<files::Config> {
+        Ok(files::Config {
+            strict: self.durability == Durability::Strict,
+            unsafe_filesystem: self.unsafe_filesystem,
+            ..files::Config::new(self.home()?)
+        })
     }
 
     /// The data directory, which need not exist yet.

@@ -9,10 +9,8 @@ use crate::config::Config;
 
 /// Opens the store.
 pub(crate) fn open(config: &Config) -> Result<Store> {
-    let root = config.home()?;
-    require_directory(&root)?;
-    let files =
-        files::Config { unsafe_filesystem: config.unsafe_filesystem, ..files::Config::new(root) };
+    let files = config.files()?;
+    require_directory(&files.root)?;
     Ok(cairn_store::open(&cairn_store::Config::Files(files))?)
 }
 
@@ -26,9 +24,8 @@ fn require_directory(root: &Path) -> Result<()> {
 
 /// Makes the data directory when it is not there, whatever it is on.
 pub(crate) fn prepare(config: &Config) -> Result<()> {
-    let root = config.home()?;
-    require_directory(&root)?;
-    let files = files::Config { unsafe_filesystem: true, ..files::Config::new(root) };
+    let files = files::Config { unsafe_filesystem: true, ..config.files()? };
+    require_directory(&files.root)?;
     cairn_store::open(&cairn_store::Config::Files(files))?;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Retention and collection: sessions go when their time is over, blobs when no session
-//! that is left needs them. In doubt nothing goes.
+//! that is left needs them, and what lies idle is sealed. In doubt nothing goes.
 
 use std::collections::BTreeSet;
 
@@ -45,6 +45,9 @@ pub async fn collect(store: &Store, policy: &Policy, now_ms: u64) -> Result<Repo
     if let Some(older_than_ms) = policy.older_than_ms {
         let before_ms = now_ms.saturating_sub(older_than_ms);
         report.deleted_sessions = retire(store, before_ms, policy.dry_run).await?;
+    }
+    if !policy.dry_run {
+        seal_idle(store).await?;
     }
     // From here on nobody can pin a blob, so what is not needed now is not needed.
     let sweep = store.blobs.sweep().await?;
@@ -94,6 +97,15 @@ async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<Sess
         }
     }
     Ok(retired)
+}
+
+/// Puts what was appended so far into its final form, where nobody is at work.
+async fn seal_idle(store: &Store) -> Result<()> {
+    for session in store.sessions.list().await? {
+        // What cannot be sealed now stays in its journal, where it is as safe.
+        let _ = store.log.seal(session).await;
+    }
+    Ok(())
 }
 
 /// The blobs that the sessions left need, or why that cannot be said.

@@ -10,5 +10,7 @@
 mod bundles;
 mod damage;
 mod given;
+mod habits;
+mod laws;
 mod locks;
 mod suite;

@@ -41,8 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let mut files = files::Config::new(config.home()?);
-    files.unsafe_filesystem = config.unsafe_filesystem;
+    let mut files = config.files()?;
     if let Some(journal_max) = args.journal_max {
         files.journal_max = journal_max;
     }
