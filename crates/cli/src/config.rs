@@ -29,7 +29,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     no_color: bool,
 
-    /// How much may be lost when acknowledged data is damaged right after it was written
+    /// Syncs for each commit: one, or with `strict` one more for its witness
     #[arg(
         long,
         global = true,
@@ -48,9 +48,9 @@ pub(crate) struct Globals {
 /// How often the disk is made to keep its word.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Durability {
-    /// One sync for each commit: nothing acknowledged is lost
+    // One sync for each commit: nothing acknowledged is lost.
     Normal,
-    /// Two: damage to the very last commit is told from one that never was, too
+    // Two: damage to the very last commit is told from one that never was, too.
     Strict,
 }
 

@@ -33,13 +33,16 @@ fn help_shows_the_commands() {
       -V, --version  Print version
 
     Global options:
-          --home <DIR>         Data directory [default: `cairn` in the XDG data directory] [env:
-                               CAIRN_HOME]
-          --json               Answer in JSON, errors too
-      -q, --quiet              Leave out remarks on standard error
-          --no-color           Use no colors; the variable NO_COLOR does the same
-          --unsafe-filesystem  Take a data directory on a file system that may lose what it said was
-                               safe [env: CAIRN_UNSAFE_FILESYSTEM]
+          --home <DIR>          Data directory [default: `cairn` in the XDG data directory] [env:
+                                CAIRN_HOME]
+          --json                Answer in JSON, errors too
+      -q, --quiet               Leave out remarks on standard error
+          --no-color            Use no colors; the variable NO_COLOR does the same
+          --durability <LEVEL>  Syncs for each commit: one, or with `strict` one more for its witness
+                                [env: CAIRN_DURABILITY] [default: normal] [possible values: normal,
+                                strict]
+          --unsafe-filesystem   Take a data directory on a file system that may lose what it said was
+                                safe [env: CAIRN_UNSAFE_FILESYSTEM]
 
     Examples:
       cairn serve
