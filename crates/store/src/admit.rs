@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cairn_core::digest::Digest;
-use cairn_core::event::{EventData, NewEvent, Scope, limits};
+use cairn_core::event::{Event, EventData, Scope, limits};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::pin::{BlobKind, Pin};
 
@@ -80,7 +80,8 @@ pub(crate) struct PreparedEvent {
     /// Where in the line the index belongs.
     gap: usize,
     blobs: Vec<(BlobKind, Digest)>,
-    event: NewEvent,
+    /// The event at place 0, until it has its own.
+    event: Event,
 }
 
 /// Checks a plan by itself and writes its lines.
@@ -92,7 +93,7 @@ pub(crate) fn prepare(session: SessionId, plan: AppendPlan) -> Result<Prepared> 
     let mut events = Vec::with_capacity(plan.events.len());
     for (place, event) in plan.events.into_iter().enumerate() {
         event.check().map_err(|source| Error::InvalidEvent { place, source })?;
-        let event = prepare_event(session, event)?;
+        let event = prepare_event(event.at(session, EventIndex(0)))?;
         if event.line.len() > limits::EVENT {
             return Err(Error::InvalidPlan("one of its events is larger than 4 MiB; use a blob"));
         }
@@ -104,11 +105,11 @@ pub(crate) fn prepare(session: SessionId, plan: AppendPlan) -> Result<Prepared> 
     Ok(Prepared { events, seen: plan.seen })
 }
 
-fn prepare_event(session: SessionId, event: NewEvent) -> Result<PreparedEvent> {
+fn prepare_event(event: Event) -> Result<PreparedEvent> {
     const INDEX: &[u8] = b"\"eventIndex\":0,";
-    let dedupe_key = event.dedupe_key(session).to_string();
+    let dedupe_key = event.dedupe_key().to_string();
     let (run, blobs) = (event.scope.run(), event.data.blobs());
-    let line = event.clone().at(session, EventIndex(0)).encode()?;
+    let line = event.encode()?;
     // What follows the index is ids and names, so the last match is the envelope's own.
     let at = line.windows(INDEX.len()).rposition(|window| window == INDEX);
     let gap = at.map_or(0, |at| at + INDEX.len() - 2);
@@ -130,9 +131,9 @@ impl PreparedEvent {
         &self.blobs
     }
 
-    /// The event itself, for a backend that keeps no lines.
-    pub(crate) fn event(&self) -> &NewEvent {
-        &self.event
+    /// The event at its place in the log, for a backend that keeps no lines.
+    pub(crate) fn event(&self, index: EventIndex) -> Event {
+        Event { index, ..self.event.clone() }
     }
 
     pub(crate) fn pins(&self, index: EventIndex) -> impl Iterator<Item = Pin> + '_ {

@@ -85,7 +85,7 @@ impl EventLog for Memory {
         let known = sessions.entry(session).or_default();
         known.index.join(batch);
         for (event, index) in plan.events.iter().zip(at.first.0..) {
-            known.events.push(event.event().clone().at(session, EventIndex(index)));
+            known.events.push(event.event(EventIndex(index)));
         }
         Ok(at)
     }

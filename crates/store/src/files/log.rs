@@ -236,6 +236,15 @@ impl Slot {
         }
     }
 
+    /// Answers everybody who waits with the same error.
+    fn refuse_all(&self, error: &Error) {
+        let mut queue = held(&self.queue);
+        queue.busy = false;
+        for ticket in queue.waiting.drain(..) {
+            let _ = ticket.answer.send(Err(error.clone()));
+        }
+    }
+
     fn seal(&self, config: &Config) -> Result<()> {
         let (fs, dir, id) = {
             let session = held(&self.session);
@@ -352,16 +361,5 @@ impl EventLog for FileLog {
 
     async fn seal(&self, session: SessionId) -> Result<()> {
         blocking(|| self.seal_now(session))
-    }
-}
-
-impl Slot {
-    /// Answers everybody who waits with the same error.
-    fn refuse_all(&self, error: &Error) {
-        let mut queue = held(&self.queue);
-        queue.busy = false;
-        for ticket in queue.waiting.drain(..) {
-            let _ = ticket.answer.send(Err(error.clone()));
-        }
     }
 }
