@@ -101,10 +101,15 @@ pub(super) fn require_sound_filesystem(root: &Path) -> Result<()> {
     }
 }
 
-/// The kind of file system, and whether it is one that the store was tried on.
 fn filesystem(root: &Path) -> Result<(String, bool)> {
     let stat = rustix::fs::statfs(root).map_err(|e| failed("measuring", root)(e.into()))?;
-    let (name, supported) = match stat.f_type as u64 & 0xffff_ffff {
+    Ok(kind(stat.f_type as u64 & 0xffff_ffff))
+}
+
+/// The kind of file system with this number, and whether it is one that keeps what the store
+/// needs: locks, renames and syncs that mean what they say.
+fn kind(number: u64) -> (String, bool) {
+    let (name, supported) = match number {
         0xef53 => ("ext4", true),
         0x5846_5342 => ("xfs", true),
         0x9123_683e => ("btrfs", true),
@@ -116,7 +121,25 @@ fn filesystem(root: &Path) -> Result<(String, bool)> {
         0xff53_4d42 | 0xfe53_4d42 | 0x517b => ("smb", false),
         0x0102_1997 => ("9p", false),
         0x6573_5546 => ("fuse", false),
-        other => return Ok((format!("an unknown file system ({other:#x})"), false)),
+        other => return (format!("an unknown file system ({other:#x})"), false),
     };
-    Ok((name.to_owned(), supported))
+    (name.to_owned(), supported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_or_unknown_is_refused() {
+        for number in [0x6969, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0, 0xdead_beef] {
+            assert!(!kind(number).1, "{number:#x}");
+        }
+        assert_eq!(kind(0xef53), ("ext4".to_owned(), true));
+        let here = tempfile::tempdir().unwrap();
+        require_sound_filesystem(here.path()).unwrap();
+        // Whatever the kernel shows there, it is no disk.
+        let proc = require_sound_filesystem(Path::new("/proc")).unwrap_err();
+        assert_eq!(proc.code(), "STORE_FILESYSTEM");
+    }
 }

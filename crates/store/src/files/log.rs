@@ -137,6 +137,19 @@ impl FileLog {
         Err(Error::Full { context })
     }
 
+    /// Looks at a session. One that is deleted meanwhile looks like many things, and is gone.
+    fn unless_gone<T>(&self, session: SessionId, look: impl FnOnce() -> Result<T>) -> Result<T> {
+        let seen = blocking(look);
+        let path = self.layout.session(session);
+        match self.fs.stat(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget(session);
+                Err(Error::NotFound(session))
+            }
+            _ => seen,
+        }
+    }
+
     /// Seals what was appended so far.
     pub(super) fn seal_now(&self, session: SessionId) -> Result<()> {
         let slot = self.slot(session);
@@ -309,7 +322,7 @@ impl EventLog for FileLog {
 
     async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
         let slot = self.slot(session);
-        blocking(|| {
+        self.unless_gone(session, || {
             let mut known = held(&slot.session);
             let view = known.look()?;
             match view.health {
@@ -327,7 +340,7 @@ impl EventLog for FileLog {
 
     async fn read_prefix(&self, session: SessionId) -> Result<Prefix> {
         let slot = self.slot(session);
-        blocking(|| {
+        self.unless_gone(session, || {
             let mut known = held(&slot.session);
             let (health, damage) = {
                 let view = known.look()?;
@@ -343,7 +356,7 @@ impl EventLog for FileLog {
 
     async fn status(&self, session: SessionId) -> Result<Status> {
         let slot = self.slot(session);
-        blocking(|| {
+        self.unless_gone(session, || {
             let mut known = held(&slot.session);
             let view = known.look()?;
             let resident = view.resident;

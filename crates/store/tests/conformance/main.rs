@@ -13,4 +13,5 @@ mod given;
 mod habits;
 mod laws;
 mod locks;
+mod races;
 mod suite;

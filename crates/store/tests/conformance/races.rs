@@ -1,0 +1,114 @@
+//! Things that happen at the same time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cairn_core::id::EventIndex;
+use cairn_store::{Config, Error, gc, open};
+
+use crate::given::{self, SESSION, start, step};
+
+/// Blobs are put before they are pinned; a collection in between must not take them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn collecting_beside_appends_takes_nothing_that_is_needed() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(&Config::files(home.path())).unwrap();
+    store.log.append(SESSION, start()).await.unwrap();
+    let (done, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let collector = {
+        let (done, rounds) = (done.clone(), rounds.clone());
+        let other = open(&Config::files(home.path())).unwrap();
+        tokio::spawn(async move {
+            let policy = gc::Policy { older_than_ms: None, min_age_ms: 0, dry_run: false };
+            while !done.load(Ordering::Relaxed) {
+                gc::collect(&other, &policy, u64::MAX).await.unwrap();
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    let mut appended = 0;
+    while rounds.load(Ordering::Relaxed) < 5 {
+        // The collector seals what it finds idle, so the session may be busy for a moment.
+        match store.log.append(SESSION, step(appended)).await {
+            Err(Error::Locked { .. }) => {}
+            result => {
+                result.unwrap();
+                appended += 1;
+            }
+        }
+    }
+    done.store(true, Ordering::Relaxed);
+    collector.await.unwrap();
+    assert!(appended > 0, "no append beside 5 collections");
+    let report = cairn_store::verify(&store, SESSION).await.unwrap();
+    assert_eq!((report.problems, report.events), (Vec::new(), 2 + 2 * appended));
+}
+
+/// Whoever reads a session that is being deleted gets all of it or is told that it is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleting_beside_readers_shows_all_or_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(&Config::files(home.path())).unwrap();
+    for round in 0..30 {
+        let session = given::session(round);
+        store.log.append(session, start()).await.unwrap();
+        store.log.append(session, step(0)).await.unwrap();
+        store.log.seal(session).await.unwrap();
+        store.log.append(session, step(1)).await.unwrap();
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let other = open(&Config::files(home.path())).unwrap();
+                tokio::spawn(async move {
+                    loop {
+                        match other.log.read(session, EventIndex(0)).await {
+                            Ok(events) => assert_eq!(events.len(), 6),
+                            Err(Error::NotFound(_)) => return,
+                            Err(error) => panic!("round {round}: {error}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        loop {
+            match store.sessions.delete(session).await {
+                Err(Error::Locked { .. }) => {}
+                deleted => break deleted.unwrap(),
+            }
+        }
+        for reader in readers {
+            reader.await.unwrap();
+        }
+    }
+    assert_eq!(store.sessions.list().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rotating_keys_at_the_same_time_loses_no_key() {
+    let home = tempfile::tempdir().unwrap();
+    let first = open(&Config::files(home.path())).unwrap().keys.load().await.unwrap();
+    let rotations: Vec<_> = (0..2)
+        .map(|_| {
+            let store = open(&Config::files(home.path())).unwrap();
+            tokio::spawn(async move {
+                let mut rings = Vec::new();
+                while rings.len() < 20 {
+                    match store.keys.rotate().await {
+                        Ok(ring) => rings.push(ring),
+                        Err(error) => assert_eq!(error.code(), "KEYRING_BUSY"),
+                    }
+                }
+                rings
+            })
+        })
+        .collect();
+    let mut rings = vec![first];
+    for rotation in rotations {
+        rings.extend(rotation.await.unwrap());
+    }
+    rings.sort_by_key(|ring| ring.generation);
+    for (before, after) in rings.iter().zip(rings.iter().skip(1)) {
+        assert_eq!(after.generation, before.generation + 1);
+        assert_eq!(after.previous.as_ref(), Some(&before.current));
+    }
+}
