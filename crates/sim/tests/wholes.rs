@@ -1,0 +1,133 @@
+//! Power failures while something is done to a session as a whole, or to the keys: afterwards
+//! it is done or it is not.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that fails may panic, and how much was looked at is part of the result"
+)]
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use cairn_core::event::Event;
+use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::keyring::Keyring;
+use cairn_sim::crash::{Depth, States};
+use cairn_sim::disk::Disk;
+use cairn_sim::world::{self, session};
+use cairn_store::bundle::{ExportInfo, export, import};
+use cairn_store::{Config, Error, Health, Store, files, open, verify};
+
+/// Runs something that waits for nothing outside.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+}
+
+fn store_on(disk: &Disk) -> Store {
+    files::open_on(Arc::new(disk.process()), &files::Config::new("/cairn")).unwrap()
+}
+
+/// Does something, and checks every disk that a power failure can leave on the way; `after`
+/// says whether it had been answered by then.
+fn whenever(what: &str, disk: &Disk, deed: impl AsyncFnOnce(&Store), check: impl Fn(&Store, bool)) {
+    let moments = Arc::new(Mutex::new(Vec::new()));
+    let process = disk.process();
+    process.watch({
+        let (moments, disk) = (moments.clone(), disk.clone());
+        Arc::new(move |_| moments.lock().unwrap().push((disk.fork(), false)))
+    });
+    let store = files::open_on(Arc::new(process), &files::Config::new("/cairn")).unwrap();
+    now(deed(&store));
+    moments.lock().unwrap().push((disk.fork(), true));
+    let (mut seen, mut states) = (HashSet::new(), 0);
+    for (moment, answered) in moments.lock().unwrap().iter() {
+        let crashes = States::of(moment, Depth::QUICK);
+        states += crashes.len();
+        for (_, image) in crashes.iter() {
+            if seen.insert((image.digest(), *answered)) {
+                check(&store_on(&Disk::on(image)), *answered);
+            }
+        }
+    }
+    println!("{what}: {states} states, {} different disks", seen.len());
+    assert!(seen.len() > 20, "{what}: {} disks", seen.len());
+}
+
+fn bundle() -> (Vec<u8>, Vec<Event>) {
+    let store = open(&Config::Memory).unwrap();
+    now(async {
+        for number in 0..3 {
+            store.log.append(session(), world::plan(number)).await.unwrap();
+        }
+        let info = ExportInfo {
+            bundle_id: BundleId::from_bits(1),
+            exported_at: String::new(),
+            app_version: String::new(),
+        };
+        let events = store.log.read(session(), EventIndex(0)).await.unwrap();
+        (export(&store, session(), info).await.unwrap(), events)
+    })
+}
+
+#[test]
+fn an_import_is_whole_or_absent() {
+    let (bundle, events) = bundle();
+    let deed = async |store: &Store| {
+        import(store, &bundle, SessionId::from_bits(9)).await.map(drop).unwrap();
+    };
+    whenever("import", &world::fresh(), deed, |store, answered| {
+        let there = now(store.sessions.list()).unwrap().contains(&session());
+        assert!(there || !answered, "an import that was answered is gone");
+        match now(store.log.read(session(), EventIndex(0))) {
+            Ok(read) => {
+                assert!(there);
+                assert_eq!(read, events);
+                let report = now(verify(store, session())).unwrap();
+                assert_eq!((report.health, report.problems), (Health::Healthy, Vec::new()));
+            }
+            Err(Error::NotFound(_)) => {
+                assert!(!there);
+                // What is left of it is in nobody's way.
+                now(import(store, &bundle, SessionId::from_bits(9))).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+#[test]
+fn a_deleted_session_is_whole_or_gone() {
+    let disk = world::fresh();
+    let events = now(async {
+        let store = store_on(&disk);
+        for number in 0..3 {
+            store.log.append(session(), world::plan(number)).await.unwrap();
+        }
+        store.log.seal(session()).await.unwrap();
+        store.log.read(session(), EventIndex(0)).await.unwrap()
+    });
+    let deed = async |store: &Store| store.sessions.delete(session()).await.unwrap();
+    whenever("delete", &disk, deed, |store, answered| {
+        match now(store.log.read(session(), EventIndex(0))) {
+            Ok(read) => {
+                assert!(!answered, "a session that was deleted is back");
+                assert_eq!(read, events);
+            }
+            Err(Error::NotFound(_)) => assert_eq!(now(store.sessions.list()).unwrap(), []),
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+#[test]
+fn keys_are_rotated_or_they_are_not() {
+    let disk = world::fresh();
+    let before: Keyring = now(store_on(&disk).keys.load()).unwrap();
+    let deed = async |store: &Store| drop(store.keys.rotate().await.unwrap());
+    whenever("key rotation", &disk, deed, |store, answered| {
+        let ring = now(store.keys.load()).unwrap();
+        let rotated = ring.generation == 2 && ring.previous.as_ref() == Some(&before.current);
+        assert!(rotated || (!answered && ring == before), "{ring:?}");
+    });
+}
