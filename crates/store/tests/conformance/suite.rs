@@ -6,6 +6,7 @@ use crate::given::{self, RUN, SESSION, at, notes, plan_blob, snapshot, start, st
 use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::pin::BlobKind;
+use cairn_core::projection::session::SessionView;
 use cairn_store::bundle::ExportInfo;
 use cairn_store::{AppendPlan, Appended, Config, Error, Health, Store, bundle, gc, open};
 
@@ -311,7 +312,9 @@ async fn an_exported_session_comes_back_equal(given: &Given) {
     let fresh = given::session(1);
     let imported = bundle::import(&elsewhere.store, &bundle, fresh).await.unwrap();
     assert_eq!((imported.session, imported.events, imported.as_new), (SESSION, 4, false));
-    assert_eq!(read(&elsewhere.store).await, read(&given.store).await);
+    let (here, there) = (read(&given.store).await, read(&elsewhere.store).await);
+    assert_eq!(there, here);
+    assert_eq!(SessionView::fold(&there), SessionView::fold(&here));
     // It goes on there as it would here.
     append(&elsewhere.again(), at(step(1), Some(3))).await.unwrap();
     append(&given.store, at(step(1), Some(3))).await.unwrap();
