@@ -22,13 +22,31 @@ fn append_loop(home: &Path, session: SessionId, more: &[&str]) -> Command {
     command
 }
 
-/// Kills a process after a while; gives the last index that it said was acknowledged.
-fn kill_after(mut child: Child, delay: Duration) -> Option<u64> {
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    /// So long after it was started.
+    Started(Duration),
+    /// So long after its first acknowledgement.
+    Acknowledged(Duration),
+}
+
+/// Kills a process; gives the last index that it said was acknowledged.
+fn kill(mut child: Child, when: When) -> Option<u64> {
     let stdout = child.stdout.take().unwrap();
+    let (first, begun) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        lines.filter_map(|line| line.parse::<u64>().ok()).last()
+        let numbers = lines.filter_map(|line| line.parse::<u64>().ok());
+        numbers.inspect(|_| drop(first.send(()))).last()
     });
+    let delay = match when {
+        When::Started(delay) => delay,
+        When::Acknowledged(delay) => {
+            begun.recv_timeout(Duration::from_secs(20)).unwrap();
+            delay
+        }
+    };
     let deadline = Instant::now() + delay;
     while Instant::now() < deadline {
         std::thread::yield_now();
@@ -99,19 +117,22 @@ async fn nothing_acknowledged_is_lost_by_kills() {
         })
         .collect();
     let mut said = 0;
-    for kill in 0..kills {
-        let victim = victims.get_mut((kill % 8) as usize).unwrap();
+    for number in 0..kills {
+        let victim = victims.get_mut((number % 8) as usize).unwrap();
         // A small journal, so that kills meet rotation and sealing too.
         let mut more = vec!["--count", "100000", "--journal-max", "20000"];
         more.extend(victim.workload.blobs.then_some("--blobs"));
         let child = append_loop(home.path(), victim.workload.session, &more).spawn().unwrap();
-        let delay = Duration::from_micros(random.below(25_000));
-        if let Some(last) = kill_after(child, delay) {
+        let when = match random.below(4) {
+            0 => When::Started(Duration::from_micros(random.below(25_000))),
+            _ => When::Acknowledged(Duration::from_micros(random.below(8_000))),
+        };
+        if let Some(last) = kill(child, when) {
             victim.acknowledged = victim.acknowledged.max(last + 1);
             said += 1;
         }
         let store = open(&Config::files(home.path())).unwrap();
-        victim.verify(&store, &format!("kill {kill} after {delay:?}")).await;
+        victim.verify(&store, &format!("kill {number}: {when:?}")).await;
     }
     // Each of them still goes on, and every byte is as it should be.
     let mut events = 0;
@@ -144,17 +165,45 @@ async fn two_processes_take_turns() {
             command.stderr(Stdio::piped()).spawn().unwrap()
         })
         .collect();
+    let mut acknowledged = 0;
     for child in both {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         let refused = ["SESSION_LOCKED", "STORE_CONFLICT"].iter().any(|code| stderr.contains(code));
         assert!(output.status.success() || refused, "{stderr}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let last = said.lines().filter_map(|line| line.parse::<u64>().ok()).next_back();
+        acknowledged = acknowledged.max(last.map_or(0, |last| last + 1));
     }
     let store = open(&Config::files(home.path())).unwrap();
     let workload = Workload { session, blobs: false };
-    let mut victim = Victim { workload, verified: 0, acknowledged: 1 };
+    let mut victim = Victim { workload, verified: 0, acknowledged };
     victim.verify(&store, "after two writers").await;
     assert!(victim.verified >= workload::events_in(300), "{} events", victim.verified);
+}
+
+/// Whoever looks does not get in the way of whoever writes.
+#[tokio::test]
+async fn readers_do_not_disturb_a_writer() {
+    let home = tempfile::tempdir().unwrap();
+    let session = SessionId::mint(1_700_000_000_000, 1);
+    let mut writer = append_loop(home.path(), session, &["--count", "3000"]);
+    let mut writer = writer.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+    assert!(lines.next().is_some(), "it acknowledges something");
+    let drain = std::thread::spawn(move || lines.count());
+    let mut reads = 0;
+    while writer.try_wait().unwrap().is_none() {
+        // A fresh process each time, as a person's command is.
+        let store = open(&Config::files(home.path())).unwrap();
+        let events = store.log.read(session, EventIndex(0)).await.unwrap();
+        assert!(!events.is_empty());
+        reads += 1;
+    }
+    let output = writer.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(drain.join().unwrap(), 2999);
+    assert!(reads > 5, "{reads} reads");
 }
 
 /// The lock of a process that was stopped stays its own; others are told so and may read.
@@ -164,8 +213,9 @@ async fn a_stopped_holder_keeps_its_lock() {
     let session = SessionId::mint(1_700_000_000_000, 1);
     let lock: PathBuf = home.path().join("sessions").join(session.to_string()).join(".lock");
     let mut child = append_loop(home.path(), session, &["--count", "1000000"]).spawn().unwrap();
-    let stdout = child.stdout.take().unwrap();
-    let drain = std::thread::spawn(move || BufReader::new(stdout).lines().count());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().is_some(), "it acknowledges something");
+    let drain = std::thread::spawn(move || lines.count());
     let signal = |name: &str| {
         let pid = child.id().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());

@@ -1,7 +1,7 @@
 //! Bundles: a whole session as one JSON document, checked completely before anything of it
 //! is believed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,6 +48,9 @@ pub enum Error {
     /// A plan that its runs are pinned to is not in it.
     #[error("the bundle lacks the pinned workflow {0}")]
     MissingPlan(Digest),
+    /// The session does not fit into a bundle.
+    #[error("the bundle would have {0} bytes, and at most {BYTES_MAX} can be imported again")]
+    TooLarge(usize),
     /// Its events are not the log of one session.
     #[error("the bundle's events are not in order: {0}")]
     EventOrder(String),
@@ -66,6 +69,7 @@ impl Error {
             Self::IntegrityFailed(_) => "BUNDLE_INTEGRITY_FAILED",
             Self::MissingBlob { .. } => "BUNDLE_MISSING_SNAPSHOT",
             Self::MissingPlan(_) => "BUNDLE_MISSING_PINNED_WORKFLOW",
+            Self::TooLarge(_) => "BUNDLE_TOO_LARGE",
             Self::EventOrder(_) => "BUNDLE_EVENT_ORDER_INVALID",
             Self::ManifestOrder(_) => "BUNDLE_MANIFEST_ORDER_INVALID",
         }
@@ -164,7 +168,12 @@ pub struct Opened {
 }
 
 /// Packs a session. The bytes are canonical JSON.
-pub fn pack(parts: Parts) -> Result<Vec<u8>, canonical::Error> {
+pub fn pack(parts: Parts) -> Result<Vec<u8>, Error> {
+    let bytes = encode(parts).map_err(invalid)?;
+    if bytes.len() > BYTES_MAX { Err(Error::TooLarge(bytes.len())) } else { Ok(bytes) }
+}
+
+fn encode(parts: Parts) -> Result<Vec<u8>, canonical::Error> {
     let json = |line: Vec<u8>| canonical::parse(line.trim_ascii_end()).map(StrictValue);
     let events = parts.events.iter().map(|event| event.encode().and_then(json));
     let manifest = parts.manifest.iter().map(|record| record.encode().and_then(json));
@@ -279,20 +288,21 @@ fn check_integrity(said: &Integrity, found: &[Entry]) -> Result<(), Error> {
     if said.kind != INTEGRITY {
         return Err(Error::UnsupportedVersion(format!("integrity kind {:?}", said.kind)));
     }
+    let mut attested: HashMap<&str, &Entry> = HashMap::new();
+    for entry in &said.entries {
+        if attested.insert(&entry.path, entry).is_some() {
+            return Err(Error::IntegrityFailed(format!("{} is attested twice", entry.path)));
+        }
+    }
     for entry in found {
-        match said.entries.iter().find(|said| said.path == entry.path) {
+        match attested.remove(entry.path.as_str()) {
             Some(said) if said == entry => {}
             Some(_) => return Err(Error::IntegrityFailed(format!("{} was changed", entry.path))),
             None => return Err(Error::IntegrityFailed(format!("{} is not attested", entry.path))),
         }
     }
-    match said.entries.iter().find(|said| !found.iter().any(|entry| entry.path == said.path)) {
-        Some(lost) => {
-            Err(Error::IntegrityFailed(format!("{} is attested and not there", lost.path)))
-        }
-        None if said.entries.len() != found.len() => {
-            Err(Error::IntegrityFailed("an entry is attested twice".into()))
-        }
+    match attested.into_keys().min() {
+        Some(lost) => Err(Error::IntegrityFailed(format!("{lost} is attested and not there"))),
         None => Ok(()),
     }
 }
@@ -360,7 +370,13 @@ fn check_manifest(session: &Contents, events: &[Event]) -> Result<(), Error> {
                 "segment {segment_rel_path} does not follow"
             )));
         }
-        let segment = events.iter().filter(|event| (*first..=*last).contains(&event.index));
+        // The events are dense from 0, so an index is a place.
+        let (start, end) = (usize::try_from(first.0), usize::try_from(last.0));
+        let segment = start.ok().zip(end.ok()).and_then(|(start, end)| events.get(start..=end));
+        let Some(segment) = segment else {
+            let what = format!("segment {segment_rel_path} has events that are not there");
+            return Err(Error::ManifestOrder(what));
+        };
         let mut bytes = Vec::new();
         for event in segment {
             bytes.extend(event.encode().map_err(invalid)?);

@@ -17,6 +17,9 @@ use crate::digest::Digest;
 /// How deep arrays and objects may nest.
 pub const DEPTH_MAX: usize = 64;
 
+/// How many values one text may hold.
+pub const VALUES_MAX: usize = 4_000_000;
+
 /// The largest integer that every JSON reader keeps exact: 2^53.
 pub const INTEGER_MAX: u64 = 1 << 53;
 
@@ -38,6 +41,9 @@ pub enum Error {
     /// Arrays and objects nest too deep.
     #[error("the value nests too deep; at most {DEPTH_MAX} levels, less inside an event")]
     TooDeep,
+    /// It holds too many values.
+    #[error("the text holds more than {VALUES_MAX} values")]
+    TooMany,
     /// Anything else that serde reports, with its line and column.
     #[error("{0}")]
     Json(String),

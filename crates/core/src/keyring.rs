@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::canonical;
+use crate::digest::Digest;
 
 /// The version of the key ring.
 pub const VERSION: u32 = 1;
@@ -51,16 +52,26 @@ impl<'de> Deserialize<'de> for SigningKey {
 }
 
 /// The keys in use. A token signed by either is valid.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keyring {
     /// Signs, and verifies first.
     pub current: SigningKey,
     /// Rises by one with each rotation.
     pub generation: u64,
     /// Only verifies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<SigningKey>,
+}
+
+/// The key ring as it is stored; the check shows a changed character.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check: Option<Digest>,
+    current: SigningKey,
+    generation: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<SigningKey>,
     v: u32,
 }
 
@@ -68,28 +79,37 @@ impl Keyring {
     /// A first key ring.
     #[must_use]
     pub const fn new(current: SigningKey) -> Self {
-        Self { current, generation: 1, previous: None, v: VERSION }
+        Self { current, generation: 1, previous: None }
     }
 
     /// The key ring with a fresh key; what the key before the current one signed ends here.
     #[must_use]
     pub fn rotated(self, fresh: SigningKey) -> Self {
         let generation = self.generation + 1;
-        Self { current: fresh, generation, previous: Some(self.current), v: VERSION }
+        Self { current: fresh, generation, previous: Some(self.current) }
     }
 
     /// The key ring as it is stored.
     pub fn encode(&self) -> Result<Vec<u8>, canonical::Error> {
-        canonical::to_vec(self)
+        let Self { current, generation, previous } = self.clone();
+        let mut wire = Wire { check: None, current, generation, previous, v: VERSION };
+        wire.check = Some(canonical::digest(&wire)?);
+        canonical::to_vec(&wire)
     }
 
     /// Reads a stored key ring.
     pub fn decode(bytes: &[u8]) -> Result<Self, canonical::Error> {
-        let ring: Self = canonical::parse(bytes)?;
-        if ring.v != VERSION {
-            return Err(canonical::Error::Json(format!("the key ring is of version {}", ring.v)));
+        let refuse = |why: String| Err(canonical::Error::Json(why));
+        let mut wire: Wire = canonical::parse(bytes)?;
+        if wire.v != VERSION {
+            return refuse(format!("the key ring is of version {}", wire.v));
         }
-        Ok(ring)
+        let check = wire.check.take();
+        if check != Some(canonical::digest(&wire)?) {
+            return refuse("the key ring is not what was written".to_owned());
+        }
+        let Wire { current, generation, previous, .. } = wire;
+        Ok(Self { current, generation, previous })
     }
 }
 
@@ -120,6 +140,7 @@ mod tests {
             &good[..good.len() - 1],
             &good.replace("\"v\":1", "\"v\":2"),
             &good.replace("BwcH", "Bw"),
+            &good.replacen("BwcH", "BwcI", 1),
             "{}",
         ] {
             assert!(Keyring::decode(bad.as_bytes()).is_err(), "{bad}");

@@ -22,15 +22,13 @@ pub enum BlobKind {
     Snapshot,
     /// A result that is too large for an event.
     Artifact,
-    /// A file that belongs to a plan.
-    Asset,
     /// A plan.
     Plan,
 }
 
 impl BlobKind {
     /// Every kind there is.
-    pub const ALL: [Self; 4] = [Self::Snapshot, Self::Artifact, Self::Asset, Self::Plan];
+    pub const ALL: [Self; 3] = [Self::Snapshot, Self::Artifact, Self::Plan];
 
     /// The name on the wire.
     #[must_use]
@@ -38,7 +36,6 @@ impl BlobKind {
         match self {
             Self::Snapshot => "snapshot",
             Self::Artifact => "artifact",
-            Self::Asset => "asset",
             Self::Plan => "plan",
         }
     }

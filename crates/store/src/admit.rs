@@ -84,10 +84,23 @@ pub(crate) struct PreparedEvent {
     event: Event,
 }
 
+/// Events in one plan.
+const EVENTS_MAX: usize = 10_000;
+
+impl Prepared {
+    /// How many bytes its lines have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.events.iter().map(|event| event.line.len()).sum()
+    }
+}
+
 /// Checks a plan by itself and writes its lines.
 pub(crate) fn prepare(session: SessionId, plan: AppendPlan) -> Result<Prepared> {
     if plan.events.is_empty() {
         return Err(Error::InvalidPlan("it has no events"));
+    }
+    if plan.events.len() > EVENTS_MAX {
+        return Err(Error::InvalidPlan("it has more than 10,000 events; append them in parts"));
     }
     let mut facts = HashSet::new();
     let mut events = Vec::with_capacity(plan.events.len());

@@ -110,16 +110,21 @@ fn attest(session: SessionId, events: &[Event]) -> Result<Vec<Record>> {
 /// A session that is here already stays as it is: the bundle's gets the id `fresh`.
 pub async fn import(store: &Store, bytes: &[u8], fresh: SessionId) -> Result<Imported> {
     let Opened { bundle, session: original, mut events, blobs, root, .. } = bundle::unpack(bytes)?;
-    let as_new = store.sessions.list().await?.contains(&original);
-    let session = if as_new { fresh } else { original };
-    for event in &mut events {
-        event.session = session;
-    }
     for (kind, bytes) in blobs {
         store.blobs.put(Blob { kind, bytes }).await?;
     }
     let count = events.len() as u64;
     let origin = Origin { session: original, bundle, root };
-    store.sessions.adopt(session, events, Some(origin)).await?;
-    Ok(Imported { session, original, events: count, as_new })
+    match store.sessions.adopt(original, events.clone(), Some(origin.clone())).await {
+        Err(Error::Exists(_)) => {}
+        adopted => {
+            adopted?;
+            return Ok(Imported { session: original, original, events: count, as_new: false });
+        }
+    }
+    for event in &mut events {
+        event.session = fresh;
+    }
+    store.sessions.adopt(fresh, events, Some(origin)).await?;
+    Ok(Imported { session: fresh, original, events: count, as_new: true })
 }

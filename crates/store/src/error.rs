@@ -65,6 +65,17 @@ pub enum Error {
         /// Who says to own it.
         holder: Option<String>,
     },
+    /// There is a session of that id already.
+    #[error("there is a session {0} already")]
+    Exists(SessionId),
+    /// Too many appends wait for the session.
+    #[error("{waiting} appends are waiting for session {session}")]
+    Busy {
+        /// The session.
+        session: SessionId,
+        /// How many.
+        waiting: usize,
+    },
     /// There is no such session.
     #[error("there is no session {0}")]
     NotFound(SessionId),
@@ -169,6 +180,8 @@ impl Error {
             }
             Self::Locked { .. } => "SESSION_LOCKED",
             Self::Owned { .. } => "SESSION_OWNED",
+            Self::Exists(_) => "SESSION_EXISTS",
+            Self::Busy { .. } => "STORE_BUSY",
             Self::NotFound(_) => "SESSION_NOT_FOUND",
             Self::Corrupt { .. } => "SESSION_CORRUPT",
             Self::UnknownVersion { .. } => "SESSION_UNKNOWN_VERSION",

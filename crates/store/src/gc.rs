@@ -65,11 +65,7 @@ pub async fn collect(store: &Store, policy: &Policy, now_ms: u64) -> Result<Repo
                 continue;
             }
             if !policy.dry_run {
-                match sweep.remove(kind, digest).await {
-                    // Assets and artifacts share a shelf, so it may have gone under the other name.
-                    Err(Error::Io { .. }) if kind == BlobKind::Asset => continue,
-                    removed => removed?,
-                }
+                sweep.remove(kind, digest).await?;
             }
             report.deleted_blobs += 1;
         }
@@ -89,8 +85,9 @@ async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<Sess
         if events.last().is_none_or(|event| event.id.minted_ms() >= before_ms) {
             continue;
         }
-        match if dry_run { Ok(()) } else { store.sessions.delete(session).await } {
-            Ok(()) => retired.push(session),
+        match if dry_run { Ok(true) } else { store.sessions.retire(session, last).await } {
+            Ok(true) => retired.push(session),
+            Ok(false) => {}
             // Somebody is at work on it, so its time is not over.
             Err(Error::Locked { .. } | Error::Owned { .. } | Error::NotFound(_)) => {}
             Err(error) => return Err(error),

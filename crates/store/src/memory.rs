@@ -140,6 +140,14 @@ impl Sessions for Memory {
         held(&self.sessions).remove(&session).map(drop).ok_or(Error::NotFound(session))
     }
 
+    async fn retire(&self, session: SessionId, last: EventIndex) -> Result<bool> {
+        let retire = |known: &mut Session| !known.kept && known.index.last() == Some(last);
+        if !self.look(session, retire)? {
+            return Ok(false);
+        }
+        self.delete(session).await.map(|()| true)
+    }
+
     async fn adopt(
         &self,
         session: SessionId,
@@ -150,7 +158,7 @@ impl Sessions for Memory {
         pins.into_iter().try_for_each(|pin| self.require(pin.blob_kind, pin.snapshot_ref))?;
         let mut sessions = held(&self.sessions);
         if sessions.contains_key(&session) {
-            return Err(Error::InvalidPlan("there is a session of that id already"));
+            return Err(Error::Exists(session));
         }
         let mut index = Index::default();
         for event in &events {

@@ -80,9 +80,12 @@ pub trait Sessions: Send + Sync {
     /// Removes a session and everything in it. Its blobs stay until they are collected.
     async fn delete(&self, session: SessionId) -> Result<()>;
 
+    /// Removes a session that is not kept and whose last event is still `last`; says whether.
+    async fn retire(&self, session: SessionId, last: EventIndex) -> Result<bool>;
+
     /// Adds a whole session that came from elsewhere: it is there completely or not at all.
     ///
-    /// Fails with `InvalidPlan` when there is a session of that id, and with `BlobMissing`
+    /// Fails with `Exists` when there is a session of that id, and with `BlobMissing`
     /// when the events need a blob that is not in the store yet.
     async fn adopt(
         &self,

@@ -38,13 +38,16 @@ pub async fn verify(store: &Store, session: SessionId) -> Result<Report> {
         Err(error) => problems.push(error.to_string()),
     }
     let blobs: BTreeSet<_> = status.pins.iter().map(|p| (p.blob_kind, p.snapshot_ref)).collect();
+    let mut health = status.health;
     for (kind, digest) in &blobs {
         if let Err(error) = store.blobs.get(*kind, *digest).await {
             problems.push(error.to_string());
+            // Its history can be read, and it cannot go on everywhere.
+            health = if health == Health::Healthy { Health::CorruptTail } else { health };
         }
     }
     Ok(Report {
-        health: status.health,
+        health,
         notices: status.notices,
         events: status.events,
         blobs_checked: blobs.len() as u64,

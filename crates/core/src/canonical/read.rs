@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use super::write::{is_inexact, number};
-use super::{DEPTH_MAX, Error, INTEGER_MAX};
+use super::{DEPTH_MAX, Error, INTEGER_MAX, VALUES_MAX};
 
 /// Reads one JSON value, strictly, into `T`.
 ///
@@ -19,8 +19,28 @@ pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
     if let Some(integer) = huge_integer(text) {
         return Err(Error::IntegerTooLarge(integer));
     }
+    if values(text) > VALUES_MAX {
+        return Err(Error::TooMany);
+    }
     let StrictValue(value) = serde_json::from_slice(text).map_err(named)?;
     T::deserialize(value).map_err(|error| Error::Json(error.to_string()))
+}
+
+/// About how many values a text holds: each takes far more room in memory than in the text.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut rest) = (0, text);
+    while let Some(at) = rest.iter().position(|b| b"\",[{".contains(b)) {
+        rest = rest.get(at..).unwrap_or_default();
+        let skip = match rest.first() {
+            Some(b'"') => string_len(rest),
+            _ => {
+                count += 1;
+                1
+            }
+        };
+        rest = rest.get(skip..).unwrap_or_default();
+    }
+    count
 }
 
 /// An integer of so many digits that serde would round it to a double without a word.

@@ -148,3 +148,11 @@ proptest! {
         let _ = parse::<Value>(&bytes);
     }
 }
+
+#[test]
+fn a_text_of_countless_values_is_refused_before_they_are_made() {
+    let text = format!("[{}0]", "0,".repeat(VALUES_MAX));
+    assert_eq!(parse::<Value>(text.as_bytes()), Err(Error::TooMany));
+    let commas = format!("\"{}\"", ",[{".repeat(VALUES_MAX));
+    assert!(parse::<Value>(commas.as_bytes()).is_ok(), "in a string they are text");
+}

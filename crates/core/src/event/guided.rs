@@ -4,14 +4,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::StrictValue;
+use crate::canonical::{self, StrictValue};
 use crate::digest::{Digest, SnapshotRef, WorkflowHash};
+use crate::event::limits;
 use crate::id::{
     AttemptId, CapObsId, ChangeId, ContextId, DivergenceId, EventId, GapId, NodeId, OutputId,
     TraceId,
 };
 use crate::reason::{BlockerReport, GapReason, Severity};
-use crate::text::Slug;
+use crate::text::{self, Slug};
 
 /// The session exists.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -288,6 +289,14 @@ pub enum OutputPayload {
         /// Which blob.
         sha256: Digest,
     },
+}
+
+impl OutputPayload {
+    /// Notes, cut to their budget.
+    #[must_use]
+    pub fn notes(text: &str) -> Self {
+        Self::Notes { notes_markdown: text::truncate(text, limits::NOTES) }
+    }
 }
 
 /// The preferences at a node were changed.
@@ -606,6 +615,38 @@ pub struct DecisionTraceAppended {
     /// The trace's own id.
     pub trace_id: TraceId,
 }
+
+impl DecisionTraceAppended {
+    /// A trace, cut to its budgets: a summary ends with the marker where it was cut, and the
+    /// last decisions are left out when all of them do not fit. None without decisions.
+    #[must_use]
+    pub fn new(trace_id: TraceId, mut entries: Vec<TraceEntry>) -> Option<Self> {
+        entries.truncate(limits::TRACE_ENTRIES);
+        for entry in &mut entries {
+            entry.refs.truncate(limits::TRACE_REFS);
+        }
+        let mut room = limits::TRACE_SUMMARY;
+        while !entries.is_empty() {
+            for entry in &mut entries {
+                entry.summary = text::truncate(&entry.summary, room);
+            }
+            let trace = Self { entries, trace_id };
+            if canonical::to_vec(&trace).is_ok_and(|bytes| bytes.len() <= limits::TRACE) {
+                return Some(trace);
+            }
+            Self { entries, .. } = trace;
+            if room > SUMMARY_MIN {
+                room /= 2;
+            } else {
+                entries.pop();
+            }
+        }
+        None
+    }
+}
+
+/// What is left of a summary before decisions are left out.
+const SUMMARY_MIN: usize = 64;
 
 /// One decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

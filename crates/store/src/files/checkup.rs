@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -77,6 +77,12 @@ pub(super) fn mode_of(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
 }
 
+/// Whether a path belongs to another user.
+pub(super) fn is_foreign(path: &Path) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    fs::metadata(path).is_ok_and(|metadata| metadata.uid() != me)
+}
+
 /// Makes the data directory, for its owner alone.
 pub(super) fn prepare_root(root: &Path) -> Result<()> {
     let mut missing: Vec<PathBuf> = Vec::new();
@@ -84,7 +90,11 @@ pub(super) fn prepare_root(root: &Path) -> Result<()> {
         missing.push(path.to_owned());
     }
     for path in missing.iter().rev() {
-        fs::DirBuilder::new().mode(0o700).create(path).map_err(failed("making", path))?;
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            // Another process was faster.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(failed("making", path))?,
+        }
         super::durable::sync_parent(&Disk, path)?;
     }
     if root.is_dir() {

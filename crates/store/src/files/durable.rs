@@ -40,7 +40,12 @@ pub(super) fn sync_dir(fs: &dyn Fs, path: &Path) -> Result<()> {
 }
 
 pub(super) fn sync_parent(fs: &dyn Fs, path: &Path) -> Result<()> {
-    path.parent().map_or(Ok(()), |parent| sync_dir(fs, parent))
+    match path.parent() {
+        None => Ok(()),
+        // A relative path of one name lies in the current directory.
+        Some(parent) if parent.as_os_str().is_empty() => sync_dir(fs, Path::new(".")),
+        Some(parent) => sync_dir(fs, parent),
+    }
 }
 
 pub(super) fn sync_file(file: &dyn File, path: &Path) -> Result<()> {

@@ -36,6 +36,9 @@ impl FileKeys {
         {
             return Err(self.unusable(format!("others may read it (mode {mode:o}); chmod 600 it")));
         }
+        if super::checkup::is_foreign(&self.path()) {
+            return Err(self.unusable("it belongs to another user; chown it"));
+        }
         let Some(bytes) = read_if_there(&*self.fs, &self.path())? else { return Ok(None) };
         let what = "it is damaged; put keyring.json.bak back, or remove it to make a new one, \
                     which ends all tokens given out so far";

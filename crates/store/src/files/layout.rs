@@ -33,7 +33,7 @@ impl Layout {
     pub(super) fn blobs(&self, kind: BlobKind) -> PathBuf {
         match kind {
             BlobKind::Snapshot => self.root.join("snapshots"),
-            BlobKind::Artifact | BlobKind::Asset => self.root.join("artifacts"),
+            BlobKind::Artifact => self.root.join("artifacts"),
             BlobKind::Plan => self.root.join("workflows").join("pinned"),
         }
     }

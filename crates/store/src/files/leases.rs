@@ -50,7 +50,12 @@ impl Leases for FileLeases {
             return Err(Error::NotFound(session));
         }
         let file = self.fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
-        if !file.try_lock().map_err(failed("locking", &path))? {
+        let current = |file: &dyn File| {
+            let (named, open) = (self.fs.stat(&path), file.stat());
+            named.is_ok_and(|named| open.is_ok_and(|open| named.inode == open.inode))
+        };
+        // A lock on a file that was removed meanwhile owns nothing.
+        if !file.try_lock().map_err(failed("locking", &path))? || !current(&*file) {
             return Err(Error::Owned { session, holder: lock::holder(&*self.fs, &path) });
         }
         lock::sign(&*file);

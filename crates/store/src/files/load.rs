@@ -11,7 +11,7 @@ use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::pin::Pin;
 
 use super::durable::{failed, read_if_there};
-use super::fs::{File, Fs, Open};
+use super::fs::{File, Fs, Open, Stat};
 use super::head::{self, Witness};
 use super::layout::{JOURNAL, SessionDir, rotated_first};
 use super::walk::Walk;
@@ -133,10 +133,11 @@ fn walk_through(
     known: Option<Resident>,
     trust: Trust,
 ) -> Result<(Loaded, bool)> {
-    // Journals are opened before the manifest is read: one that is sealed and removed in
-    // between can still be read through its open file.
-    let journals = open_journals(fs, dir, session)?;
+    // The witness first: whatever it covers by now, the journals hold when they are read. They
+    // are opened before the manifest is read: one that is sealed and removed in between can
+    // still be read through its open file.
     let witness = head::read(fs, dir)?;
+    let journals = open_journals(fs, dir, session, known.as_ref())?;
     let manifest = read_if_there(fs, &dir.manifest())?.unwrap_or_default();
     let limit = match trust {
         Trust::Everything => None,
@@ -145,8 +146,14 @@ fn walk_through(
     Walk::new(session, known, limit).through(fs, dir, Found { journals, manifest, witness })
 }
 
-/// Opens the journals there are, the oldest first.
-fn open_journals(fs: &dyn Fs, dir: &SessionDir, session: SessionId) -> Result<Vec<Opened>> {
+/// Opens the journals there are, the oldest first. Of those that are known, only what came
+/// since is read.
+fn open_journals(
+    fs: &dyn Fs,
+    dir: &SessionDir,
+    session: SessionId,
+    known: Option<&Resident>,
+) -> Result<Vec<Opened>> {
     for tries_left in (0..OPEN_TRIES).rev() {
         let names = match fs.read_dir(&dir.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -158,8 +165,9 @@ fn open_journals(fs: &dyn Fs, dir: &SessionDir, session: SessionId) -> Result<Ve
         rotated.sort_unstable();
         let rotated = rotated.into_iter().map(super::layout::rotated_journal);
         let active = names.iter().filter(|name| *name == JOURNAL).cloned();
-        let opened = rotated.chain(active).map(|name| open_journal(fs, dir, name)).collect();
-        match opened {
+        let files: Result<Vec<Named>> =
+            rotated.chain(active).map(|name| open_file(fs, dir, name)).collect();
+        match files.and_then(|files| read_journals(dir, files, known)) {
             // It was sealed, or ended, after its name was read.
             Err(Error::Io { source, .. })
                 if source.kind() == io::ErrorKind::NotFound && tries_left > 0 => {}
@@ -172,12 +180,42 @@ fn open_journals(fs: &dyn Fs, dir: &SessionDir, session: SessionId) -> Result<Ve
 /// How often journals may vanish between listing and opening them: each does so once.
 const OPEN_TRIES: usize = 16;
 
-fn open_journal(fs: &dyn Fs, dir: &SessionDir, name: String) -> Result<Opened> {
+struct Named {
+    name: String,
+    file: Box<dyn File>,
+    stat: Stat,
+}
+
+fn open_file(fs: &dyn Fs, dir: &SessionDir, name: String) -> Result<Named> {
     let path = dir.file(&name);
     let file = fs.open(&path, Open::Read).map_err(failed("opening", &path))?;
-    let bytes = file.read_to_end_at(0).map_err(failed("reading", &path))?;
-    let inode = file.stat().map_err(failed("reading", &path))?.inode;
-    Ok(Opened { name, file, inode, bytes })
+    let stat = file.stat().map_err(failed("reading", &path))?;
+    Ok(Named { name, file, stat })
+}
+
+fn read_journals(
+    dir: &SessionDir,
+    files: Vec<Named>,
+    known: Option<&Resident>,
+) -> Result<Vec<Opened>> {
+    let known = known.map_or(&[][..], |known| &known.journals);
+    let same = |file: &Named| {
+        known.iter().find(|old| old.inode == file.stat.inode && old.end <= file.stat.len)
+    };
+    // What is known ends with its last journal, and is of use only if all before it is known.
+    let last = known.last().and_then(|last| {
+        files.iter().position(|file| same(file).is_some_and(|old| old.inode == last.inode))
+    });
+    let upto = last.filter(|last| files.iter().take(last + 1).all(|file| same(file).is_some()));
+    let read = files.into_iter().enumerate().map(|(place, file)| {
+        let old = same(&file).filter(|_| upto.is_some_and(|upto| place <= upto));
+        let (from, commits) = old.map_or((0, Vec::new()), |old| (old.end, old.commits.clone()));
+        let Named { name, file, stat } = file;
+        let path = dir.file(&name);
+        let bytes = file.read_to_end_at(from).map_err(failed("reading", &path))?;
+        Ok(Opened { name, file, inode: stat.inode, from, commits, bytes })
+    });
+    read.collect()
 }
 
 /// What is there of a session.
@@ -187,10 +225,14 @@ pub(super) struct Found {
     pub(super) witness: Witness,
 }
 
-/// A journal with its bytes.
+/// A journal with its bytes, or those behind the part that is known.
 pub(super) struct Opened {
     pub(super) name: String,
     pub(super) file: Box<dyn File>,
     pub(super) inode: u64,
+    /// Where the bytes start in the file.
+    pub(super) from: u64,
+    /// The commits before that.
+    pub(super) commits: Vec<(EventIndex, u64)>,
     pub(super) bytes: Vec<u8>,
 }

@@ -7,7 +7,7 @@ use super::durable::failed;
 use super::fs::{File, Fs, Open};
 use crate::error::Result;
 
-const TRIES: u32 = 5;
+const TRIES: u32 = 20;
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 /// A lock file, held open.

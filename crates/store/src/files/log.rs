@@ -14,7 +14,7 @@ use cairn_core::id::{EventIndex, SessionId};
 use tokio::sync::oneshot;
 
 use super::Config;
-use super::blobs::FileBlobs;
+use super::blobs::{FileBlobs, Pinning};
 use super::durable::failed;
 use super::fs::Fs;
 use super::layout::{Layout, SessionDir};
@@ -28,8 +28,11 @@ use crate::port::{EventLog, Prefix, Status};
 
 /// Sessions that a process keeps open; each costs a few file descriptors.
 const OPEN_MAX: usize = 128;
-/// Plans in one commit.
+/// Plans in one commit, and bytes.
 const BATCH_MAX: usize = 1024;
+const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Plans that may wait for one session.
+const WAITING_MAX: usize = 8192;
 /// How long a busy committer waits for those it has just answered to come again.
 const REGROUP: Duration = Duration::from_micros(150);
 
@@ -62,6 +65,8 @@ struct Queue {
 
 struct Ticket {
     plan: Prepared,
+    /// Keeps the plan's blobs from being collected until it is committed, whoever still waits.
+    pinning: Option<Pinning>,
     answer: oneshot::Sender<Result<Appended>>,
 }
 
@@ -168,7 +173,7 @@ impl Open {
         if self.slots.len() < OPEN_MAX {
             return;
         }
-        let idle = self.slots.iter().filter(|(_, (slot, _))| Arc::strong_count(slot) == 1);
+        let idle = self.slots.iter().filter(|(_, (slot, _))| slot.may_go());
         let oldest = idle.min_by_key(|(_, (_, used))| *used).map(|(session, _)| *session);
         if let Some(session) = oldest {
             self.slots.remove(&session);
@@ -177,17 +182,27 @@ impl Open {
 }
 
 impl Slot {
+    /// Whether nobody uses it, and nothing would be forgotten that must not be.
+    fn may_go(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+            && self.session.try_lock().is_ok_and(|session| session.state.poison.is_none())
+    }
+
     /// Whether this process has read the session, so that it is there.
     fn is_known(&self) -> bool {
         held(&self.session).state.resident.is_some()
     }
 
     /// Puts a plan in the queue; `true` when the caller has to commit it.
-    fn enqueue(&self, ticket: Ticket) -> bool {
+    fn enqueue(&self, session: SessionId, ticket: Ticket) -> Result<bool> {
         let mut queue = held(&self.queue);
+        let waiting = queue.waiting.len();
+        if waiting >= WAITING_MAX {
+            return Err(Error::Busy { session, waiting });
+        }
         queue.waiting.push(ticket);
         self.arrived.notify_one();
-        !std::mem::replace(&mut queue.busy, true)
+        Ok(!std::mem::replace(&mut queue.busy, true))
     }
 
     /// Commits what is waiting; `true` when more has come meanwhile.
@@ -205,7 +220,13 @@ impl Slot {
 
     fn take(&self) -> Vec<Ticket> {
         let mut queue = held(&self.queue);
-        let count = queue.waiting.len().min(BATCH_MAX);
+        let mut bytes = 0;
+        let within = queue.waiting.iter().take(BATCH_MAX).take_while(|ticket| {
+            bytes += ticket.plan.bytes();
+            bytes <= BATCH_BYTES_MAX
+        });
+        // One is always taken, however large it is.
+        let count = within.count().max(1).min(queue.waiting.len());
         queue.waiting.drain(..count).collect()
     }
 
@@ -228,8 +249,14 @@ impl Slot {
     }
 
     fn commit(self: &Arc<Self>, batch: Vec<Ticket>, config: &Config) {
-        let (plans, answers): (Vec<Prepared>, Vec<_>) =
-            batch.into_iter().map(|ticket| (ticket.plan, ticket.answer)).unzip();
+        let mut pinnings = Vec::new();
+        let (plans, answers): (Vec<Prepared>, Vec<_>) = batch
+            .into_iter()
+            .map(|Ticket { plan, pinning, answer }| {
+                pinnings.push(pinning);
+                (plan, answer)
+            })
+            .unzip();
         let (results, full) = match held(&self.session).write() {
             Ok(mut writer) => {
                 let results = writer.commit(&plans);
@@ -238,6 +265,7 @@ impl Slot {
             }
             Err(error) => (plans.iter().map(|_| Err(error.clone())).collect(), false),
         };
+        drop(pinnings);
         for (answer, result) in answers.into_iter().zip(results) {
             // A caller that went away does not need the answer.
             let _ = answer.send(result);
@@ -245,7 +273,8 @@ impl Slot {
         if full {
             let (slot, config) = (self.clone(), config.clone());
             // What cannot be sealed now stays in its journal and is sealed next time.
-            std::thread::spawn(move || slot.seal(&config).ok());
+            let sealer = std::thread::Builder::new().name("cairn-seal".into());
+            let _ = sealer.spawn(move || slot.seal(&config).ok());
         }
     }
 
@@ -301,7 +330,7 @@ impl EventLog for FileLog {
         };
         let slot = self.slot(session);
         let (answer, answered) = oneshot::channel();
-        if slot.enqueue(Ticket { plan: prepared, answer }) {
+        if slot.enqueue(session, Ticket { plan: prepared, pinning, answer })? {
             let more = blocking(|| {
                 let made = if slot.is_known() { Ok(()) } else { self.make_dir(session) };
                 made.map(|()| slot.commit_once(&self.config))
@@ -315,9 +344,10 @@ impl EventLog for FileLog {
                 Err(error) => slot.refuse_all(&error),
             }
         }
-        let answered = answered.await;
-        drop(pinning);
-        answered.unwrap_or(Err(Error::InvalidPlan("the store was closed")))
+        answered.await.unwrap_or_else(|_| {
+            let source = Arc::new(io::Error::from(io::ErrorKind::BrokenPipe));
+            Err(Error::Io { context: "waiting for a commit that was given up".into(), source })
+        })
     }
 
     async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {

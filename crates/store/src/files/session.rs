@@ -1,5 +1,6 @@
 //! One session on disk: what this process knows of it, and how it is read.
 
+use std::io;
 use std::sync::Arc;
 
 use cairn_core::digest::Digest;
@@ -88,7 +89,12 @@ impl Session {
         let Self { id, dir, fs, config, lock, head, state } = self;
         let lock = match lock {
             Some(lock) => lock,
-            None => lock.insert(LockFile::open(&**fs, dir.lock())?),
+            None => match LockFile::open(&**fs, dir.lock()) {
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    return Err(Error::NotFound(*id));
+                }
+                opened => lock.insert(opened?),
+            },
         };
         let held = match patience {
             Patience::Some => lock.acquire(&**fs)?,
@@ -109,9 +115,13 @@ impl Session {
             return Ok(self.view(Health::Healthy, None));
         }
         for _ in 0..LOOKS {
-            let healthy = self.load_up_to_head()?;
-            match healthy {
+            let (look, seen) = self.load_up_to_head()?;
+            match look {
                 Look::Whole => return Ok(self.view(Health::Healthy, None)),
+                // The witness moves: somebody is writing, and will settle what is behind it.
+                Look::Partial if head::read(&*self.fs, &self.dir)? != seen => {
+                    return Ok(self.view(Health::Healthy, None));
+                }
                 Look::Partial | Look::Unsure => {}
             }
             match self.write_with(Patience::None).map(|_| ()) {
@@ -121,7 +131,7 @@ impl Session {
                 // has written itself. Anywhere else it may be behind what was acknowledged.
                 Err(error) => {
                     let busy = matches!(error, Error::Locked { .. });
-                    if (busy || self.head.is_some()) && self.load_up_to_head()? != Look::Unsure {
+                    if (busy || self.head.is_some()) && self.load_up_to_head()?.0 != Look::Unsure {
                         return Ok(self.view(Health::Healthy, None));
                     }
                     if !busy {
@@ -134,7 +144,7 @@ impl Session {
         Err(Error::Locked { session: self.id, holder: self.holder() })
     }
 
-    fn load_up_to_head(&mut self) -> Result<Look> {
+    fn load_up_to_head(&mut self) -> Result<(Look, Witness)> {
         let known = self.state.take_known();
         let loaded = load(&*self.fs, &self.dir, self.id, known, Trust::UpToHead)?;
         let look = match loaded.health {
@@ -147,7 +157,7 @@ impl Session {
         self.state.sound = look != Look::Unsure;
         self.state.resident = Some(loaded.resident);
         self.state.notices = loaded.notices;
-        Ok(look)
+        Ok((look, loaded.witness))
     }
 
     /// Whether the disk holds exactly what is known.

@@ -1,13 +1,14 @@
 //! Sessions as wholes: listing, keeping, deleting, adopting.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::SessionId;
+use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::manifest::{self, Record};
 use cairn_core::pin::Pin;
 
@@ -32,27 +33,91 @@ impl FileSessions {
         Self { log, blobs }
     }
 
-    /// Whether a session has, or should have, an event.
-    fn exists(&self, session: SessionId) -> bool {
+    /// Whether a session has, or should have, an event. One that cannot be read is there.
+    fn exists(&self, session: SessionId) -> Result<bool> {
         let (fs, dir) = (&*self.log.fs, self.log.dir(session));
         if fs.stat(&dir.manifest()).is_ok_and(|stat| stat.len > 0) {
-            return true;
+            return Ok(true);
         }
-        match head::read(fs, &dir) {
-            Ok(Witness::Says(..)) => true,
+        match head::read(fs, &dir)? {
+            Witness::Says(..) => Ok(true),
             // A first append that was cut off leaves a directory, a lock, perhaps a torn journal.
-            Ok(Witness::Absent | Witness::Unreadable) => {
-                let found = load(fs, &dir, session, None, Trust::Everything);
-                found.is_ok_and(|found| {
-                    found.health != Health::Healthy || found.resident.index.last().is_some()
-                })
+            Witness::Absent | Witness::Unreadable => {
+                match load(fs, &dir, session, None, Trust::Everything) {
+                    Ok(found) => {
+                        Ok(found.health != Health::Healthy || found.resident.index.last().is_some())
+                    }
+                    Err(Error::NotFound(_)) => Ok(false),
+                    Err(error) => Err(error),
+                }
             }
-            Err(_) => fs.stat(&dir.path).is_ok(),
         }
     }
 
     fn require(&self, session: SessionId) -> Result<SessionDir> {
-        if self.exists(session) { Ok(self.log.dir(session)) } else { Err(Error::NotFound(session)) }
+        // Whatever keeps it from being read, it is there.
+        match self.exists(session) {
+            Ok(false) => Err(Error::NotFound(session)),
+            Ok(true) | Err(_) => Ok(self.log.dir(session)),
+        }
+    }
+
+    /// Removes a session if `wanted` still says so when nobody else can change it.
+    fn remove(
+        &self,
+        session: SessionId,
+        wanted: impl FnOnce(&SessionDir) -> Result<bool>,
+    ) -> Result<bool> {
+        let (fs, dir) = (&*self.log.fs, self.require(session)?);
+        let mut owner = LockFile::open(fs, dir.owner())?;
+        let Some(_owned) = owner.acquire(fs)? else {
+            return Err(Error::Owned { session, holder: lock::holder(fs, &dir.owner()) });
+        };
+        let locked = |path: PathBuf| Error::Locked { session, holder: lock::holder(fs, &path) };
+        let mut sealing = LockFile::open(fs, dir.seal_lock())?;
+        let _sealing = sealing.acquire(fs)?.ok_or_else(|| locked(dir.seal_lock()))?;
+        let mut lock = LockFile::open(fs, dir.lock())?;
+        let _held = lock.acquire(fs)?.ok_or_else(|| locked(dir.lock()))?;
+        if !wanted(&dir)? {
+            return Ok(false);
+        }
+        let grave = self.bury(session, &dir)?;
+        self.log.forget(session);
+        fs.remove_dir_all(&grave).map_err(failed("removing", &grave))?;
+        Ok(true)
+    }
+
+    /// Moves a session's directory away, at once and for good.
+    fn bury(&self, session: SessionId, dir: &SessionDir) -> Result<PathBuf> {
+        let fs = &*self.log.fs;
+        let trash = self.log.layout.trash();
+        ensure_dir(fs, &trash)?;
+        let grave = trash.join(format!("{session}-{:016x}", crate::random()?));
+        fs.rename_new(&dir.path, &grave).map_err(failed("moving away", &dir.path))?;
+        sync_dir(fs, &self.log.layout.sessions())?;
+        sync_dir(fs, &trash)?;
+        Ok(grave)
+    }
+
+    /// Puts a finished directory in a session's place, if there is no session.
+    fn place(&self, session: SessionId, built: &SessionDir) -> Result<()> {
+        let (fs, place) = (&*self.log.fs, self.log.dir(session));
+        if fs.stat(&place.path).is_ok() {
+            // An append that died before its first commit left a directory without events. One
+            // that is under way holds the lock, or finds its directory gone and fails.
+            let mut lock = LockFile::open(fs, place.lock())?;
+            let held = lock.acquire(fs)?;
+            if held.is_none() || self.exists(session)? {
+                return Err(Error::Exists(session));
+            }
+            self.bury(session, &place)?;
+        }
+        match fs.rename_new(&built.path, &place.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::Exists(session))
+            }
+            placed => placed.map_err(failed("renaming to", &place.path)),
+        }
     }
 }
 
@@ -62,37 +127,30 @@ impl Sessions for FileSessions {
         let path = self.log.layout.sessions();
         let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
         let sessions = names.iter().filter_map(|name| name.parse().ok());
-        Ok(sessions.filter(|session| self.exists(*session)).collect())
+        Ok(sessions.filter(|session| self.exists(*session).unwrap_or(true)).collect())
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
         let (fs, dir) = (&*self.log.fs, self.require(session)?);
-        if kept {
-            write_whole(fs, &dir.keep(), b"")?;
-        } else {
-            remove_if_there(fs, &dir.keep())?;
+        match (kept, fs.stat(&dir.keep()).is_ok()) {
+            (true, false) => write_whole(fs, &dir.keep(), b"")?,
+            (false, true) => remove_if_there(fs, &dir.keep())?,
+            (true, true) | (false, false) => {}
         }
         sync_dir(fs, &dir.path)
     }
 
     async fn delete(&self, session: SessionId) -> Result<()> {
-        let (fs, dir) = (&*self.log.fs, self.require(session)?);
-        let mut owner = LockFile::open(fs, dir.owner())?;
-        let Some(_owned) = owner.acquire(fs)? else {
-            return Err(Error::Owned { session, holder: lock::holder(fs, &dir.owner()) });
-        };
-        let mut lock = LockFile::open(fs, dir.lock())?;
-        let Some(_held) = lock.acquire(fs)? else {
-            return Err(Error::Locked { session, holder: lock::holder(fs, &dir.lock()) });
-        };
-        let trash = self.log.layout.trash();
-        ensure_dir(fs, &trash)?;
-        let grave = trash.join(format!("{session}-{:016x}", crate::random()?));
-        fs.rename_new(&dir.path, &grave).map_err(failed("moving away", &dir.path))?;
-        sync_dir(fs, &self.log.layout.sessions())?;
-        sync_dir(fs, &trash)?;
-        self.log.forget(session);
-        fs.remove_dir_all(&grave).map_err(failed("removing", &grave))
+        self.remove(session, |_| Ok(true)).map(|_| ())
+    }
+
+    async fn retire(&self, session: SessionId, last: EventIndex) -> Result<bool> {
+        let fs = &*self.log.fs;
+        self.remove(session, |dir| {
+            let found = load(fs, dir, session, None, Trust::Everything)?;
+            let kept = fs.stat(&dir.keep()).is_ok();
+            Ok(!kept && found.resident.index.last() == Some(last))
+        })
     }
 
     async fn adopt(
@@ -102,30 +160,30 @@ impl Sessions for FileSessions {
         origin: Option<Origin>,
     ) -> Result<()> {
         let fs = &*self.log.fs;
-        let place = self.log.dir(session);
-        if self.exists(session) {
-            return Err(Error::InvalidPlan("there is a session of that id already"));
+        if self.exists(session)? {
+            return Err(Error::Exists(session));
         }
         let _pinning = self.blobs.pinning()?;
         let pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
         pins.iter().try_for_each(|pin| self.blobs.require(pin.blob_kind, pin.snapshot_ref))?;
-        let building = self.log.layout.sessions().join(format!("{session}{IMPORT}"));
-        match fs.remove_dir_all(&building) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("removing", &building)(error));
-            }
-            _ => {}
+        let name = format!("{session}-{:016x}{IMPORT}", crate::random()?);
+        let built = SessionDir { path: self.log.layout.sessions().join(name) };
+        fs.create_dir(&built.path).map_err(failed("making", &built.path))?;
+        let placed = write_sealed(fs, &built, session, &events, self.log.config.segment_max)
+            .and_then(|()| match &origin {
+                Some(origin) => {
+                    let json = canonical::to_vec(&origin_json(origin))?;
+                    write_whole(fs, &built.file("origin.json"), &json)
+                }
+                None => Ok(()),
+            })
+            .and_then(|()| sync_dir(fs, &built.path))
+            .and_then(|()| self.place(session, &built));
+        if placed.is_err() {
+            // What is left of it is in nobody's way; a collection removes it at the latest.
+            let _ = fs.remove_dir_all(&built.path);
         }
-        fs.create_dir(&building).map_err(failed("making", &building))?;
-        let dir = SessionDir { path: building };
-        write_sealed(fs, &dir, session, &events, self.log.config.segment_max)?;
-        if let Some(origin) = origin {
-            write_whole(fs, &dir.file("origin.json"), &canonical::to_vec(&origin_json(&origin))?)?;
-        }
-        sync_dir(fs, &dir.path)?;
-        // An append that died before its first commit may have left an empty directory.
-        let _ = fs.remove_dir_all(&place.path);
-        fs.rename_new(&dir.path, &place.path).map_err(failed("renaming to", &place.path))?;
+        placed?;
         self.log.forget(session);
         sync_dir(fs, &self.log.layout.sessions())
     }

@@ -47,6 +47,7 @@ pub(super) struct Walk {
     known: Vec<Segment>,
     /// The last commit that was known before, until it has been met again.
     known_tip: Option<(EventIndex, Digest)>,
+    known_epoch: u64,
     manifest_tail: Tail,
     /// A journal's commit ends where the walk is.
     reached: bool,
@@ -56,7 +57,7 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(session: SessionId, known: Option<Resident>, limit: Option<u64>) -> Self {
-        let Resident { index, chain, segments, pins, bytes, .. } = known.unwrap_or_default();
+        let Resident { index, chain, epoch, segments, pins, bytes, .. } = known.unwrap_or_default();
         let known_tip = index.last().zip(chain);
         let resident = Resident { index, pins, bytes, ..Resident::default() };
         Self {
@@ -66,6 +67,7 @@ impl Walk {
             resident,
             known: segments,
             known_tip,
+            known_epoch: epoch,
             manifest_tail: Tail::Clean,
             reached: false,
             torn: false,
@@ -177,6 +179,9 @@ impl Walk {
     }
 
     fn journals(&mut self, opened: Vec<Opened>) -> Result<(), Stop> {
+        if opened.iter().any(|journal| journal.from > 0) {
+            self.go_on_from_known();
+        }
         let count = opened.len();
         for (place, journal) in opened.into_iter().enumerate() {
             self.journal(journal, place + 1 == count)?;
@@ -184,10 +189,20 @@ impl Walk {
         Ok(())
     }
 
+    /// Goes to where the known part of the journals ends, unless the manifest led further.
+    fn go_on_from_known(&mut self) {
+        if let Some((last, chain)) = self.known_tip
+            && last.0 >= self.at
+        {
+            self.passed(last, Some(chain), self.known_epoch);
+            (self.reached, self.last_in_journal) = (true, true);
+        }
+    }
+
     fn journal(&mut self, opened: Opened, is_last: bool) -> Result<(), Stop> {
-        let Opened { name, file, inode, bytes } = opened;
+        let Opened { name, file, inode, from, mut commits, bytes } = opened;
         let scan = journal::scan(&bytes);
-        let (mut end, mut commits, mut found) = (0, Vec::new(), Ok(()));
+        let (mut end, mut found) = (from, Ok(()));
         for frame in &scan.frames {
             if self.limit.is_some_and(|limit| frame.commit.last.0 >= limit) {
                 break;
@@ -196,10 +211,11 @@ impl Walk {
             if found.is_err() {
                 break;
             }
-            commits.push((frame.commit.first, frame.start as u64));
-            end = frame.end as u64;
+            commits.push((frame.commit.first, from + frame.start as u64));
+            end = from + frame.end as u64;
         }
-        let (start, room) = (usize::try_from(end).unwrap_or_default(), bytes.len() as u64);
+        let start = usize::try_from(end - from).unwrap_or_default();
+        let room = from + bytes.len() as u64;
         let behind = bytes.get(start..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0));
         let (writable, named, name_of) = (false, false, name.clone());
         let journal = Journal { name: name_of, file, inode, writable, named, end, room, commits };
@@ -217,7 +233,8 @@ impl Walk {
             Tail::Clean => Ok(()),
             Tail::UnknownVersion => Err(Stop::version(format!("{name} has a later version"))),
             Tail::Torn | Tail::Damaged => {
-                Err(Stop::damage(format!("{name} is damaged at byte {}", scan.end())))
+                let at = from + scan.end() as u64;
+                Err(Stop::damage(format!("{name} is damaged at byte {at}")))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cairn_core::id::EventIndex;
@@ -14,17 +15,18 @@ use crate::given::{SESSION, notes, start, step};
 #[derive(Clone)]
 struct Watched {
     done: Arc<Mutex<Vec<(&'static str, PathBuf)>>>,
+    bytes_read: Arc<AtomicUsize>,
 }
 
 struct WatchedFile {
     file: Box<dyn File>,
     path: PathBuf,
-    done: Arc<Mutex<Vec<(&'static str, PathBuf)>>>,
+    disk: Watched,
 }
 
 impl Watched {
     fn new() -> Self {
-        Self { done: Arc::default() }
+        Self { done: Arc::default(), bytes_read: Arc::default() }
     }
 
     fn note(&self, what: &'static str, path: &Path) {
@@ -43,12 +45,14 @@ impl Fs for Watched {
             self.note("write", path);
         }
         let file = Disk.open(path, how)?;
-        Ok(Box::new(WatchedFile { file, path: path.to_owned(), done: self.done.clone() }))
+        Ok(Box::new(WatchedFile { file, path: path.to_owned(), disk: self.clone() }))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.note("read", path);
-        Disk.read(path)
+        let bytes = Disk.read(path)?;
+        self.bytes_read.fetch_add(bytes.len(), Ordering::Relaxed);
+        Ok(bytes)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -96,7 +100,7 @@ impl Fs for Watched {
 
 impl WatchedFile {
     fn note(&self, what: &'static str) {
-        self.done.lock().unwrap().push((what, self.path.clone()));
+        self.disk.note(what, &self.path);
     }
 }
 
@@ -105,7 +109,9 @@ impl File for WatchedFile {
         if buffer.len() > 1 {
             self.note("read");
         }
-        self.file.read_at(buffer, offset)
+        let read = self.file.read_at(buffer, offset)?;
+        self.disk.bytes_read.fetch_add(read, Ordering::Relaxed);
+        Ok(read)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
@@ -208,4 +214,34 @@ async fn what_is_known_is_not_read_again() {
     store.log.append(SESSION, step(14)).await.unwrap();
     let again = disk.take().into_iter().filter(|(_, path)| is_segment(path)).count();
     assert!(again <= 1, "only the new segment: {again}");
+}
+
+/// A process that is told of one more commit reads about that much, however long the journal.
+#[tokio::test]
+async fn only_what_came_since_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let other = cairn_store::open(&cairn_store::Config::files(home.path())).unwrap();
+    other.log.append(SESSION, start()).await.unwrap();
+    for number in 0..2000 {
+        other.log.append(SESSION, notes(number)).await.unwrap();
+    }
+    let disk = Watched::new();
+    let store = open_on(Arc::new(disk.clone()), &Config::new(home.path())).unwrap();
+    let bytes = store.log.status(SESSION).await.unwrap().bytes as usize;
+    assert!(disk.bytes_read.swap(0, Ordering::Relaxed) > bytes, "once, all of it");
+    for number in 2000..2010 {
+        other.log.append(SESSION, notes(number)).await.unwrap();
+        let new = store.log.read(SESSION, EventIndex(number + 2)).await.unwrap();
+        assert_eq!(new.len(), 1);
+    }
+    let read = disk.bytes_read.swap(0, Ordering::Relaxed);
+    // The room behind the last commit is looked at, too.
+    assert!(read < 12 << 20, "{read} bytes for ten commits beside {bytes}");
+    store.log.append(SESSION, notes(2010)).await.unwrap();
+    disk.bytes_read.store(0, Ordering::Relaxed);
+    for number in 2011..2020 {
+        store.log.append(SESSION, notes(number)).await.unwrap();
+    }
+    let read = disk.bytes_read.swap(0, Ordering::Relaxed);
+    assert!(read < 100, "{read} bytes for appends of one's own");
 }

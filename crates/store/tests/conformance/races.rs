@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cairn_core::id::EventIndex;
+use cairn_core::id::{BundleId, EventIndex};
+use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::{Config, Error, gc, open};
 
 use crate::given::{self, SESSION, start, step};
@@ -110,5 +111,41 @@ async fn rotating_keys_at_the_same_time_loses_no_key() {
     for (before, after) in rings.iter().zip(rings.iter().skip(1)) {
         assert_eq!(after.generation, before.generation + 1);
         assert_eq!(after.previous.as_ref(), Some(&before.current));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imports_at_the_same_time_are_all_there() {
+    let source = open(&Config::Memory).unwrap();
+    source.log.append(SESSION, start()).await.unwrap();
+    source.log.append(SESSION, step(0)).await.unwrap();
+    let info = ExportInfo {
+        bundle_id: BundleId::from_bits(1),
+        exported_at: String::new(),
+        app_version: String::new(),
+    };
+    let bundle = Arc::new(bundle::export(&source, SESSION, info).await.unwrap());
+    for round in 0..20 {
+        let home = tempfile::tempdir().unwrap();
+        let imports: Vec<_> = (0..4)
+            .map(|number| {
+                let (store, bundle) = (open(&Config::files(home.path())).unwrap(), bundle.clone());
+                tokio::spawn(async move {
+                    bundle::import(&store, &bundle, given::session(number)).await.unwrap().session
+                })
+            })
+            .collect();
+        let mut sessions = Vec::new();
+        for import in imports {
+            sessions.push(import.await.unwrap());
+        }
+        sessions.sort_unstable();
+        let store = open(&Config::files(home.path())).unwrap();
+        assert_eq!(store.sessions.list().await.unwrap(), sessions, "round {round}");
+        assert!(sessions.contains(&SESSION), "one of them keeps its id");
+        for session in sessions {
+            let report = cairn_store::verify(&store, session).await.unwrap();
+            assert_eq!((report.events, report.problems), (4, Vec::new()), "round {round}");
+        }
     }
 }

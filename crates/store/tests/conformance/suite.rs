@@ -335,7 +335,7 @@ async fn an_import_beside_its_original_gets_a_new_id(given: &Given) {
         event.session = SESSION;
     }
     assert_eq!(copy, read(&given.store).await);
-    assert_eq!(code(bundle::import(&given.store, &bundle, fresh).await), "STORE_INVALID_PLAN");
+    assert_eq!(code(bundle::import(&given.store, &bundle, fresh).await), "SESSION_EXISTS");
 }
 
 async fn keys_rotate(given: &Given) {

@@ -266,3 +266,40 @@ fn decision_0001_lists_every_event() {
     let listed = rows.iter().filter(|row| row.matches(" | ").count() == 3).count();
     assert_eq!(listed, Kind::ALL.len(), "rows of events");
 }
+
+#[test]
+fn notes_and_traces_are_cut_to_their_budgets() {
+    let scope = example(Kind::DecisionTraceAppended).scope;
+    let check = |data: EventData| {
+        NewEvent {
+            data,
+            ..NewEvent { id: EventId::from_bits(1), scope, data: guided::SessionCreated {}.into() }
+        }
+        .check()
+    };
+    let guided::OutputPayload::Notes { notes_markdown } = guided::OutputPayload::notes(&text(9000))
+    else {
+        panic!("notes are notes");
+    };
+    assert!((limits::NOTES - 1..=limits::NOTES).contains(&notes_markdown.len()));
+    assert!(notes_markdown.ends_with(crate::text::TRUNCATED));
+    assert!(
+        matches!(guided::OutputPayload::notes("short"), guided::OutputPayload::Notes { notes_markdown } if notes_markdown == "short")
+    );
+    for (entries, length) in [(1, 10), (1, 9000), (25, 500), (25, 9000), (40, 9000), (3, 513)] {
+        let entry = guided::TraceEntry {
+            kind: guided::TraceKind::SelectedNextStep,
+            refs: vec![guided::TraceRef::Iteration { value: 1 }; 12],
+            summary: text(length),
+        };
+        let trace = guided::DecisionTraceAppended::new(
+            crate::id::TraceId::from_bits(1),
+            vec![entry; entries],
+        );
+        assert_eq!(check(trace.unwrap().into()), Ok(()), "{entries} of {length}");
+    }
+    assert_eq!(
+        guided::DecisionTraceAppended::new(crate::id::TraceId::from_bits(1), Vec::new()),
+        None
+    );
+}
