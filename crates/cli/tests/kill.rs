@@ -38,7 +38,8 @@ fn kill(mut child: Child, when: When) -> Option<u64> {
     let reader = std::thread::spawn(move || {
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
         let numbers = lines.filter_map(|line| line.parse::<u64>().ok());
-        numbers.inspect(|_| drop(first.send(()))).last()
+        // Nobody may be waiting for the first one.
+        numbers.inspect(|_| first.send(()).unwrap_or_default()).last()
     });
     let delay = match when {
         When::Started(delay) => delay,

@@ -94,7 +94,43 @@ pub enum Error {
     Malformed(String),
 }
 
+/// A segment that is to be attested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sealed<'a> {
+    /// Its first event.
+    pub first: EventIndex,
+    /// Its last event.
+    pub last: EventIndex,
+    /// Its lines.
+    pub lines: &'a [u8],
+    /// The blobs that its events need.
+    pub pins: &'a [Pin],
+    /// The last commit in it, and that one's epoch; none where there were no commits.
+    pub commit: Option<(Digest, u64)>,
+}
+
 impl Record {
+    /// The record of a segment, and one for each of its pins, without places yet.
+    pub fn of(segment: &Sealed<'_>, session_id: SessionId) -> impl Iterator<Item = Self> {
+        let closed = Self::SegmentClosed {
+            bytes: segment.lines.len() as u64,
+            epoch: segment.commit.map(|(_, epoch)| epoch),
+            first_event_index: segment.first,
+            last_commit: segment.commit.map(|(digest, _)| digest),
+            last_event_index: segment.last,
+            manifest_index: 0,
+            pins: Some(segment.pins.to_vec()),
+            prev: None,
+            rec: None,
+            segment_rel_path: segment_path(segment.first, segment.last),
+            session_id,
+            sha256: Digest::of(segment.lines),
+            v: VERSION,
+        };
+        let pinned = segment.pins.iter().map(move |pin| Self::pinned(pin, session_id));
+        std::iter::once(closed).chain(pinned)
+    }
+
     /// The pin as a record of its own, without a place yet.
     #[must_use]
     pub fn pinned(pin: &Pin, session_id: SessionId) -> Self {

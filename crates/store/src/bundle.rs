@@ -6,7 +6,7 @@ use cairn_core::bundle::{self, Opened, Parts, Producer, Salvage};
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
 use cairn_core::id::{BundleId, SessionId};
-use cairn_core::manifest::{self, Record};
+use cairn_core::manifest::{Record, Sealed};
 use cairn_core::pin::{BlobKind, Pin};
 
 use crate::error::{Error, Result};
@@ -79,25 +79,10 @@ fn attest(session: SessionId, events: &[Event]) -> Result<Vec<Record>> {
         lines.push(b'\n');
     }
     let pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
-    let closed = Record::SegmentClosed {
-        bytes: lines.len() as u64,
-        epoch: None,
-        first_event_index: first.index,
-        last_commit: None,
-        last_event_index: last.index,
-        manifest_index: 0,
-        pins: Some(pins.clone()),
-        prev: None,
-        rec: None,
-        segment_rel_path: manifest::segment_path(first.index, last.index),
-        session_id: session,
-        sha256: Digest::of(&lines),
-        v: manifest::VERSION,
-    };
-    let pinned = pins.iter().map(|pin| Record::pinned(pin, session));
+    let segment =
+        Sealed { first: first.index, last: last.index, lines: &lines, pins: &pins, commit: None };
     let mut before = None;
-    let records = std::iter::once(closed).chain(pinned).zip(0..);
-    let chained = records.map(|(record, index)| {
+    let chained = Record::of(&segment, session).zip(0..).map(|(record, index)| {
         let (record, rec) = record.placed(index).chained(before)?;
         before = Some(rec);
         Ok(record)

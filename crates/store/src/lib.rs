@@ -1,8 +1,8 @@
 //! The durable store. The only place that knows files.
 //!
 //! One mutation makes anything durable: [`EventLog::append`]. Whoever wants to know what
-//! the store promises reads [`port`]; how files keep those promises is in `files`, from
-//! `journal` (commit) over `load` (the decision table) to `seal`.
+//! the store promises reads [`port`]; how files keep those promises is in [`files`], from
+//! `writer` (commit) over `walk` (the decision table) to `seal`.
 
 mod admit;
 pub mod bundle;

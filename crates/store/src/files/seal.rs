@@ -5,10 +5,9 @@
 
 use std::io;
 
-use cairn_core::digest::Digest;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::{self, Frame};
-use cairn_core::manifest::{self, Record};
+use cairn_core::manifest::{self, Record, Sealed};
 use cairn_core::pin::Pin;
 
 use super::durable::{
@@ -74,38 +73,24 @@ impl Seal<'_> {
         ensure_dir(self.fs, &self.dir.events())?;
         let mut records = Vec::new();
         for frames in partition(&open, segment_max) {
-            records.push(self.segment(frames)?);
+            records.extend(self.segment(frames)?);
         }
         sync_dir(self.fs, &self.dir.events())?;
         self.attest(records)
     }
 
-    /// Writes a segment; its name is durable only after the directory's sync.
-    fn segment(&self, frames: &[&Frame<'_>]) -> Result<(Record, Vec<Pin>)> {
+    /// Writes a segment; its name is durable only after the directory's sync. Gives its records.
+    fn segment(&self, frames: &[&Frame<'_>]) -> Result<Vec<Record>> {
         let lines: Vec<u8> = frames.iter().flat_map(|frame| frame.lines).copied().collect();
         let pins: Vec<Pin> = frames.iter().flat_map(|frame| &frame.commit.pins).copied().collect();
         let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
-            return Err(Error::InvalidPlan("a segment needs a commit"));
+            return Ok(Vec::new());
         };
-        let (first_event_index, last_event_index) = (first.commit.first, last.commit.last);
-        let segment_rel_path = manifest::segment_path(first_event_index, last_event_index);
-        self.place_segment(&segment_rel_path, &lines)?;
-        let record = Record::SegmentClosed {
-            bytes: lines.len() as u64,
-            epoch: Some(last.commit.epoch),
-            first_event_index,
-            last_commit: Some(last.rec),
-            last_event_index,
-            manifest_index: 0,
-            pins: Some(pins.clone()),
-            prev: None,
-            rec: None,
-            segment_rel_path,
-            session_id: self.session,
-            sha256: Digest::of(&lines),
-            v: manifest::VERSION,
-        };
-        Ok((record, pins))
+        let commit = Some((last.rec, last.commit.epoch));
+        let (first, last) = (first.commit.first, last.commit.last);
+        self.place_segment(&manifest::segment_path(first, last), &lines)?;
+        let segment = Sealed { first, last, lines: &lines, pins: &pins, commit };
+        Ok(Record::of(&segment, self.session).collect())
     }
 
     fn place_segment(&self, rel_path: &str, lines: &[u8]) -> Result<()> {
@@ -125,27 +110,17 @@ impl Seal<'_> {
     }
 
     /// Attests segments: one write, one sync.
-    fn attest(&mut self, segments: Vec<(Record, Vec<Pin>)>) -> Result<()> {
-        let mut tip = self.tip.clone();
-        let mut lines = Vec::new();
-        let mut add = |tip: &mut ManifestTip, record: Record| -> Result<()> {
-            let (record, rec) = record.placed(tip.next).chained(tip.rec)?;
-            lines.extend_from_slice(&record.encode()?);
-            (tip.next, tip.rec) = (tip.next + 1, Some(rec));
-            Ok(())
-        };
-        for pin in std::mem::take(&mut tip.owed_pins) {
-            add(&mut tip, Record::pinned(&pin, self.session))?;
-        }
-        let mut sealed = self.sealed;
-        for (record, pins) in segments {
+    fn attest(&mut self, records: Vec<Record>) -> Result<()> {
+        let (mut tip, mut sealed, mut lines) = (self.tip.clone(), self.sealed, Vec::new());
+        let owed = std::mem::take(&mut tip.owed_pins);
+        let owed = owed.iter().map(|pin| Record::pinned(pin, self.session));
+        for record in owed.chain(records) {
             if let Record::SegmentClosed { last_event_index, .. } = &record {
                 sealed = Some(*last_event_index);
             }
-            add(&mut tip, record)?;
-            for pin in pins {
-                add(&mut tip, Record::pinned(&pin, self.session))?;
-            }
+            let (record, rec) = record.placed(tip.next).chained(tip.rec)?;
+            lines.extend_from_slice(&record.encode()?);
+            (tip.next, tip.rec) = (tip.next + 1, Some(rec));
         }
         self.append_manifest(&lines)?;
         tip.end += lines.len() as u64;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cairn_core::canonical;
-use cairn_core::digest::Digest;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
-use cairn_core::manifest::{self, Record};
+use cairn_core::manifest::{self, Record, Sealed};
 use cairn_core::pin::Pin;
 
 use super::blobs::FileBlobs;
@@ -209,25 +208,12 @@ fn write_sealed(
     ensure_dir(fs, &dir.events())?;
     let (mut manifest, mut next, mut before) = (Vec::new(), 0, None);
     for segment in segments(events, segment_max)? {
-        let path = manifest::segment_path(segment.first.index, segment.last.index);
-        write_whole(fs, &dir.file(&path), &segment.lines)?;
-        let closed = Record::SegmentClosed {
-            bytes: segment.lines.len() as u64,
-            epoch: None,
-            first_event_index: segment.first.index,
-            last_commit: None,
-            last_event_index: segment.last.index,
-            manifest_index: 0,
-            pins: Some(segment.pins.clone()),
-            prev: None,
-            rec: None,
-            segment_rel_path: path,
-            session_id: session,
-            sha256: Digest::of(&segment.lines),
-            v: manifest::VERSION,
-        };
-        let pinned = segment.pins.iter().map(|pin| Record::pinned(pin, session));
-        for record in std::iter::once(closed).chain(pinned) {
+        let Piece { first, last, lines, pins } = &segment;
+        let path = manifest::segment_path(first.index, last.index);
+        write_whole(fs, &dir.file(&path), lines)?;
+        let (first, last) = (first.index, last.index);
+        let segment = Sealed { first, last, lines, pins, commit: None };
+        for record in Record::of(&segment, session) {
             let (record, rec) = record.placed(next).chained(before)?;
             manifest.extend_from_slice(&record.encode()?);
             (next, before) = (next + 1, Some(rec));
