@@ -31,12 +31,13 @@ test: ## Check formatting, lints, tests and generated files; install what they n
 	cargo xtask generate --check
 
 bench: ## Measure the store beside the raw limit of this machine
+	cargo build --release --package cairn-cli --bin cairn
 	cargo run --release --package cairn-bench
 
 sim: ## Run the store in a simulated world (SEED=42 picks the world)
 	cargo run --release --package cairn-sim -- --seed $(SEED)
 
-soak: ## Kill the binary 5,000 times and enumerate every crash state; takes long
+soak: ## Kill the binary 5,000 times and enumerate more crash states; takes long
 	scripts/setup.sh
 	CAIRN_KILLS=$(KILLS) CAIRN_CRASH_DEPTH=full \
 		cargo nextest run --release --profile soak --workspace -E 'binary(kill) | binary(crash)'

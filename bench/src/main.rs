@@ -59,7 +59,16 @@ fn main() -> Result<()> {
     }
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut figures = store::figures(scratch.path(), &wanted)?;
-    figures.extend(binary_figures());
+    let binary = std::env::current_exe()?.with_file_name("cairn");
+    if binary.exists() {
+        figures.extend(binary_figures(&binary)?);
+    } else {
+        println!(
+            "no figures of the binary: {} is not there; \
+             `cargo build --release --package cairn-cli` makes it\n",
+            binary.display()
+        );
+    }
     println!("{:<44} {:>9}  wanted", "figure", "value");
     for figure in &figures {
         let verdict = if figure.bound.holds(figure.value) { "" } else { "MISSED" };
@@ -105,20 +114,18 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// The release binary's size and how fast it starts, if it was built.
-fn binary_figures() -> Vec<Figure> {
-    let path = Path::new("target/release/cairn");
-    let Ok(metadata) = path.metadata() else { return Vec::new() };
+/// The release binary's size and how fast it starts.
+fn binary_figures(path: &Path) -> Result<Vec<Figure>> {
     let starts = (0..20).filter_map(|_| {
         let start = Instant::now();
         let status = Command::new(path).arg("--version").output().ok()?.status;
         status.success().then(|| start.elapsed())
     });
     let start = median(starts.collect());
-    vec![
+    Ok(vec![
         Figure {
             name: "release binary, MB",
-            value: metadata.len() as f64 / 1e6,
+            value: path.metadata()?.len() as f64 / 1e6,
             bound: Bound::AtMost(25.0),
             detail: String::new(),
         },
@@ -128,5 +135,5 @@ fn binary_figures() -> Vec<Figure> {
             bound: Bound::AtMost(20.0),
             detail: "median of 20 starts".into(),
         },
-    ]
+    ])
 }

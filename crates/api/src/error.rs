@@ -15,6 +15,7 @@ use cairn_store as store;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
+use crate::workflow::{Diagnostic, count};
 
 mod answers;
 
@@ -51,6 +52,31 @@ pub enum Error {
     /// No session has this id or begins like this.
     #[error("there is no session {0}")]
     SessionUnknown(String),
+
+    /// A workflow does not compile.
+    #[error("{path} has {}", count(.diagnostics))]
+    WorkflowInvalid {
+        /// Its file.
+        path: String,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// Several workflows go by this name.
+    #[error("{} workflows go by the name `{given}`", .matches.len())]
+    WorkflowAmbiguous {
+        /// What was given.
+        given: String,
+        /// Their ids.
+        matches: Vec<String>,
+    },
+    /// No workflow has this id.
+    #[error("there is no workflow `{given}`{}", nearest.as_ref().map(|id| format!("; did you mean `{id}`?")).unwrap_or_default())]
+    WorkflowUnknown {
+        /// What was given.
+        given: String,
+        /// The id that was likely meant.
+        nearest: Option<String>,
+    },
 
     /// The command line cannot be understood.
     #[error("{message}")]
@@ -166,6 +192,9 @@ impl Error {
             Self::SessionIdInvalid(_) => "SESSION_ID_INVALID",
             Self::SessionIdAmbiguous { .. } => "SESSION_ID_AMBIGUOUS",
             Self::SessionUnknown(_) => "SESSION_NOT_FOUND",
+            Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
+            Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
+            Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",
             Self::Usage { .. } => "USAGE_INVALID",
             Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
             Self::HomeUnknown => "HOME_UNKNOWN",
@@ -200,6 +229,10 @@ impl Error {
         let answer = answers::find(self.code());
         let suggestion = match self {
             Self::Usage { suggestion, .. } => suggestion,
+            // Nothing of it is valid, so there is nothing to export.
+            Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
+                "restore the session's folder from a backup, or import a bundle of it"
+            }
             _ => answer.suggestion,
         };
         Envelope {
@@ -209,6 +242,12 @@ impl Error {
             retry: answer.retry,
             suggestion: suggestion.to_owned(),
         }
+    }
+
+    /// The code and the message, for answers in which the failure is one finding of many.
+    #[must_use]
+    pub fn coded(&self) -> String {
+        format!("{}: {self}", self.code())
     }
 
     /// The HTTP status.
@@ -242,6 +281,15 @@ impl Error {
                 Some(json!({"given": prefix, "matches": matches}))
             }
             Self::SessionUnknown(text) => Some(json!({"sessionId": text})),
+            Self::WorkflowInvalid { path, diagnostics } => {
+                Some(json!({"path": path, "diagnostics": diagnostics}))
+            }
+            Self::WorkflowAmbiguous { given, matches } => {
+                Some(json!({"given": given, "matches": matches}))
+            }
+            Self::WorkflowUnknown { given, nearest } => {
+                Some(json!({"given": given, "nearest": nearest}))
+            }
             Self::HomeNotADirectory(path)
             | Self::File { path, .. }
             | Self::AdminToken { path, .. } => Some(json!({"path": path.display().to_string()})),
@@ -269,8 +317,11 @@ fn store_details(error: &store::Error) -> Option<Value> {
         E::Locked { session, holder } | E::Owned { session, holder } => {
             Some(json!({"sessionId": session.to_string(), "holder": holder}))
         }
-        E::NotFound(session) | E::UnknownVersion { session, .. } => {
+        E::Exists(session) | E::NotFound(session) | E::UnknownVersion { session, .. } => {
             Some(json!({"sessionId": session.to_string()}))
+        }
+        E::Busy { session, waiting } => {
+            Some(json!({"sessionId": session.to_string(), "waiting": waiting}))
         }
         E::Corrupt { session, health, .. } => {
             Some(json!({"sessionId": session.to_string(), "health": health.name()}))

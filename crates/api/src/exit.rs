@@ -59,8 +59,10 @@ impl Exit {
             Self::Success => "done",
             Self::Failed => "it failed, and no other code says why",
             Self::Usage => "the command line is wrong",
-            Self::Invalid => "a bundle or stored data is not valid, or a check found a problem",
-            Self::NotFound => "there is no such session or file",
+            Self::Invalid => {
+                "a workflow, a bundle or stored data is not valid, or a check found a problem"
+            }
+            Self::NotFound => "there is no such session, workflow or file",
             Self::Waiting => "waiting for a person",
             Self::Timeout => "it took too long",
             Self::Conflict => "somebody else has it: a session, a lock or a port",

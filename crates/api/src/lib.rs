@@ -4,14 +4,16 @@
 //! socket, prints, or reads the clock.
 //!
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
-//! ([`page`]), sessions ([`session`]).
+//! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), probes ([`probe`]).
 
 pub mod error;
 pub mod exit;
 pub mod page;
+pub mod probe;
 pub mod problem;
 pub mod session;
 pub mod time;
+pub mod workflow;
 
 pub use error::Error;
 pub use exit::Exit;

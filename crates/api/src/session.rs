@@ -22,6 +22,9 @@ pub struct Summary {
     pub session_id: SessionId,
     /// How its data is.
     pub health: Health,
+    /// What is damaged, when something is; of an unreadable session the code and the message
+    /// of what stood in the way.
+    pub damage: Option<String>,
     /// When it was created, as far as its id says.
     pub created_at: Option<String>,
     /// When its last event was recorded, as far as that event's id says.
@@ -45,8 +48,6 @@ pub struct Detail {
     /// What the list says of it.
     #[serde(flatten)]
     pub summary: Summary,
-    /// What is damaged, when something is.
-    pub damage: Option<String>,
     /// What else an operator may want to know.
     pub notices: Vec<String>,
     /// How many blobs it needs.
@@ -130,12 +131,19 @@ pub enum Health {
     CorruptTail,
     CorruptHead,
     UnknownVersion,
+    /// It could not be looked at, which says nothing about its data.
+    Unreadable,
 }
 
 impl Health {
     /// Every state there is.
-    pub const ALL: [Self; 4] =
-        [Self::Healthy, Self::CorruptTail, Self::CorruptHead, Self::UnknownVersion];
+    pub const ALL: [Self; 5] = [
+        Self::Healthy,
+        Self::CorruptTail,
+        Self::CorruptHead,
+        Self::UnknownVersion,
+        Self::Unreadable,
+    ];
 
     /// The name on the wire.
     #[must_use]
@@ -145,6 +153,7 @@ impl Health {
             Self::CorruptTail => "corrupt_tail",
             Self::CorruptHead => "corrupt_head",
             Self::UnknownVersion => "unknown_version",
+            Self::Unreadable => "unreadable",
         }
     }
 }

@@ -15,6 +15,7 @@ mod key;
 mod reference;
 mod serve;
 mod session;
+mod workflow;
 
 /// Durable workflows for AI agents: every step is recorded, and nothing is lost.
 #[derive(Parser)]
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Reference(reference::Args),
     Serve(serve::Args),
     Session(session::Args),
+    Workflow(workflow::Args),
 }
 
 impl Command {
@@ -57,6 +59,7 @@ impl Command {
             Self::Reference(args) => reference::run(&args, config),
             Self::Serve(args) => serve::run(&args, config),
             Self::Session(args) => session::run(args, config),
+            Self::Workflow(args) => workflow::run(args, config),
         }
     }
 }
@@ -69,14 +72,25 @@ pub(crate) fn usage_error(error: &clap::Error, args: &[OsString]) -> Error {
     let message = joined(parts.next().unwrap_or_default());
     let suggestion = match parts.find_map(|part| part.trim().strip_prefix("tip: ")) {
         Some(tip) => joined(tip),
-        None => format!("see `{} --help`", command_in(args)),
+        None => format!("see `{} --help`", named(args).0),
     };
     Error::Usage { message, suggestion }
 }
 
-/// The command that a command line names, as far as it does.
-fn command_in(args: &[OsString]) -> String {
+/// Says which commands there are below one that does nothing by itself.
+pub(crate) fn command_missing(path: &str, command: &clap::Command) -> Error {
+    let below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let below: Vec<&str> = below.map(clap::Command::get_name).collect();
+    Error::Usage {
+        message: format!("`{path}` needs a command: {}", below.join(", ")),
+        suggestion: format!("see `{path} --help`"),
+    }
+}
+
+/// The command that a command line names, as far as it does, and how to type it.
+pub(crate) fn named(args: &[OsString]) -> (String, clap::Command) {
     let mut command = Cli::command();
+    command.build();
     let mut path = vec!["cairn".to_owned()];
     for arg in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
         if let Some(found) = command.find_subcommand(arg).cloned() {
@@ -84,7 +98,7 @@ fn command_in(args: &[OsString]) -> String {
             command = found;
         }
     }
-    path.join(" ")
+    (path.join(" "), command)
 }
 
 fn joined(text: &str) -> String {

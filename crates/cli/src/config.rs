@@ -93,6 +93,18 @@ impl Config {
     }
 }
 
+/// The directories that a variable of the environment lists.
+pub(crate) fn directories(name: &str) -> Vec<PathBuf> {
+    let list = std::env::var_os(name).unwrap_or_default();
+    std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+/// The directory of the user's own workflows, which need not exist.
+pub(crate) fn user_workflows() -> Option<PathBuf> {
+    let user = etcetera::choose_base_strategy().ok()?;
+    Some(user.config_dir().join("cairn").join("workflows"))
+}
+
 /// A variable of the environment that is there and says something.
 pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())

@@ -22,12 +22,11 @@ fn require_directory(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the data directory when it is not there, whatever it is on.
-pub(crate) fn prepare(config: &Config) -> Result<()> {
+/// Opens the store whatever file system it is on, for a look at it.
+pub(crate) fn open_anywhere(config: &Config) -> Result<Store> {
     let files = files::Config { unsafe_filesystem: true, ..config.files()? };
     require_directory(&files.root)?;
-    cairn_store::open(&cairn_store::Config::Files(files))?;
-    Ok(())
+    Ok(cairn_store::open(&cairn_store::Config::Files(files))?)
 }
 
 /// Opens the store and does something with it.

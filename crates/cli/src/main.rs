@@ -10,11 +10,13 @@ mod fresh;
 mod home;
 mod output;
 mod render;
+mod sources;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use cairn_api::Exit;
+use cairn_api::{Error, Exit};
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _};
 
@@ -48,20 +50,24 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Answers a command line that does not name a thing to do: with help, or with what is wrong.
 fn refuse(error: &clap::Error, args: &[OsString]) -> Exit {
+    let has = |flag: &str| args.iter().any(|arg| arg == flag);
+    let output = Output::new(has("--json"), has("--quiet"), has("--no-color"));
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Whoever closes the pipe has read enough.
-            let _ = error.print();
-            Exit::Success
+            match error.print().and_then(|()| io::stdout().flush()) {
+                Ok(()) => Exit::Success,
+                Err(error) => output.fail(&Error::Output(error)),
+            }
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            Exit::Usage
+        // A variable of the environment counts as an argument, so it may be either of them.
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let (path, mut command) = commands::named(args);
+            if !output.json {
+                output.usage(&command.render_help());
+                return Exit::Usage;
+            }
+            output.fail(&commands::command_missing(&path, &command))
         }
-        _ => {
-            let has = |flag: &str| args.iter().any(|arg| arg == flag);
-            let output = Output::new(has("--json"), has("--quiet"), has("--no-color"));
-            output.fail(&commands::usage_error(error, args))
-        }
+        _ => output.fail(&commands::usage_error(error, args)),
     }
 }

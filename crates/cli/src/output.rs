@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use clap::builder::StyledStr;
 use serde::Serialize;
 
 use crate::config;
@@ -12,6 +13,8 @@ use crate::config;
 pub(crate) struct Output {
     /// Whether answers are for programs.
     pub(crate) json: bool,
+    /// How many columns the terminal has, when the answer goes to one.
+    pub(crate) width: Option<usize>,
     quiet: bool,
     color: bool,
     error_color: bool,
@@ -48,6 +51,7 @@ impl Output {
         let color = |terminal: bool| !never && (forced || terminal);
         Self {
             json,
+            width: width(),
             quiet,
             color: color(io::stdout().is_terminal()),
             error_color: color(io::stderr().is_terminal()),
@@ -80,6 +84,12 @@ impl Output {
         }
     }
 
+    /// Shows how a command is used to somebody who did not say what to do.
+    pub(crate) fn usage(&self, help: &StyledStr) {
+        let text = if self.error_color { help.ansi().to_string() } else { help.to_string() };
+        let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+    }
+
     /// Lets a piece of the answer stand out, where colors are wanted.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         paint(self.color, style, text)
@@ -101,6 +111,12 @@ impl Output {
         let _ = writeln!(io::stderr().lock(), "{text}");
         error.exit()
     }
+}
+
+/// How wide the terminal is, as far as it says.
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 fn paint(color: bool, style: Style, text: &str) -> String {

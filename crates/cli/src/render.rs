@@ -1,6 +1,7 @@
 //! Sizes, times and tables for people.
 
 use jiff::Timestamp;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::output::{Output, Style, plain};
 
@@ -20,17 +21,103 @@ impl Cell {
     }
 
     fn width(&self) -> usize {
-        self.text.chars().count()
+        self.text.width()
     }
+
+    /// The same, no wider than this; an ellipsis stands for the rest.
+    fn cut(self, room: usize) -> Self {
+        let room = room.max(CUT_MIN);
+        if self.width() <= room {
+            return self;
+        }
+        let text = format!("{}…", beginning(&self.text, room - 1).trim_end());
+        Self { text, ..self }
+    }
+
+    /// The same in pieces that are no wider than this, broken at blanks where there are any.
+    fn pieces(&self, room: usize) -> Vec<Self> {
+        let mut pieces = Vec::new();
+        let mut rest = self.text.as_str();
+        while rest.width() > room {
+            let head = beginning(rest, room);
+            let at = head.rfind(' ').filter(|at| *at > 0).unwrap_or(head.len());
+            let (piece, after) = rest.split_at(at);
+            pieces.push(Self { text: piece.to_owned(), style: self.style });
+            rest = after.trim_start();
+        }
+        pieces.push(Self { text: rest.to_owned(), style: self.style });
+        pieces
+    }
+}
+
+/// What gives way when a table is too wide for the terminal.
+pub(crate) struct Narrow {
+    /// Columns that are left out, the least important one first.
+    pub(crate) drop: &'static [usize],
+    /// The column that is cut when that is not enough.
+    pub(crate) cut: usize,
+}
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+/// What is cut keeps at least this much, or it would say nothing.
+const CUT_MIN: usize = 8;
+
+/// Rows that fit into a terminal of this width. Without a terminal everything stays.
+pub(crate) fn fit(rows: Vec<Vec<Cell>>, width: Option<usize>, narrow: &Narrow) -> Vec<Vec<Cell>> {
+    let Some(width) = width else { return rows };
+    let widths = widths(&rows);
+    let gone = |column: usize, drops: usize| narrow.drop.iter().take(drops).any(|c| *c == column);
+    let over = |drops: usize| {
+        let left = widths.iter().enumerate().filter(|(column, _)| !gone(*column, drops));
+        left.map(|(_, wide)| wide + GAP).sum::<usize>().saturating_sub(width + GAP)
+    };
+    let drops_max = narrow.drop.len();
+    let drops = (0..drops_max).find(|drops| over(*drops) == 0).unwrap_or(drops_max);
+    let cut = widths.get(narrow.cut).map_or(0, |wide| wide.saturating_sub(over(drops)));
+    let fitted = |row: Vec<Cell>| {
+        let left = row.into_iter().enumerate().filter(|(column, _)| !gone(*column, drops));
+        left.map(|(column, cell)| if column == narrow.cut { cell.cut(cut) } else { cell }).collect()
+    };
+    rows.into_iter().map(fitted).collect()
+}
+
+/// Rows of a name and a value; a value that is too wide for the terminal goes on below.
+pub(crate) fn fold(rows: Vec<Vec<Cell>>, width: Option<usize>) -> Vec<Vec<Cell>> {
+    let Some(width) = width else { return rows };
+    let names = widths(&rows).first().copied().unwrap_or_default();
+    let room = width.saturating_sub(names + GAP).max(CUT_MIN);
+    let mut folded = Vec::new();
+    for row in rows {
+        let mut cells = row.into_iter();
+        let (mut name, value) = (cells.next(), cells.next());
+        for Cell { text, style } in value.iter().flat_map(|value| value.pieces(room)) {
+            let name = name.take().unwrap_or_else(|| Cell::new(""));
+            folded.push(vec![name, Cell { text, style }]);
+        }
+    }
+    folded
+}
+
+/// The beginning of a text that is no wider than this.
+fn beginning(text: &str, room: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find_map(|(at, c)| {
+        taken += c.width().unwrap_or_default();
+        (taken > room).then_some(at)
+    });
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+fn widths(rows: &[Vec<Cell>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let widest = |column| rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max();
+    (0..columns).map(|column| widest(column).unwrap_or_default()).collect()
 }
 
 /// Rows as aligned lines, two blanks between columns and none at the end.
 pub(crate) fn table(output: &Output, rows: &[Vec<Cell>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max())
-        .map(Option::unwrap_or_default)
-        .collect();
+    let widths = widths(rows);
     rows.iter().map(|row| line(output, row, &widths)).collect()
 }
 
@@ -40,12 +127,12 @@ fn line(output: &Output, row: &[Cell], widths: &[usize]) -> String {
     let mut owed = 0;
     for (cell, width) in row.iter().zip(widths) {
         if cell.text.is_empty() {
-            owed += width + 2;
+            owed += width + GAP;
             continue;
         }
         line.push_str(&" ".repeat(owed));
         line.push_str(&output.paint(cell.style, &cell.text));
-        owed = width - cell.width() + 2;
+        owed = width - cell.width() + GAP;
     }
     line
 }
@@ -119,5 +206,33 @@ mod tests {
         let rows: Vec<Vec<Cell>> =
             vec![row(["a", "bb", "c"]), row(["aaa", "", "c"]), row(["a", "\x1b[2J", ""])];
         assert_eq!(table(&output, &rows), ["a    bb    c", "aaa        c", "a     [2J"]);
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_columns_first_and_then_the_end_of_one() {
+        let output = Output::new(false, false, true);
+        let told = |width: Option<usize>| {
+            let row = |cells: [&str; 3]| cells.map(Cell::new).into();
+            let rows = vec![row(["name", "size", "what it said"]), row(["a", "1", "日本語日本語"])];
+            table(&output, &fit(rows, width, &Narrow { drop: &[1], cut: 2 })).join("\n")
+        };
+        let whole = "name  size  what it said\na     1     日本語日本語";
+        assert_eq!([None, Some(24)].map(told), [whole, whole]);
+        assert_eq!(told(Some(23)), "name  what it said\na     日本語日本語");
+        assert_eq!(told(Some(16)), "name  what it s…\na     日本語日…");
+        assert_eq!(told(Some(1)), "name  what it…\na     日本語…");
+    }
+
+    #[test]
+    fn a_long_value_goes_on_below() {
+        let output = Output::new(false, false, true);
+        let told = |value: &str| {
+            let rows =
+                vec![["name", value].map(Cell::new).into(), ["x", "y"].map(Cell::new).into()];
+            table(&output, &fold(rows, Some(16))).join("\n")
+        };
+        assert_eq!(told("one"), "name  one\nx     y");
+        assert_eq!(told("one two three"), "name  one two\n      three\nx     y");
+        assert_eq!(told("abcdefghijklm"), "name  abcdefghij\n      klm\nx     y");
     }
 }

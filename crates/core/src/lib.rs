@@ -23,3 +23,4 @@ pub mod projection;
 pub mod reason;
 pub mod snapshot;
 pub mod text;
+pub mod token;

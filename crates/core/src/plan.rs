@@ -5,12 +5,18 @@
 //! Fields stand in the order of their names on the wire, which is the canonical order.
 
 mod check;
+mod guide;
+mod prompt;
+mod repeat;
 mod step;
 
 pub use check::{Invalid, limits};
+pub use guide::{Assessment, Dimension, Guide, ModelTier, Reference, ResolveFrom};
+pub use prompt::{Check, Consequence, Fragment, InjectedText, Prompt};
+pub use repeat::{Loop, LoopVariables, Repeat};
 pub use step::{
-    Action, Backoff, InjectedText, OnFailure, OnInterrupt, Origin, Prompt, RetryPolicy, Step,
-    StepSource,
+    Action, Backoff, Confirmation, ConfirmedBy, OnFailure, OnInterrupt, Origin, OutputContract,
+    RetryPolicy, Step, StepSource,
 };
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +61,9 @@ pub struct Plan {
     pub features: Vec<Feature>,
     /// Instructions that steps refer to by name, by scope and name.
     pub functions: Vec<Function>,
+    /// What a guided workflow tells agents and people beside its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guide: Option<Guide>,
     /// Loops, by id.
     pub loops: Vec<Loop>,
     /// The workflow's name for people.
@@ -135,6 +144,9 @@ pub struct Condition {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Contract {
+    /// The kind that an artifact under this contract names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_kind: Option<String>,
     /// An output that satisfies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<StrictValue>,
@@ -215,46 +227,6 @@ pub enum FunctionScope {
     Step { step_id: Slug },
     Loop { loop_id: Slug },
     Workflow {},
-}
-
-/// Steps that are done again and again.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Loop {
-    /// The steps and inner loops of one turn; their order is what they are counted by.
-    pub body: Vec<Slug>,
-    /// Its name, among those of the steps.
-    pub id: Slug,
-    /// How many turns there may be.
-    pub max_iterations: u32,
-    /// What keeps it going.
-    pub repeat: Repeat,
-}
-
-/// What keeps a loop going.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
-pub enum Repeat {
-    /// One turn for each item of a list.
-    Each {
-        /// What gives the list.
-        items: StrictValue,
-    },
-    /// A condition holds.
-    While {
-        /// Which.
-        condition_id: Slug,
-    },
-    /// No artifact of this contract has said to stop.
-    UntilDecision {
-        /// Which.
-        contract_ref: String,
-    },
 }
 
 /// Limits on runs. What is left out is the installation's default.

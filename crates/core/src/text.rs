@@ -26,13 +26,15 @@ pub fn truncate(text: &str, max: usize) -> String {
 }
 
 /// A name of lower-case letters, digits, `_` and `-`, so that it needs no escaping in a key.
+///
+/// Dots join the names of what stands inside something else, such as `design.compare`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Slug(String);
 
 /// Why a text is not a [`Slug`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a name: use 1 to 128 of a-z, 0-9, `_` and `-`")]
+#[error("`{0}` is not a name: use 1 to 128 of a-z, 0-9, `_` and `-`, with dots between")]
 pub struct InvalidSlug(pub String);
 
 impl Slug {
@@ -48,7 +50,8 @@ impl FromStr for Slug {
 
     fn from_str(text: &str) -> Result<Self, InvalidSlug> {
         let safe = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-        if (1..=128).contains(&text.len()) && text.bytes().all(safe) {
+        let name = |part: &str| !part.is_empty() && part.bytes().all(safe);
+        if text.len() <= 128 && text.split('.').all(name) {
             Ok(Self(text.to_owned()))
         } else {
             Err(InvalidSlug(text.chars().take(64).collect()))
@@ -86,6 +89,16 @@ mod tests {
         assert_eq!(truncate("äöüäöüäöüäöü", 20), "äöü\n\n[TRUNCATED]");
         assert_eq!(truncate("0123456789abcdef", 14), "0\n\n[TRUNCATED]");
         assert_eq!(truncate("0123456789abcdef", 5), "\n\n[TR");
+    }
+
+    #[test]
+    fn names_are_safe_inside_keys() {
+        for good in ["a", "0", "fetch-1_b", "design.compare"] {
+            assert!(good.parse::<Slug>().is_ok(), "{good}");
+        }
+        for bad in ["", "A", "a b", "a@0", "a/b", "a::b", ".", ".a", "a.", "a..b", "ä"] {
+            assert!(bad.parse::<Slug>().is_err(), "{bad}");
+        }
     }
 
     proptest! {

@@ -39,15 +39,15 @@ fn every_page_names_its_exit_code_and_its_suggestion_is_a_sentence() {
 #[test]
 fn an_envelope_says_what_to_do_and_carries_values() {
     let session = SessionId::mint(1_700_000_000_000, 7);
-    let error = Error::from(store::Error::Locked { session, holder: Some("pid 4711".into()) });
+    let error = Error::from(store::Error::Locked { session, holder: Some("process 4711".into()) });
     assert_snapshot!(serde_json::to_string_pretty(&error.envelope()).unwrap(), @r#"
     {
       "code": "SESSION_LOCKED",
       "details": {
-        "holder": "pid 4711",
+        "holder": "process 4711",
         "sessionId": "sess_01hf7yat000000000000000007"
       },
-      "message": "session sess_01hf7yat000000000000000007 is locked by pid 4711",
+      "message": "session sess_01hf7yat000000000000000007 is locked by process 4711",
       "retry": {
         "kind": "retryable_after_ms",
         "afterMs": 1000
@@ -73,4 +73,15 @@ fn a_wrong_command_line_brings_its_own_suggestion() {
     let error = Error::Usage { message: "no".into(), suggestion: "type yes".into() };
     assert_eq!(error.envelope().suggestion, "type yes");
     assert_eq!(error.exit(), Exit::Usage);
+}
+
+#[test]
+fn no_suggestion_sends_in_a_circle() {
+    let session = SessionId::mint(1_700_000_000_000, 7);
+    let suggestion = |health| {
+        let what = "x".into();
+        Error::from(store::Error::Corrupt { session, health, what }).envelope().suggestion
+    };
+    assert!(suggestion(store::Health::CorruptTail).contains("cairn session export"));
+    assert!(!suggestion(store::Health::CorruptHead).contains("cairn session export"));
 }

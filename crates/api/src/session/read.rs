@@ -13,7 +13,7 @@ use cairn_store::Store;
 use cairn_store::port::Status;
 
 use super::{Detail, Health, Moment, Observation, Run, RunKind, Summary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::page::{Cursor, LIMIT_DEFAULT, Page};
 use crate::time;
 
@@ -41,6 +41,12 @@ impl Default for Filter {
     }
 }
 
+impl Filter {
+    fn takes(&self, health: Health) -> bool {
+        self.health.is_none_or(|wanted| wanted == health)
+    }
+}
+
 /// One page of sessions, newest first.
 pub async fn list(store: &Store, filter: &Filter) -> Result<Page<Summary>> {
     let mut ids = store.sessions.list().await?;
@@ -54,11 +60,15 @@ pub async fn list(store: &Store, filter: &Filter) -> Result<Page<Summary>> {
             break;
         }
         last = Some(id);
-        match summary(store, id, filter.health).await {
+        match summary(store, id, filter).await {
             Ok(found) => page.items.extend(found),
             // It was deleted since it was listed.
             Err(cairn_store::Error::NotFound(_)) => {}
-            Err(error) => return Err(error.into()),
+            // One that cannot be looked at hides no other.
+            Err(error) if filter.takes(Health::Unreadable) => {
+                page.items.push(unreadable(id, &error.into()));
+            }
+            Err(_) => {}
         }
     }
     Ok(page)
@@ -74,7 +84,6 @@ pub async fn show(store: &Store, session: SessionId, moments: usize) -> Result<D
         runs.extend(describe(store, &view, run).await);
     }
     Ok(Detail {
-        damage: status.damage.clone(),
         notices: status.notices.iter().map(|notice| notice.name().to_owned()).collect(),
         blobs: count(status.pins.len()),
         observations: observations(&view),
@@ -87,14 +96,30 @@ pub async fn show(store: &Store, session: SessionId, moments: usize) -> Result<D
 async fn summary(
     store: &Store,
     session: SessionId,
-    wanted: Option<Health>,
+    filter: &Filter,
 ) -> cairn_store::Result<Option<Summary>> {
     let status = store.log.status(session).await?;
-    if wanted.is_some_and(|wanted| wanted != status.health.into()) {
+    if !filter.takes(status.health.into()) {
         return Ok(None);
     }
     let view = SessionView::fold(&store.log.read_prefix(session).await?.events);
     Ok(Some(summarize(store, session, &status, &view).await))
+}
+
+/// All that can be said of a session that cannot be looked at.
+fn unreadable(session_id: SessionId, error: &Error) -> Summary {
+    Summary {
+        session_id,
+        health: Health::Unreadable,
+        damage: Some(error.coded()),
+        created_at: instant(session_id.minted_ms()),
+        updated_at: None,
+        events: 0,
+        bytes: 0,
+        kept: false,
+        run_count: 0,
+        latest_run: None,
+    }
 }
 
 async fn summarize(
@@ -110,6 +135,7 @@ async fn summarize(
     Summary {
         session_id,
         health: status.health.into(),
+        damage: status.damage.clone(),
         created_at: instant(session_id.minted_ms()),
         updated_at: view.times.and_then(|times| instant(times.last_ms)),
         events: status.events,

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_store::files::{self, Checkup};
+use cairn_store::Store;
+use cairn_store::files::{self, Checkup, Free};
 use serde_json::json;
 
 use super::serve;
@@ -14,10 +15,6 @@ use crate::home;
 use crate::output::Style;
 use crate::render::{self, Cell};
 
-/// Below this much free space new runs are refused.
-const FREE_MIN_BYTES: u64 = 256 << 20;
-/// And below this part of the whole.
-const FREE_MIN_PERCENT: u64 = 2;
 /// A sync that takes longer makes every step feel slow.
 const SYNC_SLOW_US: u64 = 20_000;
 /// No disk is this fast: what answers is memory.
@@ -73,8 +70,10 @@ struct Check {
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let root = config.home()?;
     // The first use makes the directory; a checkup counts as one.
-    home::prepare(config)?;
-    let checks = checks(&root, &files::doctor(&root)?);
+    let store = home::open_anywhere(config)?;
+    let found = files::doctor(&root)?;
+    let key_ring = home::block_on(async { Ok(key_ring(&store, found.keyring_mode).await) })?;
+    let checks = checks(&root, &found, config.files()?.free_min, key_ring);
     let failed = checks.iter().any(|check| check.state == State::Failed);
     let exit = if failed { Exit::Invalid } else { Exit::Success };
     if config.output.json {
@@ -98,7 +97,7 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     Ok(exit)
 }
 
-fn checks(root: &Path, found: &Checkup) -> Vec<Check> {
+fn checks(root: &Path, found: &Checkup, free_min: Free, key_ring: Check) -> Vec<Check> {
     let version = env!("CARGO_PKG_VERSION");
     let events = cairn_core::event::VERSION;
     let bundles = cairn_core::bundle::VERSION;
@@ -124,10 +123,10 @@ fn checks(root: &Path, found: &Checkup) -> Vec<Check> {
                 false => format!("{}: not one that is known to keep its word", found.filesystem),
             },
         ),
-        space(found),
+        space(found, free_min),
         sync(&found.sync_us),
         mode("permissions", Some(found.root_mode), 0o700, State::Warning),
-        mode("key ring", found.keyring_mode, 0o600, State::Failed),
+        key_ring,
         mode("admin token", mode_of(&serve::admin_token_path(root)), 0o600, State::Failed),
         check("sessions", State::Info, found.sessions.to_string()),
     ]
@@ -151,9 +150,10 @@ fn user() -> Check {
     check("user", State::Good, format!("uid {}", rustix::process::geteuid().as_raw()))
 }
 
-fn space(found: &Checkup) -> Check {
-    let enough = found.free_bytes >= FREE_MIN_BYTES
-        && found.free_bytes >= found.total_bytes / 100 * FREE_MIN_PERCENT;
+/// Below the reserve new runs are refused.
+fn space(found: &Checkup, reserve: Free) -> Check {
+    let enough = found.free_bytes >= reserve.bytes
+        && found.free_bytes >= found.total_bytes / 100 * reserve.percent;
     let text = format!("{} of {}", render::size(found.free_bytes), render::size(found.total_bytes));
     check("free space", State::good_or(enough, State::Failed), text)
 }
@@ -170,6 +170,20 @@ fn sync(times_us: &[u64]) -> Check {
         _ => (State::Good, ""),
     };
     check("sync", state, format!("median {}, worst {}{remark}", ms(median), ms(worst)))
+}
+
+/// Reads the key ring if there is one; only its first use makes it.
+async fn key_ring(store: &Store, found: Option<u32>) -> Check {
+    let name = "key ring";
+    let checked = mode(name, found, 0o600, State::Failed);
+    if checked.state != State::Good {
+        return checked;
+    }
+    match store.keys.load().await {
+        Ok(_) => checked,
+        Err(cairn_store::Error::Keyring { what, .. }) => check(name, State::Failed, what),
+        Err(error) => check(name, State::Failed, error.to_string()),
+    }
 }
 
 fn mode(name: &'static str, found: Option<u32>, wanted: u32, otherwise: State) -> Check {

@@ -56,6 +56,22 @@ fn a_key_ring_that_others_can_read_is_a_failure() {
 }
 
 #[test]
+fn a_damaged_key_ring_is_a_failure() {
+    let env = TestEnv::new();
+    let key_ring = || {
+        let outcome = env.run(&["doctor", "--json"]);
+        let checks: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        (outcome.code, state(&checks, "key ring"))
+    };
+    assert_eq!(key_ring(), (0, "info".to_owned()));
+    assert!(!env.home().join("keys").exists());
+    env.run(&["key", "rotate"]);
+    assert_eq!(key_ring(), (0, "ok".to_owned()));
+    fs::write(env.home().join("keys/keyring.json"), "junk").unwrap();
+    assert_eq!(key_ring(), (3, "failed".to_owned()));
+}
+
+#[test]
 fn a_home_that_is_a_file_is_refused() {
     let env = TestEnv::new();
     fs::write(env.home(), "").unwrap();

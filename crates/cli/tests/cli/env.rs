@@ -1,12 +1,14 @@
 //! A clean place to run the binary in, and what came of it.
 
 use std::fmt;
-use std::fs;
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use insta::internals::SettingsBindDropGuard;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
 
 /// The session that most tests work on.
@@ -74,6 +76,13 @@ impl TestEnv {
         fs::write(&path, bytes).unwrap();
     }
 
+    /// Puts a folder where a session's manifest belongs, so that nobody can read it.
+    pub(crate) fn make_unreadable(&self, session: &str) {
+        let manifest = self.home().join("sessions").join(session).join("manifest.jsonl");
+        let _ = fs::remove_file(&manifest);
+        fs::create_dir(manifest).unwrap();
+    }
+
     /// The command, ready to be started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
@@ -89,6 +98,24 @@ impl TestEnv {
 
     pub(crate) fn run(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args).output().unwrap())
+    }
+
+    /// Runs with standard output on a terminal of this many columns, and gives what it shows.
+    pub(crate) fn run_on_terminal(&self, args: &[&str], columns: u16) -> String {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let screen = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&screen, size).unwrap();
+        let mut command = self.command(args);
+        let mut child = command.env("NO_COLOR", "1").stdout(screen).spawn().unwrap();
+        // The screen is closed with the command, and reading ends.
+        drop(command);
+        let mut shown = Vec::new();
+        let _ = File::from(terminal).read_to_end(&mut shown);
+        assert!(child.wait().unwrap().success());
+        String::from_utf8(shown).unwrap().replace("\r\n", "\n")
     }
 
     pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Outcome {

@@ -1,6 +1,9 @@
 use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::thread;
 
 use insta::assert_snapshot;
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::env::{NO_SESSION, SESSION, TestEnv};
 
@@ -46,6 +49,58 @@ fn of_a_damaged_session_the_valid_part_is_exported() {
     let file = env.path("a.json");
     let outcome = other.run(&["session", "import", file.to_str().unwrap()]);
     assert_eq!(outcome.code, 0, "{outcome}");
+}
+
+#[test]
+fn a_link_is_followed_and_stays_a_link() {
+    let env = TestEnv::with_session();
+    fs::create_dir(env.path("there")).unwrap();
+    symlink("there/a.json", env.path("a")).unwrap();
+    symlink("a", env.path("b")).unwrap();
+    // First nothing is where the links lead, then a file.
+    for _ in 0..2 {
+        let outcome = env.run(&["session", "export", SESSION, "-o", "b"]);
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let bundle = fs::read(env.path("there/a.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&bundle).unwrap();
+        assert!(["a", "b"].iter().all(|link| env.path(link).is_symlink()));
+        assert_eq!(fs::read_dir(env.path("there")).unwrap().count(), 1);
+        fs::write(env.path("there/a.json"), "an older one").unwrap();
+    }
+    symlink("loop", env.path("loop")).unwrap();
+    assert_eq!(env.run(&["session", "export", SESSION, "-o", "loop"]).code, 1);
+}
+
+#[test]
+fn a_pipe_gets_the_bundle_and_stays_a_pipe() {
+    let env = TestEnv::with_session();
+    let pipe = env.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    let outcome = env.run(&["session", "export", SESSION, "-o", "pipe"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    serde_json::from_slice::<serde_json::Value>(&reader.join().unwrap()).unwrap();
+    assert!(fs::metadata(pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_device_gets_the_bundle_and_stays_a_device() {
+    let env = TestEnv::with_session();
+    // Root could do harm to the real one and makes one of its own; others can do neither.
+    let own = env.path("null");
+    let made = mknodat(CWD, &own, FileType::CharacterDevice, Mode::WUSR, makedev(1, 3));
+    let null = match made {
+        Ok(()) => own.to_str().unwrap(),
+        Err(_) if rustix::process::geteuid().is_root() => return,
+        Err(_) => "/dev/null",
+    };
+    let outcome = env.run(&["session", "export", SESSION, "-o", null]);
+    // A disk may be mounted so that no device works on it.
+    assert!(matches!(outcome.code, 0 | 8), "{outcome}");
+    assert!(fs::metadata(null).unwrap().file_type().is_char_device());
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn sessions_are_listed_newest_first() {
     assert_snapshot!(env.run(&["session", "list", "--cursor", "sess_01hf7yzz000000000000000001", "--json"]), @r#"
     exit 0
     --- stdout
-    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}}],"nextCursor":null}
+    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","damage":null,"createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}}],"nextCursor":null}
     "#);
 }
 
@@ -58,6 +58,45 @@ fn damaged_sessions_can_be_asked_for() {
 }
 
 #[test]
+fn one_that_cannot_be_read_hides_no_other() {
+    let env = TestEnv::with_session();
+    env.append("sess_01hf7yzz000000000000000001", 1);
+    env.make_unreadable(SESSION);
+    assert_snapshot!(env.run(&["session", "list"]), @r"
+    exit 0
+    --- stdout
+    SESSION                          HEALTH      EVENTS  SIZE   RUNS  LATEST RUN          KEPT  UPDATED
+    sess_01hf7yzz000000000000000001  healthy     2       [size]  1     append-loop queued  -     [ago]
+    sess_01hf7yat000000000000000007  unreadable  -       -      -     -                   -     -
+    --- stderr
+    sess_01hf7yat000000000000000007 cannot be looked at: STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)
+    ");
+    assert_snapshot!(env.run(&["session", "list", "--health", "unreadable", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"unreadable","damage":"STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)","createdAt":"2023-11-14T22:13:20.000Z","updatedAt":null,"events":0,"bytes":"[size]","kept":false,"runCount":0,"latestRun":null}],"nextCursor":null}
+    "#);
+    let healthy = env.run(&["session", "list", "--health", "healthy"]);
+    assert!(healthy.stdout.contains("sess_01hf7yzz") && healthy.stderr.is_empty(), "{healthy}");
+}
+
+#[test]
+fn lines_fit_into_a_narrow_terminal() {
+    let env = TestEnv::new();
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sessions/bug-hunt.json");
+    assert_eq!(env.run(&["session", "import", bundle]).code, 0);
+    let list = env.run_on_terminal(&["session", "list"], 80);
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    assert!(list.contains("project.bug-hunt complete"), "{list}");
+    assert!(!list.contains("KEPT"), "{list}");
+    let wide = env.run_on_terminal(&["session", "list"], 200);
+    assert_eq!(wide, env.run(&["session", "list"]).stdout);
+    let show = env.run_on_terminal(&["session", "show", "sess_01m325"], 80);
+    assert!(show.lines().all(|line| line.chars().count() <= 80), "{show}");
+    assert!(show.contains('…'), "{show}");
+}
+
+#[test]
 fn options_that_make_no_sense_are_refused() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["session", "list", "--limit", "0"]), @r"
@@ -69,7 +108,7 @@ fn options_that_make_no_sense_are_refused() {
     assert_snapshot!(env.run(&["session", "list", "--health", "fine"]), @r"
     exit 2
     --- stderr
-    error[USAGE_INVALID]: invalid value 'fine' for '--health <STATE>' [possible values: healthy, corrupt_tail, corrupt_head, unknown_version]
+    error[USAGE_INVALID]: invalid value 'fine' for '--health <STATE>' [possible values: healthy, corrupt_tail, corrupt_head, unknown_version, unreadable]
       → see `cairn session list --help`
     ");
     assert_snapshot!(env.run(&["session", "list", "--cursor", "x"]), @r"

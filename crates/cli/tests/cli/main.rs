@@ -23,3 +23,4 @@ mod serve;
 mod show;
 mod usage;
 mod verify;
+mod workflow;

@@ -18,6 +18,10 @@ fn the_reference_names_every_command_and_exit_code() {
         "## `cairn session list`",
         "## `cairn session show`",
         "## `cairn session verify`",
+        "## `cairn workflow compile`",
+        "## `cairn workflow list`",
+        "## `cairn workflow show`",
+        "## `cairn workflow validate`",
         "| 130 |",
     ] {
         assert!(outcome.stdout.contains(wanted), "{wanted}");

@@ -84,6 +84,20 @@ fn the_first_start_shows_a_token_that_opens_the_api() {
 }
 
 #[test]
+fn a_session_that_cannot_be_read_hides_no_other() {
+    let env = TestEnv::with_session();
+    env.append("sess_01hf7yzz000000000000000001", 1);
+    env.make_unreadable(SESSION);
+    let mut server = Server::start(&env, &[]);
+    let (address, token) = (server.line(), server.line());
+    let address = address.strip_prefix("listening on ").unwrap();
+    let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
+    let listed = get(address, "/api/v1/sessions", token);
+    assert!(listed.starts_with("HTTP/1.1 200 "), "{listed}");
+    assert!(listed.contains("sess_01hf7yzz") && listed.contains("\"damage\":\"STORE_IO: "));
+}
+
+#[test]
 fn programs_read_where_it_listens() {
     let env = TestEnv::new();
     let mut server = Server::start(&env, &["--json"]);

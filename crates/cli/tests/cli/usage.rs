@@ -1,3 +1,4 @@
+use std::fs::OpenOptions;
 use std::io;
 use std::process::Stdio;
 
@@ -27,6 +28,7 @@ fn help_shows_the_commands() {
       key          Look after the keys that sign tokens
       serve        Start the server
       session      See, check, move and remove sessions
+      workflow     See, check and compile workflows
 
     Options:
       -h, --help     Print help
@@ -54,15 +56,36 @@ fn help_shows_the_commands() {
 #[test]
 fn no_command_is_a_question_for_help() {
     let env = TestEnv::new();
-    let output = env.command(&[]).env_remove("CAIRN_HOME").output().unwrap();
-    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("Usage: cairn"));
-    assert_snapshot!(env.run(&["session"]), @r"
+    for (args, usage) in [
+        (&[][..], "Usage: cairn [OPTIONS] <COMMAND>"),
+        (&["session"], "Usage: cairn session [OPTIONS] <COMMAND>"),
+        (&["--quiet", "key"], "Usage: cairn key [OPTIONS] <COMMAND>"),
+    ] {
+        let outcome = env.run(args);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+        assert!(outcome.stderr.contains(usage), "{outcome}");
+        assert!(!outcome.stderr.contains("  dev "), "{outcome}");
+        // Variables change nothing about it.
+        let output = env.command(args).env_remove("CAIRN_HOME").output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), outcome.stderr);
+    }
+    assert_snapshot!(env.run(&["session", "--json"]), @r#"
     exit 2
     --- stderr
-    error[USAGE_INVALID]: 'cairn session' requires a subcommand but one was not provided [subcommands: delete, export, gc, import, keep, list, show, verify]
-      → see `cairn session --help`
-    ");
+    {"code":"USAGE_INVALID","message":"`cairn session` needs a command: delete, export, gc, import, keep, list, show, verify","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session --help`"}
+    "#);
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let env = TestEnv::new();
+    for args in [["--help"], ["--version"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = env.command(&args).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with("error[OUTPUT_FAILED]"), "{told}");
+    }
 }
 
 #[test]

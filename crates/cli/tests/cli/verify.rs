@@ -36,6 +36,22 @@ fn damage_is_found_and_other_sessions_are_still_looked_at() {
 }
 
 #[test]
+fn one_that_cannot_be_read_is_not_called_damaged() {
+    let env = TestEnv::with_session();
+    env.append("sess_01hf7yzz000000000000000001", 1);
+    env.make_unreadable(SESSION);
+    assert_snapshot!(env.run(&["session", "verify", "--all"]), @r"
+    exit 3
+    --- stdout
+    FAIL sess_01hf7yat000000000000000007  unreadable, 0 events can be read, 0 blobs
+         STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)
+    ok   sess_01hf7yzz000000000000000001  2 events, 0 blobs
+    ");
+    let outcome = env.run(&["session", "verify", "--all", "--json"]);
+    assert!(outcome.stdout.contains(r#""health":"unreadable""#), "{outcome}");
+}
+
+#[test]
 fn a_missing_blob_is_found() {
     let env = TestEnv::with_session();
     let mut removed = 0;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FunctionScope, OnFailure, Plan, Repeat, VERSION};
+use super::{Action, Confirmation, FunctionScope, OnFailure, Plan, Prompt, Repeat, VERSION};
 use crate::text::Slug;
 
 /// Budgets of a plan.
@@ -79,8 +79,10 @@ impl Plan {
         sorted("loops", self.loops.iter().map(|l| &l.id))?;
         sorted("tags", self.tags.iter())?;
         sorted("triggers", self.triggers.iter().map(|t| &t.id))?;
+        let guide = self.guide.iter();
+        sorted("assessments", guide.flat_map(|g| &g.assessments).map(|a| &a.id))?;
         for step in &self.steps {
-            sorted("outputContracts", step.output_contracts.iter())?;
+            sorted("outputContracts", step.output_contracts.iter().map(|c| &c.r#ref))?;
         }
         Ok(())
     }
@@ -110,17 +112,23 @@ impl Plan {
         }
         for step in &self.steps {
             known("a step", &step.condition, &conditions)?;
-            known("a step", &step.output_contracts, &contracts)?;
+            known("a step", step.output_contracts.iter().map(|c| &c.r#ref), &contracts)?;
+            known("a step", agreed(step.require_confirmation.as_ref()), &conditions)?;
+            if let Action::Prompt(prompt) = &step.action {
+                self.prompt(prompt, &conditions)?;
+            }
             if let OnFailure::Fallback { step_id } = &step.on_failure {
                 known("onFailure", [step_id], names)?;
             }
         }
         for looped in &self.loops {
             known("a loop", &looped.body, names)?;
+            known("a loop", &looped.condition, &conditions)?;
+            known("a loop", agreed(looped.require_confirmation.as_ref()), &conditions)?;
             match &looped.repeat {
-                Repeat::Each { .. } => {}
+                Repeat::Count { .. } | Repeat::Each { .. } => {}
                 Repeat::While { condition_id } => known("a loop", [condition_id], &conditions)?,
-                Repeat::UntilDecision { contract_ref } => {
+                Repeat::UntilDecision { contract_ref, .. } => {
                     known("a loop", [contract_ref], &contracts)?;
                 }
             }
@@ -134,6 +142,17 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    fn prompt(&self, prompt: &Prompt, conditions: &BTreeSet<&Slug>) -> Result<(), Invalid> {
+        let fragments = prompt.fragments.iter().filter_map(|f| f.condition.as_ref());
+        known("a fragment", fragments, conditions)?;
+        let checked = prompt.check.iter().flat_map(|check| check.conditions());
+        known("a check", checked, conditions)?;
+        let there: BTreeSet<&String> =
+            self.guide.iter().flat_map(|guide| &guide.assessments).map(|a| &a.id).collect();
+        known("a step", &prompt.assessments, &there)?;
+        known("a consequence", prompt.consequences.iter().flat_map(|c| &c.assessment), &there)
     }
 
     /// Whether loops form a forest: everything is in one loop at most, and in no circle.
@@ -165,6 +184,10 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn agreed(confirmation: Option<&Confirmation>) -> Option<&Slug> {
+    confirmation.and_then(|confirmation| confirmation.condition.as_ref())
 }
 
 fn sorted<T: PartialOrd>(

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Prompt;
 use crate::canonical::StrictValue;
-use crate::digest::Digest;
 use crate::text::Slug;
 
 /// One unit of a plan.
@@ -23,10 +23,11 @@ pub struct Step {
     pub on_interrupt: OnInterrupt,
     /// Where it comes from.
     pub origin: Origin,
-    /// The contracts that its outputs must satisfy, in order.
-    pub output_contracts: Vec<String>,
-    /// Whether a person must agree before the run goes on.
-    pub require_confirmation: bool,
+    /// The contracts that its outputs must satisfy, by reference.
+    pub output_contracts: Vec<OutputContract>,
+    /// Who must agree before the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_confirmation: Option<Confirmation>,
     /// Whether and when it is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
@@ -42,7 +43,7 @@ pub struct Step {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// An agent follows instructions.
-    Prompt(Prompt),
+    Prompt(Box<Prompt>),
     /// A step type is performed.
     Typed {
         /// Its particulars, as its type asks for them.
@@ -52,31 +53,37 @@ pub enum Action {
     },
 }
 
-/// Instructions for an agent.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// A contract that a step's output is under.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Prompt {
-    /// The blocks that the text was made of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocks: Option<StrictValue>,
-    /// The functions that the text refers to, in order.
-    pub functions: Vec<String>,
-    /// Pieces of the text that were put in from elsewhere, in order.
-    pub injected: Vec<InjectedText>,
-    /// The whole text.
-    pub text: String,
+pub struct OutputContract {
+    /// Which contract.
+    pub r#ref: String,
+    /// Whether there must be such an output.
+    pub required: bool,
 }
 
-/// Text that the compiler put in.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+/// Who must agree, and when.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct InjectedText {
-    /// How long it is.
-    pub byte_length: u64,
-    /// Its name.
-    pub r#ref: String,
-    /// Which text.
-    pub sha256: Digest,
+pub struct Confirmation {
+    /// Who.
+    pub by: ConfirmedBy,
+    /// The condition under which it is asked for; without one it always is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Slug>,
+}
+
+/// Who must agree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmedBy {
+    /// The user whom the agent works with.
+    User,
+    /// A person with the right to approve.
+    HumanApproval,
+    /// Another agent that judges the result.
+    CoordinatorEval,
 }
 
 /// What happens when a step fails for good.

@@ -12,7 +12,7 @@ fn step(id: &str, action: Action) -> Step {
         on_interrupt: OnInterrupt::Retry,
         origin: Origin { id: None, source: StepSource::Authored },
         output_contracts: Vec::new(),
-        require_confirmation: false,
+        require_confirmation: None,
         retry: None,
         timeout_ms: None,
         title: id.to_owned(),
@@ -25,12 +25,11 @@ fn fetch() -> Action {
 }
 
 fn ask() -> Action {
-    Action::Prompt(Prompt {
-        blocks: None,
+    Action::Prompt(Box::new(Prompt {
         functions: vec!["grade()".into()],
-        injected: Vec::new(),
         text: "Grade each issue.".into(),
-    })
+        ..Prompt::default()
+    }))
 }
 
 /// A plan with one of almost everything.
@@ -45,7 +44,8 @@ fn triage() -> Plan {
     });
     fetch.on_failure = OnFailure::Fallback { step_id: slug("grade") };
     let mut grade = step("grade", ask());
-    grade.output_contracts = vec!["cairn.contracts.loop_control".into()];
+    grade.output_contracts =
+        vec![OutputContract { r#ref: "cairn.contracts.loop_control".into(), required: true }];
     Plan {
         agent_role: None,
         assets: vec![Asset { path: "nodes/grade.md".into(), sha256: Digest::of(b"grade") }],
@@ -60,6 +60,7 @@ fn triage() -> Plan {
             r#type: slug("expression"),
         }],
         contracts: vec![Contract {
+            artifact_kind: None,
             example: None,
             r#ref: "cairn.contracts.loop_control".into(),
             schema: StrictValue(json!({"type": "object"})),
@@ -80,11 +81,16 @@ fn triage() -> Plan {
             name: "grade()".into(),
             scope: FunctionScope::Workflow {},
         }],
+        guide: None,
         loops: vec![Loop {
             body: vec![slug("grade")],
+            condition: None,
             id: slug("each"),
             max_iterations: 100,
             repeat: Repeat::Each { items: StrictValue(json!("{{ steps.fetch.json }}")) },
+            require_confirmation: None,
+            title: "each".into(),
+            variables: LoopVariables::default(),
         }],
         name: "Triage".into(),
         policy: Policy { concurrency_max: Some(1), ..Policy::default() },
@@ -118,8 +124,8 @@ fn check(change: impl FnOnce(&mut Plan)) -> String {
 #[test]
 fn a_plan_is_pinned() {
     let bytes = triage().encode().unwrap();
-    assert_snapshot!(String::from_utf8_lossy(&bytes), @r#"{"assets":[{"path":"nodes/grade.md","sha256":"sha256:ffe97bba510b9f5cf1bb187bebb59cefa42a3f1654d2c993654382cd10468c2e"}],"capabilities":[{"capability":"web_browsing","need":"preferred"}],"conditions":[{"config":{"expression":"steps.fetch.json | length > 0"},"id":"any","type":"expression"}],"contracts":[{"ref":"cairn.contracts.loop_control","schema":{"type":"object"}}],"description":"Grades new issues.","dialect":"graph","edges":[{"condition":"any","from":"fetch","to":"each"}],"entry":["fetch"],"env":[],"features":[],"functions":[{"definition":"From 1 to 5.","name":"grade()","scope":{"kind":"workflow"}}],"loops":[{"body":["grade"],"id":"each","maxIterations":100,"repeat":{"items":"{{ steps.fetch.json }}","kind":"each"}}],"name":"Triage","policy":{"concurrencyMax":1},"recommendations":{"autonomy":"guided"},"schemaVersion":1,"steps":[{"action":{"config":{"url":"https://example.org/issues"},"kind":"typed","type":"http"},"id":"fetch","onFailure":{"kind":"fallback","stepId":"grade"},"onInterrupt":"retry","origin":{"source":"authored"},"outputContracts":[],"requireConfirmation":false,"retry":{"attemptsMax":3,"backoff":"exponential","delayMaxMs":60000,"delayMs":1000},"title":"fetch"},{"action":{"functions":["grade()"],"injected":[],"kind":"prompt","text":"Grade each issue."},"id":"grade","onFailure":{"kind":"stop"},"onInterrupt":"retry","origin":{"source":"authored"},"outputContracts":["cairn.contracts.loop_control"],"requireConfirmation":false,"title":"grade"}],"tags":["issues","triage"],"triggers":[{"config":{"cron":"0 8 * * *"},"id":"daily","type":"cron"}],"version":"1.2.0","warnings":[],"workflowId":"project.triage"}"#);
-    assert_snapshot!(triage().hash().unwrap(), @"sha256:5692561d2f8654764988fcc50c3cdb5a0346eb2e0368d232f608ac35a2f714f9");
+    assert_snapshot!(String::from_utf8_lossy(&bytes), @r#"{"assets":[{"path":"nodes/grade.md","sha256":"sha256:ffe97bba510b9f5cf1bb187bebb59cefa42a3f1654d2c993654382cd10468c2e"}],"capabilities":[{"capability":"web_browsing","need":"preferred"}],"conditions":[{"config":{"expression":"steps.fetch.json | length > 0"},"id":"any","type":"expression"}],"contracts":[{"ref":"cairn.contracts.loop_control","schema":{"type":"object"}}],"description":"Grades new issues.","dialect":"graph","edges":[{"condition":"any","from":"fetch","to":"each"}],"entry":["fetch"],"env":[],"features":[],"functions":[{"definition":"From 1 to 5.","name":"grade()","scope":{"kind":"workflow"}}],"loops":[{"body":["grade"],"id":"each","maxIterations":100,"repeat":{"items":"{{ steps.fetch.json }}","kind":"each"},"title":"each"}],"name":"Triage","policy":{"concurrencyMax":1},"recommendations":{"autonomy":"guided"},"schemaVersion":1,"steps":[{"action":{"config":{"url":"https://example.org/issues"},"kind":"typed","type":"http"},"id":"fetch","onFailure":{"kind":"fallback","stepId":"grade"},"onInterrupt":"retry","origin":{"source":"authored"},"outputContracts":[],"retry":{"attemptsMax":3,"backoff":"exponential","delayMaxMs":60000,"delayMs":1000},"title":"fetch"},{"action":{"functions":["grade()"],"injected":[],"kind":"prompt","text":"Grade each issue."},"id":"grade","onFailure":{"kind":"stop"},"onInterrupt":"retry","origin":{"source":"authored"},"outputContracts":[{"ref":"cairn.contracts.loop_control","required":true}],"title":"grade"}],"tags":["issues","triage"],"triggers":[{"config":{"cron":"0 8 * * *"},"id":"daily","type":"cron"}],"version":"1.2.0","warnings":[],"workflowId":"project.triage"}"#);
+    assert_snapshot!(triage().hash().unwrap(), @"sha256:39cb05c173da66afd95bb3258d728e783994b9f166442d8cb8f8bbe6e4f83e39");
     assert_eq!(Plan::decode(&bytes), Ok(triage()));
     assert_eq!(Plan::from_value(&canonical::parse(&bytes).unwrap()), Ok(triage()));
 }
@@ -164,6 +170,22 @@ fn names_and_references_must_meet() {
 }
 
 #[test]
+fn what_a_prompt_refers_to_must_be_there() {
+    let slug = |text: &str| text.parse::<Slug>().unwrap();
+    let prompt = |change: fn(&mut Prompt)| {
+        check(|plan| {
+            let Action::Prompt(prompt) = &mut plan.steps[1].action else { panic!("not a prompt") };
+            change(prompt);
+        })
+    };
+    assert_snapshot!(prompt(|p| p.assessments.push("ready".into())), @"a step refers to `ready`, which the plan does not have");
+    assert_snapshot!(prompt(|p| p.fragments.push(Fragment { condition: Some("quick".parse().unwrap()), id: "f".into(), text: "Be quick.".into() })), @"a fragment refers to `quick`, which the plan does not have");
+    assert_snapshot!(prompt(|p| p.check = Some(Check::Not { check: Box::new(Check::Contains { condition: Some("quick".parse().unwrap()), message: "m".into(), value: "v".into() }) })), @"a check refers to `quick`, which the plan does not have");
+    assert_snapshot!(check(|plan| plan.steps[0].require_confirmation = Some(Confirmation { by: ConfirmedBy::User, condition: Some(slug("risky")) })), @"a step refers to `risky`, which the plan does not have");
+    assert_snapshot!(check(|plan| plan.loops[0].condition = Some(slug("risky"))), @"a loop refers to `risky`, which the plan does not have");
+}
+
+#[test]
 fn loops_form_a_forest() {
     let slug = |text: &str| text.parse::<Slug>().unwrap();
     assert_snapshot!(check(|plan| plan.loops[0].body.push(slug("each"))), @"`each` stands in more than one loop, or in itself");
@@ -192,7 +214,7 @@ fn other_versions_members_and_spellings_are_told_apart() {
     let decode = |text: String| Plan::decode(text.as_bytes()).unwrap_err().to_string();
     let newer = text.replace(r#""schemaVersion":1"#, r#""schemaVersion":2,"news":0"#);
     assert_snapshot!(decode(newer), @"the plan is of version 2; this program reads version 1");
-    assert_snapshot!(decode(text.replace(r#""tags""#, r#""mood":1,"tags""#)), @"not a plan: unknown field `mood`, expected one of `agentRole`, `assets`, `basedOn`, `capabilities`, `conditions`, `contracts`, `description`, `dialect`, `edges`, `entry`, `env`, `features`, `functions`, `loops`, `name`, `policy`, `recommendations`, `schemaVersion`, `steps`, `tags`, `triggers`, `version`, `warnings`, `workflowId`");
+    assert_snapshot!(decode(text.replace(r#""tags""#, r#""mood":1,"tags""#)), @"not a plan: unknown field `mood`, expected one of `agentRole`, `assets`, `basedOn`, `capabilities`, `conditions`, `contracts`, `description`, `dialect`, `edges`, `entry`, `env`, `features`, `functions`, `guide`, `loops`, `name`, `policy`, `recommendations`, `schemaVersion`, `steps`, `tags`, `triggers`, `version`, `warnings`, `workflowId`");
     assert_snapshot!(decode(text.replace(r#""tags""#, r#""tags":[],"tags""#)), @"not a plan: the key `tags` stands twice in one object");
     assert_snapshot!(decode(text.replace(r#"{"agent"#, r#"{ "agent"#).replacen('{', "{ ", 1)), @"the plan is not in canonical form");
     assert_snapshot!(decode(text.replace(r#""assets""#, r#""agentRole":null,"assets""#)), @"the plan is not in canonical form");

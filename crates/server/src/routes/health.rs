@@ -6,17 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
 use cairn_api::Error;
-use serde::Serialize;
+use cairn_api::probe::{Probe, ProbeStatus};
 
 use super::{Route, Shared};
 use crate::access::Access;
 use crate::answer::Failure;
-
-/// An answer in one word.
-#[derive(Serialize)]
-struct Status {
-    status: &'static str,
-}
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -25,13 +19,13 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn alive() -> Json<Status> {
-    Json(Status { status: "ok" })
+async fn alive() -> Json<Probe> {
+    Json(Probe { status: ProbeStatus::Ok })
 }
 
-async fn ready(State(shared): State<Shared>) -> Result<Json<Status>, Failure> {
+async fn ready(State(shared): State<Shared>) -> Result<Json<Probe>, Failure> {
     match shared.store.sessions.list().await {
-        Ok(_) => Ok(Json(Status { status: "ready" })),
+        Ok(_) => Ok(Json(Probe { status: ProbeStatus::Ready })),
         // What is wrong is for those who may see the data.
         Err(_) => Err(Failure(Error::NotReady)),
     }

@@ -58,8 +58,8 @@ fn filter(params: &Params) -> Result<Filter, Error> {
     let wrong = |what: &str| Error::RequestInvalid(what.to_owned());
     let limit = match params.limit.as_deref().map(str::parse) {
         None => LIMIT_DEFAULT,
-        Some(Ok(0) | Err(_)) => return Err(wrong("`limit` is a whole number from 1 on")),
-        Some(Ok(limit)) => LIMIT_MAX.min(limit),
+        Some(Ok(limit)) if (1..=LIMIT_MAX).contains(&limit) => limit,
+        Some(_) => return Err(wrong(&format!("`limit` is a whole number from 1 to {LIMIT_MAX}"))),
     };
     let cursor = params.cursor.as_deref().map(str::parse).transpose();
     Ok(Filter {

@@ -40,7 +40,7 @@ impl FileKeys {
             return Err(self.unusable("it belongs to another user; chown it"));
         }
         let Some(bytes) = read_if_there(&*self.fs, &self.path())? else { return Ok(None) };
-        let what = "it is damaged; put keyring.json.bak back, or remove it to make a new one, \
+        let what = "it is damaged; put keyring.json.bak back if there is one, or remove it to make a new one, \
                     which ends all tokens given out so far";
         Keyring::decode(&bytes).map(Some).map_err(|error| self.unusable(format!("{error}: {what}")))
     }

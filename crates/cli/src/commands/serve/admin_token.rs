@@ -30,11 +30,17 @@ pub(super) fn load_or_make(path: &Path) -> Result<AdminToken> {
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let text = fresh::admin_token()?;
-            write(path, &text).map_err(|error| unusable(error.to_string()))?;
+            write(path, &text).map_err(|source| unwritten(path, source))?;
             Ok(AdminToken { text, is_new: true })
         }
         Err(error) => Err(unusable(error.to_string())),
     }
+}
+
+/// There is no token to put right: it is the data directory that cannot be written.
+fn unwritten(path: &Path, source: io::Error) -> Error {
+    let context = format!("writing {}", path.display());
+    Error::from(cairn_store::Error::Io { context, source: source.into() })
 }
 
 fn read(file: &File) -> std::result::Result<String, String> {
@@ -98,6 +104,13 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_kept_is_no_fault_of_the_token() {
+        let error = load_or_make(Path::new("/proc/nowhere/admin.token")).err().unwrap();
+        assert_eq!(error.code(), "STORE_IO");
+        assert!(error.to_string().starts_with("writing /proc/nowhere/admin.token: "));
     }
 
     #[test]

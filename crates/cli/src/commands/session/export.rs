@@ -1,7 +1,7 @@
 //! `cairn session export`: a session with all it needs, as one file.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
@@ -72,8 +72,33 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Writes to what a path stands for: where a link leads, or straight into a device or a pipe.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            OpenOptions::new().write(true).open(path)?.write_all(bytes)
+        }
+        Ok(_) => replace(&fs::canonicalize(path)?, bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&followed(path), bytes),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where the links of a path lead when nothing is there yet.
+fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // The kernel follows no more than this many, either.
+    for _ in 0..40 {
+        match fs::read_link(&path) {
+            Ok(to) => path = path.with_file_name(to),
+            Err(_) => break,
+        }
+    }
+    path
+}
+
 /// Writes beside the file first, so that nobody finds half a bundle under its name.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(name);

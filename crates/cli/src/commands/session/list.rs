@@ -4,11 +4,15 @@ use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::page::{Cursor, LIMIT_DEFAULT, LIMIT_MAX};
 use cairn_api::session::{self, Filter, Health, Summary};
+use cairn_core::id::SessionId;
 
 use crate::config::Config;
-use crate::output::Style;
-use crate::render::{self, Cell};
+use crate::output::{Style, plain};
+use crate::render::{self, Cell, Narrow};
 use crate::{fresh, home};
+
+/// What gives way on a narrow terminal: size, kept, runs and events; then the run is cut.
+const NARROW: Narrow = Narrow { drop: &[3, 6, 4, 2], cut: 5 };
 
 /// List the sessions, newest first
 #[derive(clap::Args)]
@@ -47,9 +51,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let now_ms = fresh::now_ms();
         let mut rows = vec![heading()];
         rows.extend(page.items.iter().map(|summary| row(summary, now_ms)));
-        for line in render::table(output, &rows) {
+        for line in render::table(output, &render::fit(rows, output.width, &NARROW)) {
             output.line(&line)?;
         }
+    }
+    for (session, damage) in page.items.iter().filter_map(unreadable) {
+        output.remark(&format!("{session} cannot be looked at: {}", plain(damage)));
     }
     if let Some(cursor) = page.next_cursor {
         output.remark(&format!("there are more; go on with --cursor {cursor}"));
@@ -63,7 +70,18 @@ fn heading() -> Vec<Cell> {
         .into()
 }
 
+/// A session that could not be looked at, and why.
+fn unreadable(summary: &Summary) -> Option<(SessionId, &str)> {
+    let damage = summary.damage.as_deref()?;
+    (summary.health == Health::Unreadable).then_some((summary.session_id, damage))
+}
+
 fn row(summary: &Summary, now_ms: u64) -> Vec<Cell> {
+    if summary.health == Health::Unreadable {
+        let unknown = (2..heading().len()).map(|_| Cell::new("-"));
+        let known = [Cell::new(summary.session_id.to_string()), health(summary.health)];
+        return known.into_iter().chain(unknown).collect();
+    }
     let latest = summary.latest_run.as_ref().map(|run| {
         let workflow = run.workflow_id.as_deref().unwrap_or("-");
         format!("{workflow} {}", run.status)
@@ -84,7 +102,7 @@ fn row(summary: &Summary, now_ms: u64) -> Vec<Cell> {
 pub(super) fn health(health: Health) -> Cell {
     let style = match health {
         Health::Healthy => Style::Good,
-        Health::UnknownVersion => Style::Warning,
+        Health::UnknownVersion | Health::Unreadable => Style::Warning,
         Health::CorruptTail | Health::CorruptHead => Style::Bad,
     };
     Cell::styled(style, health.name())

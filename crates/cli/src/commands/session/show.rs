@@ -7,8 +7,13 @@ use cairn_api::session::{self, Detail, Moment, Run, TIMELINE_DEFAULT};
 use super::list;
 use crate::config::Config;
 use crate::output::{Output, Style};
-use crate::render::{self, Cell};
+use crate::render::{self, Cell, Narrow};
 use crate::{fresh, home};
+
+/// On a narrow terminal a run's number of events gives way, then its workflow is cut.
+const NARROW_RUNS: Narrow = Narrow { drop: &[3], cut: 2 };
+/// Of an event the particulars are cut.
+const NARROW_MOMENTS: Narrow = Narrow { drop: &[], cut: 3 };
 
 /// Show a session: its state, its runs and what happened last
 ///
@@ -41,19 +46,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 }
 
 fn print(output: &Output, detail: &Detail, now_ms: u64) -> Result<()> {
-    lines(output, &facts(detail, now_ms))?;
+    lines(output, &render::fold(facts(detail, now_ms), output.width))?;
     if !detail.runs.is_empty() {
         output.line("")?;
         output.line(&output.paint(Style::Strong, "runs"))?;
-        let rows: Vec<_> = detail.runs.iter().map(|run| run_row(run, now_ms)).collect();
-        lines(output, &rows)?;
+        let rows = detail.runs.iter().map(|run| run_row(run, now_ms)).collect();
+        lines(output, &render::fit(rows, output.width, &NARROW_RUNS))?;
     }
     if !detail.timeline.is_empty() {
         output.line("")?;
         output.line(&output.paint(Style::Strong, "last events"))?;
-        let rows: Vec<_> =
-            detail.timeline.iter().map(|moment| moment_row(moment, now_ms)).collect();
-        lines(output, &rows)?;
+        let rows = detail.timeline.iter().map(|moment| moment_row(moment, now_ms)).collect();
+        lines(output, &render::fit(rows, output.width, &NARROW_MOMENTS))?;
     }
     Ok(())
 }
@@ -72,7 +76,7 @@ fn facts(detail: &Detail, now_ms: u64) -> Vec<Vec<Cell>> {
         vec![name("health"), list::health(summary.health)],
     ];
     facts.extend(
-        detail.damage.iter().map(|damage| vec![name("damage"), Cell::styled(Style::Bad, damage)]),
+        summary.damage.iter().map(|damage| vec![name("damage"), Cell::styled(Style::Bad, damage)]),
     );
     facts.extend(detail.notices.iter().map(|notice| fact("notice", notice.clone())));
     facts.extend([

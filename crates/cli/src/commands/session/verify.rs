@@ -1,7 +1,7 @@
 //! `cairn session verify`: reads every byte of a session and says whether it is whole.
 
 use cairn_api::Exit;
-use cairn_api::error::Result;
+use cairn_api::error::{Error, Result};
 use cairn_api::session::{self, Health};
 use cairn_core::id::SessionId;
 use cairn_store::verify::{Report, verify};
@@ -37,15 +37,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         };
         let mut exit = Exit::Success;
         for session in &sessions {
-            let report = match verify(store, *session).await {
+            let verdict = match verify(store, *session).await {
+                Ok(report) => Verdict::from(report),
+                // It was deleted since it was listed.
+                Err(cairn_store::Error::NotFound(_)) if args.all => continue,
                 // One that cannot be looked at is no reason not to look at the others.
-                Err(error) if args.all => unreadable(&error),
-                report => report?,
+                Err(error) if args.all => Verdict::unreadable(&error.into()),
+                Err(error) => return Err(error.into()),
             };
-            if !report.problems.is_empty() {
+            if !verdict.problems.is_empty() {
                 exit = Exit::Invalid;
             }
-            print(&config.output, *session, &report)?;
+            print(&config.output, *session, &verdict)?;
         }
         if sessions.is_empty() {
             config.output.remark("there are no sessions");
@@ -54,38 +57,60 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     })
 }
 
-fn unreadable(error: &cairn_store::Error) -> Report {
-    Report {
-        health: cairn_store::Health::CorruptHead,
-        notices: Vec::new(),
-        events: 0,
-        blobs_checked: 0,
-        problems: vec![format!("{}: {error}", error.code())],
+/// What came of looking at a session.
+struct Verdict {
+    health: Health,
+    notices: Vec<&'static str>,
+    events: u64,
+    blobs: u64,
+    problems: Vec<String>,
+}
+
+impl From<Report> for Verdict {
+    fn from(report: Report) -> Self {
+        Self {
+            health: report.health.into(),
+            notices: report.notices.iter().map(|notice| notice.name()).collect(),
+            events: report.events,
+            blobs: report.blobs_checked,
+            problems: report.problems,
+        }
     }
 }
 
-fn print(output: &Output, session: SessionId, report: &Report) -> Result<()> {
-    let health = Health::from(report.health).name();
-    let notices: Vec<_> = report.notices.iter().map(|notice| notice.name()).collect();
+impl Verdict {
+    fn unreadable(error: &Error) -> Self {
+        Self {
+            health: Health::Unreadable,
+            notices: Vec::new(),
+            events: 0,
+            blobs: 0,
+            problems: vec![error.coded()],
+        }
+    }
+}
+
+fn print(output: &Output, session: SessionId, verdict: &Verdict) -> Result<()> {
+    let Verdict { notices, problems, .. } = verdict;
+    let health = verdict.health.name();
     if output.json {
         return output.object(&json!({
             "sessionId": session.to_string(),
             "health": health,
             "notices": notices,
-            "events": report.events,
-            "blobs": report.blobs_checked,
-            "problems": report.problems,
+            "events": verdict.events,
+            "blobs": verdict.blobs,
+            "problems": problems,
         }));
     }
-    let events = render::count(report.events, "event", "events");
-    let blobs = render::count(report.blobs_checked, "blob", "blobs");
-    if report.problems.is_empty() {
+    let events = render::count(verdict.events, "event", "events");
+    let blobs = render::count(verdict.blobs, "blob", "blobs");
+    if problems.is_empty() {
         let noted: String = notices.iter().map(|notice| format!(", {notice}")).collect();
         let label = output.paint(Style::Good, "ok  ");
         return output.line(&format!("{label} {session}  {events}, {blobs}{noted}"));
     }
     let label = output.paint(Style::Bad, "FAIL");
     output.line(&format!("{label} {session}  {health}, {events} can be read, {blobs}"))?;
-    let mut problems = report.problems.iter();
-    problems.try_for_each(|problem| output.line(&format!("     {}", plain(problem))))
+    problems.iter().try_for_each(|problem| output.line(&format!("     {}", plain(problem))))
 }

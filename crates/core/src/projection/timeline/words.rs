@@ -183,7 +183,9 @@ fn quote(text: &str) -> String {
     let line: String = text.split(char::is_control).collect::<Vec<_>>().join(" ");
     let mut words = line.trim().chars();
     let short: String = words.by_ref().take(QUOTE_MAX).collect();
-    if words.next().is_some() { format!("`{short}…`") } else { format!("`{short}`") }
+    let rest = if words.next().is_some() { "…" } else { "" };
+    // Notes are Markdown: what has backticks of its own gets other quotes.
+    if short.contains('`') { format!("“{short}{rest}”") } else { format!("`{short}{rest}`") }
 }
 
 fn nth(attempt: u32) -> String {

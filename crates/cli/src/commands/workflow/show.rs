@@ -1,0 +1,138 @@
+//! `cairn workflow show`: what a workflow does, step by step.
+
+use std::collections::BTreeSet;
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_core::plan::{Loop, Plan, Repeat, Step, StepSource};
+use cairn_core::text::Slug;
+use serde_json::{Value, json};
+
+use super::marks;
+use crate::config::Config;
+use crate::output::{Output, Style, plain};
+use crate::sources;
+
+/// Show what a workflow does, step by step
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn workflow show project.triage\n  cairn workflow show triage.yaml --json"
+)]
+pub(crate) struct Args {
+    /// Workflow: its id, the name part of it, or its file
+    #[arg(value_name = "ID|FILE")]
+    workflow: String,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let found = sources::find(&args.workflow)?;
+    let output = &config.output;
+    if found.outcome.is_err() && !output.json {
+        let told = found.diagnostics();
+        marks::render(&found, &told).iter().for_each(|line| output.remark(line));
+    }
+    let plan = &found.compiled()?.plan;
+    let order = top(plan);
+    if output.json {
+        let contracts: Vec<&str> = plan.contracts.iter().map(|c| c.r#ref.as_str()).collect();
+        output.object(&json!({
+            "workflow": found.summary(&[]),
+            "steps": order.iter().map(|id| item(plan, id)).collect::<Vec<_>>(),
+            "contracts": contracts,
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let title = format!("{}  {}", plan.workflow_id, plan.name);
+    output.line(&output.paint(Style::Strong, &plain(&title)))?;
+    output.line(&plain(&plan.description))?;
+    let hash = plan.hash().map(|hash| hash.to_string()).unwrap_or_default();
+    output.line(&output.paint(Style::Faint, &format!("{} {hash}", found.kind.name())))?;
+    output.line("")?;
+    for id in &order {
+        print(output, plan, id, 1)?;
+    }
+    if !plan.contracts.is_empty() {
+        output.line("\ncontracts")?;
+        for contract in &plan.contracts {
+            output.line(&format!("  {}", contract.r#ref))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// What is in no loop, in the order in which it is done.
+fn top(plan: &Plan) -> Vec<Slug> {
+    let mut seen = BTreeSet::new();
+    let mut order = Vec::new();
+    let mut next = plan.entry.first();
+    while let Some(id) = next.filter(|id| seen.insert((*id).clone())) {
+        order.push(id.clone());
+        next = plan.edges.iter().find(|edge| edge.from == *id).map(|edge| &edge.to);
+    }
+    order
+}
+
+fn looped<'a>(plan: &'a Plan, id: &Slug) -> Option<&'a Loop> {
+    plan.loops.iter().find(|looped| looped.id == *id)
+}
+
+fn print(output: &Output, plan: &Plan, id: &Slug, level: usize) -> Result<()> {
+    let margin = "  ".repeat(level);
+    if let Some(looped) = looped(plan, id) {
+        let turns = format!("loop {}, at most {} turns", repeat(looped), looped.max_iterations);
+        let remark = output.paint(Style::Faint, &format!("({turns})"));
+        output.line(&format!("{margin}{id}  {}  {remark}", plain(&looped.title)))?;
+        return looped.body.iter().try_for_each(|inner| print(output, plan, inner, level + 1));
+    }
+    let Some(step) = plan.step(id) else { return Ok(()) };
+    let notes = notes(step);
+    let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join(", ")) };
+    let notes = output.paint(Style::Faint, &notes);
+    output.line(&format!("{margin}{id}  {}{notes}", plain(&step.title)))
+}
+
+fn notes(step: &Step) -> Vec<String> {
+    let mut notes = Vec::new();
+    if step.condition.is_some() {
+        notes.push("on a condition".to_owned());
+    }
+    if step.require_confirmation.is_some() {
+        notes.push("asks".to_owned());
+    }
+    if step.origin.source != StepSource::Authored {
+        notes.push(format!("from {}", step.origin.id.as_deref().unwrap_or("a feature")));
+    }
+    notes.extend(step.output_contracts.iter().map(|contract| contract.r#ref.clone()));
+    notes
+}
+
+fn repeat(looped: &Loop) -> &'static str {
+    match looped.repeat {
+        Repeat::Count { .. } => "a number of times",
+        Repeat::Each { .. } => "over a list",
+        Repeat::While { .. } => "on a condition",
+        Repeat::UntilDecision { .. } => "until a step decides to stop",
+    }
+}
+
+fn item(plan: &Plan, id: &Slug) -> Value {
+    if let Some(looped) = looped(plan, id) {
+        let body: Vec<Value> = looped.body.iter().map(|inner| item(plan, inner)).collect();
+        return json!({
+            "loopId": id,
+            "title": looped.title,
+            "maxIterations": looped.max_iterations,
+            "repeat": looped.repeat,
+            "body": body,
+        });
+    }
+    let Some(step) = plan.step(id) else { return Value::Null };
+    json!({
+        "stepId": id,
+        "title": step.title,
+        "condition": step.condition,
+        "requireConfirmation": step.require_confirmation,
+        "outputContracts": step.output_contracts,
+        "origin": step.origin,
+    })
+}

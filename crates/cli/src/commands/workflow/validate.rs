@@ -1,0 +1,70 @@
+//! `cairn workflow validate`: says what is wrong with workflows, and where.
+
+use std::path::PathBuf;
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::workflow::Diagnostic;
+use serde_json::json;
+
+use super::marks;
+use crate::config::Config;
+use crate::render;
+use crate::sources::{self, Found, Source};
+
+/// Say what is wrong with workflows, and where
+///
+/// Without a path, every workflow that `cairn workflow list` shows is checked. The exit
+/// code is 3 when any has an error; warnings alone are fine.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn workflow validate\n  cairn workflow validate triage.yaml workflows/"
+)]
+pub(crate) struct Args {
+    /// Files, and directories to look through
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let sources = sources::open()?;
+    let mut found: Vec<Found> = Vec::new();
+    if args.paths.is_empty() {
+        found.extend(sources.iter().flat_map(Source::workflows));
+    }
+    for path in &args.paths {
+        if path.is_dir() {
+            found.extend(sources::directory(path, &sources)?.workflows());
+        } else {
+            found.push(sources::file(path, &sources)?);
+        }
+    }
+    let told: Vec<Vec<Diagnostic>> = found.iter().map(Found::diagnostics).collect();
+    let count = |severity: &str| {
+        let of = |list: &Vec<Diagnostic>| list.iter().filter(|d| d.severity == severity).count();
+        told.iter().map(of).sum::<usize>()
+    };
+    let (errors, warnings) = (count("error"), count("warning"));
+    let output = &config.output;
+    if output.json {
+        let diagnostics: Vec<&Diagnostic> = told.iter().flatten().collect();
+        output.object(&json!({
+            "workflows": found.len(),
+            "errors": errors,
+            "warnings": warnings,
+            "diagnostics": diagnostics,
+        }))?;
+    } else {
+        for (found, told) in found.iter().zip(&told) {
+            marks::render(found, told).iter().try_for_each(|line| output.line(line))?;
+        }
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        output.line(&format!(
+            "{}: {}, {}",
+            render::count(number(found.len()), "workflow", "workflows"),
+            render::count(number(errors), "error", "errors"),
+            render::count(number(warnings), "warning", "warnings"),
+        ))?;
+    }
+    Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+}

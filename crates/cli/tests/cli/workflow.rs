@@ -1,0 +1,194 @@
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+const GOOD: &str = "id: project.triage
+name: Triage
+description: Sorts new issues.
+steps:
+  - {id: fetch, title: Fetch, prompt: Fetch the issues.}
+  - id: each
+    type: loop
+    title: Each issue
+    loop:
+      type: while
+      maxIterations: 9
+      conditionSource: {kind: artifact_contract, contractRef: wr.contracts.loop_control}
+    body:
+      - {id: grade, title: Grade, prompt: Grade it., runCondition: {var: open}}
+      - id: decide
+        title: Decide
+        prompt: Are there more?
+        requireConfirmation: true
+        outputContract: {contractRef: wr.contracts.loop_control}
+";
+const BAD: &str = "id: project.bad
+name: Bad
+description: Has mistakes.
+steps:
+  - {id: one, title: One, promt: Do it.}
+";
+
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    write(&env, "workflows/triage.yaml", GOOD);
+    env
+}
+
+fn write(env: &TestEnv, path: &str, text: &str) {
+    let path = env.path(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn validate_marks_the_place_of_each_mistake() {
+    let env = env();
+    write(&env, "workflows/deep/bad.yaml", BAD);
+    write(&env, "workflows/settings.json", "{\"not\": \"a workflow\"}");
+    assert_snapshot!(env.run(&["workflow", "validate"]), @r"
+    exit 3
+    --- stdout
+    workflows/deep/bad.yaml:5:5: error[missing_field] /steps/0: the step says nothing to do
+      5 |   - {id: one, title: One, promt: Do it.}
+        |     ^
+      = add `prompt`, `promptBlocks` or `templateCall`
+    workflows/deep/bad.yaml:5:27: error[unknown_field] /steps/0/promt: the field `promt` is not known here
+      5 |   - {id: one, title: One, promt: Do it.}
+        |                           ^
+      = did you mean `prompt`?
+    2 workflows: 2 errors, 0 warnings
+    ");
+    assert_snapshot!(env.run(&["workflow", "validate", "workflows/triage.yaml"]), @r"
+    exit 0
+    --- stdout
+    1 workflow: 0 errors, 0 warnings
+    ");
+    assert_snapshot!(env.run(&["workflow", "validate", "workflows/deep", "--json"]), @r#"
+    exit 3
+    --- stdout
+    {"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"workflows/deep/bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"workflows/deep/bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"errors":2,"warnings":0,"workflows":1}
+    "#);
+    assert_snapshot!(env.run(&["workflow", "validate", "nowhere.yaml"]), @r"
+    exit 4
+    --- stderr
+    error[FILE_NOT_FOUND]: nowhere.yaml: No such file or directory (os error 2)
+      → check the path; `-` stands for standard input or output
+    ");
+}
+
+#[test]
+fn compile_prints_a_plan_whose_digest_is_its_hash() {
+    let env = env();
+    let plan = env.run(&["workflow", "compile", "workflows/triage.yaml"]);
+    let hash = env.run(&["workflow", "compile", "project.triage", "--hash"]);
+    let digest = cairn_core::digest::Digest::of(plan.stdout.trim_end().as_bytes());
+    assert_eq!(hash.stdout.trim_end(), digest.to_string());
+    write(&env, "bad.yaml", BAD);
+    assert_snapshot!(env.run(&["workflow", "compile", "bad.yaml"]), @r"
+    exit 3
+    --- stderr
+    bad.yaml:5:5: error[missing_field] /steps/0: the step says nothing to do
+      5 |   - {id: one, title: One, promt: Do it.}
+        |     ^
+      = add `prompt`, `promptBlocks` or `templateCall`
+    bad.yaml:5:27: error[unknown_field] /steps/0/promt: the field `promt` is not known here
+      5 |   - {id: one, title: One, promt: Do it.}
+        |                           ^
+      = did you mean `prompt`?
+    error[WORKFLOW_INVALID]: bad.yaml has 2 errors
+      → correct the file; `cairn workflow validate` shows each mistake with its line
+    ");
+    assert_snapshot!(env.run(&["workflow", "compile", "bad.yaml", "--json"]), @r#"
+    exit 3
+    --- stderr
+    {"code":"WORKFLOW_INVALID","details":{"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"path":"bad.yaml"},"message":"bad.yaml has 2 errors","retry":{"kind":"not_retryable"},"suggestion":"correct the file; `cairn workflow validate` shows each mistake with its line"}
+    "#);
+}
+
+#[test]
+fn list_names_each_workflow_once() {
+    let env = env();
+    write(&env, ".cairn/workflows/other.yaml", &GOOD.replace("name: Triage", "name: Other"));
+    write(&env, ".config/cairn/workflows/mine.yaml", &GOOD.replace("project.triage", "mine"));
+    write(&env, "extra/bad.yaml", BAD);
+    write(&env, "ours/wr.yaml", &GOOD.replace("project.triage", "wr.triage"));
+    write(&env, "workflows/wr.yaml", &GOOD.replace("project.triage", "wr.triage"));
+    let run = |args: &[&str]| {
+        let mut command = env.command(args);
+        command.env("CAIRN_WORKFLOWS", env.path("extra")).env("CAIRN_BUNDLED", env.path("ours"));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_snapshot!(run(&["workflow", "list"]), @r"
+    WORKFLOW        NAME    SOURCE   STEPS
+    mine            Triage  user     3
+    project.bad     -       user     2 errors
+    project.triage  Triage  project  3
+    wr.triage       Triage  bundled  3
+    ");
+    let listed = run(&["workflow", "list", "--json"]);
+    assert!(listed.contains(r#""idStatus":"legacy""#), "{listed}");
+    assert!(listed.contains(r#""suggestedId":"user.mine""#), "{listed}");
+    assert_snapshot!(env.run(&["workflow", "show", "triage"]), @r"
+    exit 2
+    --- stderr
+    error[WORKFLOW_ID_AMBIGUOUS]: 2 workflows go by the name `triage`
+      → give the whole id, with its namespace; `cairn workflow list` shows them
+    ");
+}
+
+#[test]
+fn a_project_can_call_bundled_routines() {
+    let env = TestEnv::new();
+    write(&env, "ours/routine.yaml", &GOOD.replace("project.triage", "wr.routine-triage"));
+    let call = "id: project.a\nname: A\ndescription: A.\nsteps:\n- {id: a, title: A, templateCall: {templateId: wr.templates.routine.triage}}\n";
+    write(&env, "workflows/a.yaml", call);
+    let mut command = env.command(&["workflow", "show", "a"]);
+    let output = command.env("CAIRN_BUNDLED", env.path("ours")).output().unwrap();
+    assert_snapshot!(String::from_utf8(output.stdout).unwrap(), @r"
+    project.a  A
+    A.
+    project sha256:fac8d9f0599d9341d54bc1dd4d8f8cfb7df5cf5fb1d4146c74526954030836a9
+
+      a.fetch  Fetch  (from wr.templates.routine.triage)
+      a.each  Each issue  (loop until a step decides to stop, at most 9 turns)
+        a.grade  Grade  (on a condition, from wr.templates.routine.triage)
+        a.decide  Decide  (asks, from wr.templates.routine.triage, wr.contracts.loop_control)
+
+    contracts
+      wr.contracts.loop_control
+    ");
+}
+
+#[test]
+fn show_draws_the_steps_with_loops_indented() {
+    let env = env();
+    assert_snapshot!(env.run(&["workflow", "show", "triage"]), @r"
+    exit 0
+    --- stdout
+    project.triage  Triage
+    Sorts new issues.
+    project sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600
+
+      fetch  Fetch
+      each  Each issue  (loop until a step decides to stop, at most 9 turns)
+        grade  Grade  (on a condition)
+        decide  Decide  (asks, wr.contracts.loop_control)
+
+    contracts
+      wr.contracts.loop_control
+    ");
+    assert_snapshot!(env.run(&["workflow", "show", "project.triage", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {"contracts":["wr.contracts.loop_control"],"steps":[{"condition":null,"origin":{"source":"authored"},"outputContracts":[],"requireConfirmation":null,"stepId":"fetch","title":"Fetch"},{"body":[{"condition":"grade.run","origin":{"source":"authored"},"outputContracts":[],"requireConfirmation":null,"stepId":"grade","title":"Grade"},{"condition":null,"origin":{"source":"authored"},"outputContracts":[{"ref":"wr.contracts.loop_control","required":true}],"requireConfirmation":{"by":"user"},"stepId":"decide","title":"Decide"}],"loopId":"each","maxIterations":9,"repeat":{"contractRef":"wr.contracts.loop_control","kind":"until_decision"},"title":"Each issue"}],"workflow":{"description":"Sorts new issues.","errors":0,"idStatus":"namespaced","name":"Triage","path":"workflows/triage.yaml","sourceKind":"project","steps":3,"workflowHash":"sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600","workflowId":"project.triage"}}
+    "#);
+    assert_snapshot!(env.run(&["workflow", "show", "project.triagee"]), @r"
+    exit 4
+    --- stderr
+    error[WORKFLOW_NOT_FOUND]: there is no workflow `project.triagee`; did you mean `project.triage`?
+      → list the workflows there are with `cairn workflow list`, or give a file
+    ");
+}

@@ -1,0 +1,151 @@
+//! Instructions for an agent, and what is asked of its answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::ModelTier;
+use crate::canonical::StrictValue;
+use crate::digest::Digest;
+use crate::text::Slug;
+
+/// Instructions for an agent.
+///
+/// What the agent is shown is its role, the text, the fragments whose conditions hold,
+/// and the requirements, in this order.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Prompt {
+    /// The stance that the agent takes in this step, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_role: Option<String>,
+    /// The assessments that the answer must bring, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assessments: Vec<String>,
+    /// The blocks that the text was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<StrictValue>,
+    /// What the notes of the answer must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// What follows from assessments, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<Consequence>,
+    /// Text that is added when a condition holds, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fragments: Vec<Fragment>,
+    /// The functions that the text refers to, in order.
+    pub functions: Vec<String>,
+    /// Pieces of the text that were put in from elsewhere, in order.
+    pub injected: Vec<InjectedText>,
+    /// The strength of model that suits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_tier: Option<ModelTier>,
+    /// Whether the answer may come without notes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notes_optional: bool,
+    /// What is asked of the answer, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+    /// The text.
+    pub text: String,
+}
+
+/// Text that is added to a prompt when a condition holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fragment {
+    /// The condition; without one it is always added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Slug>,
+    /// Its name in the step.
+    pub id: String,
+    /// What is added.
+    pub text: String,
+}
+
+/// What must hold of an answer's notes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Check {
+    All {
+        checks: Vec<Check>,
+    },
+    Any {
+        checks: Vec<Check>,
+    },
+    Not {
+        check: Box<Check>,
+    },
+    Contains {
+        /// The condition under which it is checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        condition: Option<Slug>,
+        message: String,
+        value: String,
+    },
+    Length {
+        /// The condition under which it is checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        condition: Option<Slug>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u32>,
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min: Option<u32>,
+    },
+    Regex {
+        /// The condition under which it is checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        condition: Option<Slug>,
+        /// Of `imsu`, in this order.
+        flags: String,
+        message: String,
+        pattern: String,
+    },
+}
+
+/// What follows from an assessment: more is to be done before the run goes on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Consequence {
+    /// The assessment it looks at, when not at all of the step's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<String>,
+    /// What to do then.
+    pub guidance: String,
+    /// The level that any dimension must have for it.
+    pub level: String,
+}
+
+/// Text that the compiler put in.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InjectedText {
+    /// How long it is.
+    pub byte_length: u64,
+    /// Its name.
+    pub r#ref: String,
+    /// Which text.
+    pub sha256: Digest,
+}
+
+impl Check {
+    /// The conditions under which it, or a part of it, is checked.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<&Slug> {
+        match self {
+            Self::All { checks } | Self::Any { checks } => {
+                checks.iter().flat_map(Self::conditions).collect()
+            }
+            Self::Not { check } => check.conditions(),
+            Self::Contains { condition, .. }
+            | Self::Length { condition, .. }
+            | Self::Regex { condition, .. } => condition.iter().collect(),
+        }
+    }
+}

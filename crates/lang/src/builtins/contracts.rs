@@ -1,0 +1,148 @@
+//! What outputs can be held to.
+
+use super::shape::{ContractPack, Field, Shape};
+
+const fn must(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field { name, about, required: true, shape }
+}
+
+const fn may(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field { name, about, required: false, shape }
+}
+
+const CONFIDENCE: Shape = Shape::OneOf(&["high", "medium", "low"]);
+
+/// Every contract, in alphabetical order.
+pub const CONTRACTS: &[ContractPack] = &[
+    ContractPack {
+        id: "wr.contracts.assessment",
+        kind: "wr.assessment",
+        purpose: "your judgement, dimension by dimension",
+        fields: &[
+            must("assessmentId", Shape::Text, "the assessment that is answered"),
+            must(
+                "dimensions",
+                Shape::Open,
+                "for each dimension its level, or `{level, rationale}`",
+            ),
+            may("summary", Shape::Text, "the judgement in a sentence"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.capability_observation",
+        kind: "wr.capability_observation",
+        purpose: "whether a capability is there, as you found by trying it",
+        fields: &[
+            must("capability", Shape::OneOf(&["delegation", "web_browsing"]), "what was tried"),
+            must("status", Shape::OneOf(&["available", "unavailable"]), "what came of it"),
+            may("detail", Shape::Text, "what you did and saw"),
+            may("remediation", Shape::Text, "what would make it available"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.coding_handoff",
+        kind: "wr.coding_handoff",
+        purpose: "what was built, for whoever goes on from here",
+        fields: &[
+            must("summary", Shape::Text, "what was built, in a sentence"),
+            may("branchName", Shape::Text, "the branch it is on"),
+            may("filesChanged", Shape::Texts, "a path"),
+            may("keyDecisions", Shape::Texts, "a decision and its reason"),
+            may("knownLimitations", Shape::Texts, "something left undone"),
+            may("testsAdded", Shape::Texts, "a test"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.discovery_handoff",
+        kind: "wr.discovery_handoff",
+        purpose: "what was found out, for whoever goes on from here",
+        fields: &[
+            must("selectedDirection", Shape::Text, "the direction that was chosen"),
+            may("designDocPath", Shape::Text, "where it is written down"),
+            may("confidenceBand", CONFIDENCE, "how sure you are"),
+            may("keyInvariants", Shape::Texts, "something that must stay true"),
+            may("rejectedDirections", Shape::Texts, "a direction, and why not"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.gate_verdict",
+        kind: "wr.gate_verdict",
+        purpose: "whether the work may pass",
+        fields: &[
+            must("verdict", Shape::OneOf(&["approved", "rejected", "uncertain"]), "the answer"),
+            must("rationale", Shape::Text, "why, with the evidence"),
+            must("confidence", CONFIDENCE, "how sure you are"),
+            may("stepId", Shape::Text, "the step that was judged"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.loop_control",
+        kind: "wr.loop_control",
+        purpose: "whether the loop goes round again",
+        fields: &[
+            must("decision", Shape::OneOf(&["continue", "stop"]), "the answer"),
+            may("loopId", Shape::Text, "the loop that is meant"),
+            may("summary", Shape::Text, "why"),
+            may("metadata", Shape::Open, "figures behind the answer"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.review_verdict",
+        kind: "wr.review_verdict",
+        purpose: "the outcome of a review",
+        fields: &[
+            must(
+                "verdict",
+                Shape::OneOf(&["clean", "minor", "blocking"]),
+                "the gravest finding decides",
+            ),
+            must("confidence", CONFIDENCE, "how sure you are"),
+            must("findings", Shape::Maps(FINDING), "what was found, or nothing"),
+            must("summary", Shape::Text, "the outcome in a sentence"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.shaping_handoff",
+        kind: "wr.shaping_handoff",
+        purpose: "the shape of a piece of work, for whoever builds and reviews it",
+        fields: &[
+            must("pitchPath", Shape::Text, "where it is written down"),
+            must("selectedShape", Shape::Text, "the solution in a sentence"),
+            must("appetite", Shape::Text, "how much time it is worth"),
+            must("keyConstraints", Shape::Texts, "something the builder must respect"),
+            must("rabbitHoles", Shape::Texts, "a trap to stay out of"),
+            must("outOfScope", Shape::Texts, "something that is ruled out"),
+            must("validationChecklist", Shape::Texts, "something a reviewer can verify"),
+            may("version", Shape::Whole, "the version of this shape: 1"),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.workflow_divergence",
+        kind: "wr.workflow_divergence",
+        purpose: "where you left the procedure on purpose",
+        fields: &[
+            must("reason", Shape::OneOf(DIVERGENCE), "what made you"),
+            must("summary", Shape::Text, "what you did instead"),
+            may("relatedStepId", Shape::Text, "the step that is meant"),
+        ],
+    },
+];
+
+const DIVERGENCE: &[&str] = &[
+    "missing_user_context",
+    "capability_unavailable",
+    "efficiency_skip",
+    "safety_stop",
+    "policy_constraint",
+];
+
+const FINDING: &[Field] = &[
+    must("severity", Shape::OneOf(&["critical", "major", "minor", "nit"]), "how grave it is"),
+    must("summary", Shape::Text, "the finding in a line"),
+    may("findingCategory", Shape::Text, "such as correctness, security or testing"),
+    may("file", Shape::Text, "where it is"),
+    may("startLine", Shape::Whole, "its first line"),
+    may("endLine", Shape::Whole, "its last line"),
+    may("causalLink", Shape::Text, "how the change brought it about"),
+    may("remediation", Shape::Text, "the smallest fix"),
+];

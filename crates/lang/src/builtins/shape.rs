@@ -1,0 +1,147 @@
+//! What an artifact looks like: one table of fields, from which everything else is made.
+
+use cairn_core::canonical::StrictValue;
+use cairn_core::plan::Contract;
+use serde_json::{Map, Value, json};
+
+/// What an artifact of one kind must look like.
+#[derive(Clone, Copy, Debug)]
+pub struct ContractPack {
+    /// What steps refer to it by.
+    pub id: &'static str,
+    /// The `kind` that its artifacts name.
+    pub kind: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// The fields beside `kind`.
+    pub fields: &'static [Field],
+}
+
+/// One field of an artifact.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Field {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub required: bool,
+    pub shape: Shape,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Text.
+    Text,
+    /// A whole number from 0 on.
+    Whole,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+    /// A list of maps with these fields.
+    Maps(&'static [Field]),
+    /// A map with any keys.
+    Open,
+}
+
+impl ContractPack {
+    /// The contract as a plan carries it.
+    #[must_use]
+    pub fn contract(&self) -> Contract {
+        Contract {
+            artifact_kind: Some(self.kind.to_owned()),
+            example: Some(StrictValue(self.example())),
+            r#ref: self.id.to_owned(),
+            schema: StrictValue(self.schema()),
+        }
+    }
+
+    /// The JSON schema. Members that it does not name are allowed.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        let mut schema = schema_of(self.fields);
+        let kind = json!({"const": self.kind});
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.insert("kind".to_owned(), kind);
+        }
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.insert(0, json!("kind"));
+        }
+        schema
+    }
+
+    /// An artifact that satisfies it.
+    #[must_use]
+    pub fn example(&self) -> Value {
+        let mut example = example_of(self.fields);
+        if let Value::Object(members) = &mut example {
+            members.insert("kind".to_owned(), json!(self.kind));
+        }
+        example
+    }
+
+    /// What an agent is told about it, a line each.
+    #[must_use]
+    pub fn guidance(&self, required: bool) -> Vec<String> {
+        let must = if required { "Give" } else { "You may give" };
+        let fields: Vec<String> = self.fields.iter().map(Field::line).collect();
+        vec![
+            format!("{must} an artifact of kind `{}` ({}): {}.", self.kind, self.id, self.purpose),
+            format!("Its fields: {}.", fields.join("; ")),
+            format!("For example `{}`.", self.example()),
+        ]
+    }
+}
+
+impl Field {
+    fn line(&self) -> String {
+        let optional = if self.required { "" } else { ", optional" };
+        let shape = match self.shape {
+            Shape::Text => "text".to_owned(),
+            Shape::Whole => "whole number".to_owned(),
+            Shape::OneOf(words) => words.join(" | "),
+            Shape::Texts => "list of texts".to_owned(),
+            Shape::Maps(fields) => {
+                let inner: Vec<String> = fields.iter().map(Self::line).collect();
+                format!("list of {{{}}}", inner.join("; "))
+            }
+            Shape::Open => "map".to_owned(),
+        };
+        format!("`{}` ({shape}{optional}) {}", self.name, self.about)
+    }
+}
+
+fn schema_of(fields: &[Field]) -> Value {
+    let property = |field: &Field| {
+        let mut schema = match field.shape {
+            Shape::Text => json!({"type": "string", "minLength": 1}),
+            Shape::Whole => json!({"type": "integer", "minimum": 0}),
+            Shape::OneOf(words) => json!({"enum": words}),
+            Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Shape::Maps(fields) => json!({"type": "array", "items": schema_of(fields)}),
+            Shape::Open => json!({"type": "object"}),
+        };
+        if let Value::Object(members) = &mut schema {
+            members.insert("description".to_owned(), json!(field.about));
+        }
+        (field.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = fields.iter().map(property).collect();
+    let required: Vec<&str> = fields.iter().filter(|f| f.required).map(|f| f.name).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn example_of(fields: &[Field]) -> Value {
+    let member = |field: &Field| {
+        let value = match field.shape {
+            Shape::Text => json!(format!("<{}>", field.about)),
+            Shape::Whole => json!(1),
+            Shape::OneOf(words) => json!(words.first()),
+            Shape::Texts => json!([format!("<{}>", field.about)]),
+            Shape::Maps(fields) => json!([example_of(fields)]),
+            Shape::Open => json!({}),
+        };
+        (field.name.to_owned(), value)
+    };
+    fields.iter().filter(|field| field.required).map(member).collect::<Map<_, _>>().into()
+}

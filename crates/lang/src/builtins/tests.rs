@@ -1,0 +1,52 @@
+use insta::assert_snapshot;
+
+use super::*;
+
+#[test]
+fn lists_are_in_alphabetical_order() {
+    assert!(CONTRACTS.is_sorted_by_key(|item| item.id));
+    assert!(FEATURES.is_sorted_by_key(|item| item.id));
+    assert!(REFS.is_sorted_by_key(|item| item.id));
+    assert!(TEMPLATES.is_sorted_by_key(|item| item.id));
+}
+
+#[test]
+fn texts_stay_within_their_budget() {
+    for text in REFS {
+        assert!(text.text.len() <= 1_024, "{}", text.id);
+    }
+}
+
+#[test]
+fn templates_hold_to_contracts_that_are_there() {
+    let builtins = Builtins::standard();
+    for template in TEMPLATES {
+        assert!(builtins.contract(template.contract).is_some(), "{}", template.id);
+        for argument in template.arguments {
+            assert!(template.prompt.contains(&format!("{{{argument}}}")), "{}", template.id);
+        }
+    }
+}
+
+#[test]
+fn everything_about_a_contract_follows_from_its_fields() {
+    let contract = Builtins::standard().contract("wr.contracts.loop_control").unwrap();
+    assert_snapshot!(contract.schema(), @r#"{"properties":{"decision":{"description":"the answer","enum":["continue","stop"]},"kind":{"const":"wr.loop_control"},"loopId":{"description":"the loop that is meant","minLength":1,"type":"string"},"metadata":{"description":"figures behind the answer","type":"object"},"summary":{"description":"why","minLength":1,"type":"string"}},"required":["kind","decision"],"type":"object"}"#);
+    assert_snapshot!(contract.example(), @r#"{"decision":"continue","kind":"wr.loop_control"}"#);
+    assert_snapshot!(contract.guidance(true).join("\n"), @r#"
+    Give an artifact of kind `wr.loop_control` (wr.contracts.loop_control): whether the loop goes round again.
+    Its fields: `decision` (continue | stop) the answer; `loopId` (text, optional) the loop that is meant; `summary` (text, optional) why; `metadata` (map, optional) figures behind the answer.
+    For example `{"decision":"continue","kind":"wr.loop_control"}`.
+    "#);
+}
+
+#[test]
+fn examples_have_what_their_schemas_require() {
+    for contract in CONTRACTS {
+        let (schema, example) = (contract.schema(), contract.example());
+        for field in schema["required"].as_array().unwrap() {
+            assert!(example.get(field.as_str().unwrap()).is_some(), "{}: {field}", contract.id);
+        }
+        assert_eq!(schema["properties"]["kind"]["const"], example["kind"]);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is wrong with a source: where, why, and what to write instead.
+
+use std::fmt;
+
+/// One thing that is wrong, or worth a look. Diagnostics are in order of the source.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Diagnostic {
+    /// The file, from the root of its source tree.
+    pub path: String,
+    /// Counts from 1.
+    pub line: u32,
+    /// Counts characters from 1.
+    pub column: u32,
+    /// Whether the workflow can be run all the same.
+    pub severity: Severity,
+    /// A stable name.
+    pub code: Code,
+    /// Where it is in the document, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+}
+
+/// Whether a workflow can be run all the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// It cannot.
+    Error,
+    /// It can.
+    Warning,
+}
+
+impl Severity {
+    /// Its stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $name:literal;)*) => {
+        /// What kind of mistake it is.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Every kind there is.
+            pub const ALL: &'static [Self] = &[$(Self::$code,)*];
+
+            /// Its stable name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$code => $name,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A template's argument is not used by it.
+    ArgumentUnused = "argument_unused";
+    /// A check can be passed by writing a phrase.
+    CheckGameable = "check_gameable";
+    /// Two things exclude each other.
+    Conflict = "conflict";
+    /// A name is given twice.
+    DuplicateId = "duplicate_id";
+    /// A key stands twice in one map.
+    DuplicateKey = "duplicate_key";
+    /// A feature changes nothing here.
+    FeatureWithoutEffect = "feature_without_effect";
+    /// A field has no meaning any more.
+    FieldIgnored = "field_ignored";
+    /// A name has the wrong form.
+    InvalidId = "invalid_id";
+    /// A value is out of range or empty.
+    InvalidValue = "invalid_value";
+    /// A workflow id has no namespace.
+    LegacyId = "legacy_id";
+    /// Whether a loop goes on is up to the context.
+    LoopContextControlled = "loop_context_controlled";
+    /// No step of a loop decides whether it goes on.
+    LoopWithoutDecision = "loop_without_decision";
+    /// The text is neither JSON nor YAML.
+    Malformed = "malformed";
+    /// Something that must be there is not.
+    MissingField = "missing_field";
+    /// A placeholder stays as it is written.
+    PlaceholderKept = "placeholder_kept";
+    /// A name belongs to the program.
+    ReservedId = "reserved_id";
+    /// The document nests too deep.
+    TooDeep = "too_deep";
+    /// Something is too long.
+    TooLong = "too_long";
+    /// A field that is not known here.
+    UnknownField = "unknown_field";
+    /// A name that nothing has.
+    UnknownName = "unknown_name";
+    /// A value that is not among those there are.
+    UnknownValue = "unknown_value";
+    /// Something that cannot be used here.
+    Unsupported = "unsupported";
+    /// A value is of another type.
+    WrongType = "wrong_type";
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, column, message, .. } = self;
+        write!(f, "{path}:{line}:{column}: {}[{}]", self.severity.name(), self.code.name())?;
+        if !self.pointer.is_empty() {
+            write!(f, " {}", self.pointer)?;
+        }
+        write!(f, ": {message}")?;
+        self.suggestion.iter().try_for_each(|suggestion| write!(f, "; {suggestion}"))
+    }
+}
+
+/// The name that was most likely meant, if one is near.
+#[must_use]
+pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase();
+    let rank = |name: &'a str| {
+        let lower = name.to_lowercase();
+        let (mine, other) = tails(&given, &lower);
+        let distance = strsim::osa_distance(mine, other);
+        let begins = mine.len() > 2 && other.starts_with(mine);
+        let near = begins || distance <= (mine.chars().count() / 3).max(1);
+        near.then_some((!begins, distance, name))
+    };
+    names.into_iter().filter_map(rank).min().map(|(.., name)| name)
+}
+
+/// What two dotted names do not share at their beginning, so that a namespace says nothing.
+fn tails<'t>(one: &'t str, other: &'t str) -> (&'t str, &'t str) {
+    let (mut one, mut other) = (one, other);
+    while let (Some((a, one_rest)), Some((b, other_rest))) =
+        (one.split_once('.'), other.split_once('.'))
+        && a == b
+    {
+        (one, other) = (one_rest, other_rest);
+    }
+    (one, other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        let names = ["prompt", "promptBlocks", "title", "id"];
+        assert_eq!(nearest("promt", names), Some("prompt"));
+        assert_eq!(nearest("PROMPT", names), Some("prompt"));
+        assert_eq!(nearest("tilte", names), Some("title"));
+        assert_eq!(nearest("something", names), None);
+        let dotted = ["wr.contracts.assessment", "wr.contracts.loop_control"];
+        assert_eq!(nearest("wr.contracts.loop", dotted), Some("wr.contracts.loop_control"));
+        assert_eq!(nearest("wr.contract.loop_control", dotted), Some("wr.contracts.loop_control"));
+        assert_eq!(nearest("wr.contracts.verdict", dotted), None);
+    }
+
+    #[test]
+    fn names_are_distinct_and_in_order() {
+        assert!(Code::ALL.is_sorted_by(|a, b| a.name() < b.name()));
+    }
+}

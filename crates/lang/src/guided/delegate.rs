@@ -1,0 +1,138 @@
+//! Steps that hand out work, and steps that the compiler adds.
+
+use std::collections::BTreeMap;
+
+use cairn_core::event::guided::Capability;
+use cairn_core::plan::{Action, Fragment, Need, Origin, Prompt, StepSource};
+use cairn_core::text::Slug;
+
+use super::header::Metrics;
+use super::{Build, Scope, header, prompt, step};
+use crate::builtins::PROBE_TEMPLATE;
+use crate::diagnostic::Code;
+use crate::read::{Fields, Spot};
+
+const FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "title",
+    "parallelDelegations",
+    "requireConfirmation",
+    "runCondition",
+    "notesOptional",
+    "synthesis",
+];
+const DELEGATION: &[&str] =
+    &["workflowId", "goal", "runCondition", "contextMapping", "args", "modelTier", "allowedTools"];
+
+const INTRODUCTION: &str = "Hand out each of the following pieces of work to a subagent of its own, all in one go, and wait for all of them. Start subagents with your own tool for that; do not start workflow runs in this conversation. If you cannot start subagents, do the pieces yourself, one after the other. Put the results together in your notes.";
+
+impl<'a> Build<'a> {
+    /// A step that hands out work side by side. Each piece is a fragment, so that those
+    /// whose condition does not hold are not even mentioned.
+    pub(super) fn parallel(&mut self, item: &Spot<'a>, scope: &Scope) -> Option<Slug> {
+        let fields = item.fields(FIELDS)?;
+        let hint = "write the synthesis as a step behind this one";
+        step::refuse(&fields, &[("synthesis", hint)]);
+        let named = self.id(&fields, scope);
+        let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        let list = fields.need("parallelDelegations");
+        let pieces = list.as_ref().map(Spot::items).unwrap_or_default();
+        if let Some(list) = list.filter(|list| list.is_list() && pieces.is_empty()) {
+            list.error(Code::InvalidValue, "there is nothing to hand out");
+        }
+        let mut fragments = Vec::new();
+        for (place, piece) in pieces.iter().enumerate() {
+            let Some(piece) = piece.fields(DELEGATION) else { continue };
+            let id = format!("piece-{}", place + 1);
+            let named = format!("{name}.fragment.{id}");
+            let condition = self.condition(piece.get("runCondition").as_ref(), &named);
+            let Some(text) = delegation(&piece, scope) else { continue };
+            fragments.push(Fragment { condition, id, text });
+        }
+        let prompt = Prompt {
+            fragments,
+            agent_role: scope.role.clone(),
+            notes_optional: fields.flag("notesOptional").unwrap_or_default(),
+            text: INTRODUCTION.to_owned(),
+            ..Prompt::default()
+        };
+        self.keep(&fields, scope, named, prompt, Vec::new())
+    }
+
+    /// The steps that find out whether required capabilities are there.
+    pub(super) fn probes(&mut self, needs: &BTreeMap<Capability, Need>) -> Vec<Slug> {
+        let required = needs.iter().filter(|(_, need)| **need == Need::Required);
+        let mut order = Vec::new();
+        for (capability, _) in required {
+            let name = match capability {
+                Capability::Delegation => "delegation",
+                Capability::WebBrowsing => "web_browsing",
+            };
+            let Some(template) = self.catalog.template(PROBE_TEMPLATE) else { continue };
+            let arguments = BTreeMap::from([("capability".to_owned(), name.to_owned())]);
+            let origin =
+                Origin { id: Some(PROBE_TEMPLATE.to_owned()), source: StepSource::FeatureInjected };
+            let Ok(id) = format!("wr_probe_{name}").parse::<Slug>() else { continue };
+            self.names.insert(id.to_string(), 1);
+            self.stencil(template, id.clone(), &arguments, origin, None);
+            order.push(id);
+        }
+        order
+    }
+
+    /// Adds what the agent is to report for statistics.
+    pub(super) fn metrics(&mut self, profile: Metrics, order: &[Slug]) {
+        const COMMITS: &str = "Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.";
+        const REQUESTS: &str = "Set the context key `metrics_pr_numbers` to the numbers of the pull requests concerned.";
+        const OUTCOME: &str =
+            "Set the context key `metrics_outcome` to success, partial, abandoned or error.";
+        let last = order.last().cloned();
+        let added = StepSource::FeatureInjected;
+        for found in self.steps.iter_mut().filter(|step| step.origin.source != added) {
+            let Action::Prompt(prompt) = &mut found.action else { continue };
+            let mut lines = Vec::new();
+            if profile == Metrics::Coding {
+                lines.push(COMMITS);
+            }
+            if Some(&found.id) == last.as_ref() {
+                lines.push(OUTCOME);
+                if profile != Metrics::Outcome {
+                    lines.push(REQUESTS);
+                }
+            }
+            for line in &lines {
+                prompt.injected.push(prompt::injected("wr.metrics", line));
+            }
+            let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+            prompt::add_lines(&mut prompt.text, "For the statistics:", &lines);
+        }
+    }
+}
+
+/// What is told about one piece of work.
+fn delegation(fields: &Fields<'_>, scope: &Scope) -> Option<String> {
+    let workflow = fields.need_text("workflowId");
+    let goal = fields.get("goal").and_then(|spot| prompt::prose(&spot, scope));
+    let mut text = format!("- Workflow `{}`", workflow.clone().unwrap_or_default());
+    if let Some(goal) = goal {
+        text.push_str(&format!(": {goal}"));
+    }
+    for (spot, heading) in
+        [(fields.get("args"), "with"), (fields.get("contextMapping"), "from your context")]
+    {
+        for (name, value) in spot.iter().flat_map(Spot::members) {
+            let Some(value) = prompt::prose(&value, scope) else { continue };
+            text.push_str(&format!("\n  - {heading}: {name} = {value}"));
+        }
+    }
+    if header::model_tier(fields).is_some() {
+        let tier = fields.text("modelTier").unwrap_or_default();
+        text.push_str(&format!("\n  - model: {tier}"));
+    }
+    let tools = fields.texts("allowedTools");
+    if !tools.is_empty() {
+        text.push_str(&format!("\n  - tools: {}", tools.join(", ")));
+    }
+    workflow.map(|_| text)
+}

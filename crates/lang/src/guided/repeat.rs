@@ -1,0 +1,192 @@
+//! Loops: while, until, for and forEach.
+
+use cairn_core::canonical::StrictValue;
+use cairn_core::plan::{FunctionScope, Loop, LoopVariables, Repeat};
+use cairn_core::text::Slug;
+use serde_json::json;
+
+use super::items::ByName;
+use super::{Build, Scope, condition};
+use crate::diagnostic::Code;
+use crate::read::{Fields, Spot};
+use crate::source;
+
+/// How many turns a loop may be allowed.
+const TURNS_MAX: u32 = 1_000;
+
+const FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "title",
+    "loop",
+    "body",
+    "functionDefinitions",
+    "requireConfirmation",
+    "runCondition",
+    "notesOptional",
+];
+const CONFIG: &[&str] = &[
+    "type",
+    "condition",
+    "conditionSource",
+    "items",
+    "count",
+    "maxIterations",
+    "iterationVar",
+    "itemVar",
+    "indexVar",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    While,
+    Until,
+    For,
+    Each,
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn looped(
+        &mut self,
+        item: &Spot<'a>,
+        scope: &Scope,
+        by_name: &mut Vec<ByName<'a>>,
+    ) -> Option<Slug> {
+        let fields = item.fields(FIELDS)?;
+        let named = self.id(&fields, scope);
+        let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        let title = fields.need_text("title").unwrap_or_default();
+        let config = fields.need("loop").and_then(|spot| spot.fields(CONFIG));
+        let repeat = config.as_ref().and_then(|config| self.repeat(config, &name));
+        let max = config.as_ref().and_then(|c| c.need("maxIterations"));
+        let max_iterations = max.and_then(|spot| spot.whole(1, TURNS_MAX)).unwrap_or(1);
+        let body = fields.need("body");
+        let inline = body.as_ref().filter(|body| body.node.as_text().is_none());
+        let inner = inline.map(|body| self.items(body, scope)).unwrap_or_default();
+        if let Some(list) = inline.filter(|list| list.is_list() && inner.is_empty()) {
+            list.error(Code::InvalidValue, "the body of a loop has at least one step");
+        }
+        if let Some((_, id)) = &named {
+            let scope = FunctionScope::Loop { loop_id: id.clone() };
+            self.define(fields.get("functionDefinitions"), &scope);
+        }
+        let condition = self.run_condition(&fields, scope, &name);
+        let require_confirmation = self.confirmation(&fields, &name);
+        if let Some(spot) = fields.get("notesOptional") {
+            spot.flag();
+        }
+        let variables = config.as_ref().map(variables).unwrap_or_default();
+        let (_, id) = named?;
+        // What is wrong has been told; the loop stays, so that its steps are not told about too.
+        let repeat = repeat.unwrap_or(Repeat::Count { count: StrictValue(json!(1)) });
+        self.loops.push(Loop {
+            body: inner,
+            condition,
+            id: id.clone(),
+            max_iterations,
+            repeat,
+            require_confirmation,
+            title,
+            variables,
+        });
+        match body.filter(|body| body.node.as_text().is_some()) {
+            Some(body) => by_name.push(ByName { looped: id.clone(), body }),
+            None => self.check_decision(&id, &fields.spot),
+        }
+        Some(id)
+    }
+
+    fn repeat(&mut self, config: &Fields<'a>, name: &str) -> Option<Repeat> {
+        let kind = config.need("type")?.choice(&[
+            ("while", Kind::While),
+            ("until", Kind::Until),
+            ("for", Kind::For),
+            ("forEach", Kind::Each),
+        ])?;
+        match kind {
+            Kind::While | Kind::Until => self.conditional(config, name, kind == Kind::Until),
+            Kind::For => {
+                let spot = config.need("count")?;
+                let count = match spot.node.value {
+                    source::Value::Text(_) => json!({"var": condition::path(&spot)?}),
+                    _ => json!(spot.whole(0, TURNS_MAX)?),
+                };
+                Some(Repeat::Count { count: StrictValue(count) })
+            }
+            Kind::Each => {
+                let items = json!({"var": condition::path(&config.need("items")?)?});
+                Some(Repeat::Each { items: StrictValue(items) })
+            }
+        }
+    }
+
+    /// What a `while` or `until` loop looks at: a decision artifact, or the context.
+    fn conditional(&mut self, config: &Fields<'a>, name: &str, negate: bool) -> Option<Repeat> {
+        let spot = match config.get("conditionSource") {
+            Some(source) => {
+                let all = source.fields(&["kind", "contractRef", "loopId", "condition"])?;
+                let kinds = [("artifact_contract", true), ("context_variable", false)];
+                if all.need("kind")?.choice(&kinds)? {
+                    return self.decided(&source);
+                }
+                source.fields(&["kind", "condition"])?.need("condition")?
+            }
+            None => {
+                let spot = config.get("condition");
+                if spot.is_none() {
+                    config.spot.error_hint(
+                        Code::MissingField,
+                        "nothing says how long the loop goes on",
+                        "add `conditionSource` with `kind: artifact_contract` and `contractRef: wr.contracts.loop_control`",
+                    );
+                }
+                spot?
+            }
+        };
+        spot.warn(
+            Code::LoopContextControlled,
+            "the context decides whether this loop goes on, so a forgotten variable ends it",
+            "let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`",
+        );
+        let mut holds = condition::read(&spot)?;
+        if negate {
+            holds = json!({"not": holds});
+        }
+        let condition_id = self.name_condition(&spot, &format!("{name}.loop"), holds)?;
+        Some(Repeat::While { condition_id })
+    }
+
+    /// A loop that goes on until an artifact says stop.
+    fn decided(&mut self, source: &Spot<'a>) -> Option<Repeat> {
+        let fields = source.fields(&["kind", "contractRef", "loopId"])?;
+        let decision_id = fields.text("loopId");
+        let contract_ref = self.contract(&fields.need("contractRef")?)?.id.to_owned();
+        Some(Repeat::UntilDecision { contract_ref, decision_id })
+    }
+
+    /// Warns of a loop that waits for a decision which none of its steps takes.
+    pub(super) fn check_decision(&self, looped: &Slug, spot: &Spot<'_>) {
+        let Some(found) = self.loops.iter().find(|known| known.id == *looped) else { return };
+        let Repeat::UntilDecision { contract_ref, .. } = &found.repeat else { return };
+        let decides = |id: &Slug| {
+            let step = self.steps.iter().find(|step| step.id == *id);
+            step.is_some_and(|step| step.output_contracts.iter().any(|c| c.r#ref == *contract_ref))
+        };
+        if !found.body.iter().any(decides) {
+            spot.warn(
+                Code::LoopWithoutDecision,
+                format!("no step of this loop gives an output under `{contract_ref}`"),
+                "add `outputContract` to the step that decides",
+            );
+        }
+    }
+}
+
+fn variables(config: &Fields<'_>) -> LoopVariables {
+    let name = |field: &str| config.get(field).and_then(|spot| condition::path(&spot));
+    LoopVariables {
+        index: name("indexVar"),
+        item: name("itemVar"),
+        iteration: name("iterationVar"),
+    }
+}

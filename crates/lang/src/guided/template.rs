@@ -1,0 +1,202 @@
+//! Template calls: a step that stands for the steps of a template or routine.
+
+use std::collections::BTreeMap;
+
+use cairn_core::plan::{
+    Action, FunctionScope, OnFailure, OnInterrupt, Origin, OutputContract, Prompt, Step, StepSource,
+};
+use cairn_core::text::Slug;
+
+use super::{Build, Scope, condition, header};
+use crate::builtins::{ROUTINES, Template};
+use crate::diagnostic::Code;
+use crate::read::{Fields, Spot};
+use crate::source::{self, Node, SourceTree, Value};
+
+/// How deep routines may call routines.
+const DEPTH_MAX: usize = 8;
+
+/// The routines that can be called, by name; nothing takes the place of a bundled one.
+///
+/// They are only looked for when the workflow calls any.
+pub(super) fn routines(tree: &SourceTree, bytes: &[u8]) -> BTreeMap<String, (String, Node)> {
+    let mut routines = BTreeMap::new();
+    if !bytes.windows(ROUTINES.len()).any(|part| part == ROUTINES.as_bytes()) {
+        return routines;
+    }
+    for (path, bytes) in tree.library.iter().chain(&tree.files) {
+        let Ok(document) = source::parse(path, bytes) else { continue };
+        let id = document.get("id").and_then(Node::as_text).unwrap_or_default();
+        let name = id.split_once('.').map_or(id, |(_, name)| name);
+        if let Some(name) = name.strip_prefix("routine-") {
+            routines.entry(name.to_owned()).or_insert((path.clone(), document));
+        }
+    }
+    routines
+}
+
+impl<'a> Build<'a> {
+    /// What holds for the steps of a workflow or routine.
+    pub(super) fn scope(&mut self, fields: &Fields<'a>, outer: &Scope) -> Scope {
+        let mut scope = outer.clone();
+        for spot in fields.get("features").iter().flat_map(Spot::items) {
+            let Some(id) = spot.filled() else { continue };
+            match self.catalog.feature(id) {
+                None => spot.unknown("feature", id, self.catalog.features.iter().map(|f| f.id)),
+                Some(feature) => {
+                    self.features.insert(feature.id, feature);
+                    if !scope.features.iter().any(|known| known.id == feature.id) {
+                        scope.features.push(feature);
+                    }
+                }
+            }
+        }
+        scope.features.sort_by_key(|feature| feature.id);
+        for spot in fields.get("extensionPoints").iter().flat_map(Spot::items) {
+            let known = ["slotId", "purpose", "default", "acceptedKinds"];
+            let Some(slot) = spot.fields(&known) else { continue };
+            slot.need_text("purpose");
+            for kind in slot.get("acceptedKinds").iter().flat_map(Spot::items) {
+                kind.choice(&[("routine", ()), ("workflow", ())]);
+            }
+            let (id, default) = (slot.need_text("slotId"), slot.need_text("default"));
+            scope.slots.extend(id.zip(default));
+        }
+        self.assessments(fields);
+        self.define(fields.get("functionDefinitions"), &FunctionScope::Workflow {});
+        scope
+    }
+
+    /// The steps that a call stands for.
+    pub(super) fn template(&mut self, item: &Spot<'a>, scope: &Scope) -> Vec<Slug> {
+        let Some(fields) = item.fields(&["id", "title", "templateCall", "runCondition"]) else {
+            return Vec::new();
+        };
+        let named = self.id(&fields, scope);
+        fields.need_text("title");
+        let call = fields.get("templateCall").and_then(|s| s.fields(&["templateId", "args"]));
+        let Some((call, (name, id))) = call.zip(named) else { return Vec::new() };
+        let arguments = arguments(&call);
+        let Some(spot) = call.need("templateId") else { return Vec::new() };
+        let Some(given) = spot.filled() else { return Vec::new() };
+        let origin = Origin { id: Some(given.to_owned()), source: StepSource::TemplateInjected };
+        if let Some(routine) = given.strip_prefix(ROUTINES) {
+            let condition = condition::within(&fields, scope);
+            let mut inner = Scope { origin, condition, ..scope.clone() };
+            inner.prefix = format!("{name}.");
+            inner.arguments = arguments;
+            return self.routine(&spot, &call, routine, inner);
+        }
+        let Some(template) = self.catalog.template(given) else {
+            let routines = self.routines.keys().map(|name| format!("{ROUTINES}{name}"));
+            let routines: Vec<String> = routines.collect();
+            let known = self.catalog.templates.iter().map(|template| template.id);
+            spot.unknown("template", given, known.chain(routines.iter().map(String::as_str)));
+            return Vec::new();
+        };
+        for wanted in template.arguments.iter().filter(|name| !arguments.contains_key(**name)) {
+            let message = format!("the template needs the argument `{wanted}`");
+            call.spot.error_hint(Code::MissingField, message, "add it to `args`");
+        }
+        for (given, spot) in call.get("args").iter().flat_map(Spot::members) {
+            if !template.arguments.contains(&given) {
+                spot.unknown("argument", given, template.arguments.iter().copied());
+            }
+        }
+        let condition = self.run_condition(&fields, scope, &name);
+        self.stencil(template, id.clone(), &arguments, origin, condition);
+        vec![id]
+    }
+
+    /// Adds the one step of a built-in template.
+    pub(super) fn stencil(
+        &mut self,
+        template: &Template,
+        id: Slug,
+        arguments: &BTreeMap<String, String>,
+        origin: Origin,
+        condition: Option<Slug>,
+    ) {
+        let filled = |text: &str| {
+            let fill = |text: String, (name, value): (&String, &String)| {
+                text.replace(&format!("{{{name}}}"), value)
+            };
+            arguments.iter().fold(text.to_owned(), fill)
+        };
+        let mut prompt = Prompt { text: filled(template.prompt), ..Prompt::default() };
+        let contract = self.catalog.contract(template.contract);
+        if let Some(contract) = contract {
+            self.contracts.insert(contract.id, contract);
+            prompt.requirements = contract.guidance(true);
+        }
+        let under = |ref_: &str| OutputContract { r#ref: ref_.to_owned(), required: true };
+        self.steps.push(Step {
+            action: Action::Prompt(Box::new(prompt)),
+            condition,
+            id,
+            on_failure: OnFailure::Stop {},
+            on_interrupt: OnInterrupt::Retry,
+            origin,
+            output_contracts: contract.map(|contract| under(contract.id)).into_iter().collect(),
+            require_confirmation: None,
+            retry: None,
+            timeout_ms: None,
+            title: filled(template.title),
+        });
+    }
+
+    /// Puts the steps of a routine in the place of its call.
+    fn routine(
+        &mut self,
+        spot: &Spot<'a>,
+        call: &Fields<'a>,
+        name: &str,
+        mut scope: Scope,
+    ) -> Vec<Slug> {
+        let routines = self.routines;
+        let Some((path, document)) = routines.get(name) else {
+            spot.unknown("routine", name, routines.keys().map(String::as_str));
+            return Vec::new();
+        };
+        if scope.templates.iter().any(|known| known == name) || scope.templates.len() >= DEPTH_MAX {
+            spot.error(Code::Conflict, format!("the routine `{name}` calls itself"));
+            return Vec::new();
+        }
+        scope.templates.push(name.to_owned());
+        for (given, argument) in call.get("args").iter().flat_map(Spot::members) {
+            if !mentions(document, &format!("{{{given}}}")) {
+                let message = format!("the routine `{name}` does not use `{given}`");
+                argument.warn(Code::ArgumentUnused, message, "leave it out");
+            }
+        }
+        let root = spot.elsewhere(path, document);
+        let Some(fields) = root.fields(header::FIELDS) else { return Vec::new() };
+        let mut scope = self.scope(&fields, &scope);
+        scope.role = fields.text("agentRole").or(scope.role);
+        let first = self.steps.len();
+        let order = fields.need("steps").map(|s| self.items(&s, &scope)).unwrap_or_default();
+        let rules = fields.texts("metaGuidance");
+        if let Some(Action::Prompt(prompt)) = self.steps.get_mut(first).map(|s| &mut s.action) {
+            super::prompt::add_lines(&mut prompt.text, "In this part of the work:", &rules);
+        }
+        order
+    }
+}
+
+fn arguments(call: &Fields<'_>) -> BTreeMap<String, String> {
+    let text = |spot: &Spot<'_>| match spot.node.as_text() {
+        Some(text) => text.to_owned(),
+        None => spot.node.to_json().to_string(),
+    };
+    let given = call.get("args").map(|spot| spot.members()).unwrap_or_default();
+    given.iter().map(|(name, spot)| ((*name).to_owned(), text(spot))).collect()
+}
+
+fn mentions(node: &Node, needle: &str) -> bool {
+    match &node.value {
+        Value::Text(text) => text.contains(needle),
+        Value::List(items) => items.iter().any(|item| mentions(item, needle)),
+        Value::Map(entries) => entries.iter().any(|entry| mentions(&entry.node, needle)),
+        Value::Null | Value::Flag(_) | Value::Number(_) => false,
+    }
+}

@@ -1,0 +1,215 @@
+use cairn_core::plan::{Action, Prompt};
+
+use super::*;
+
+fn prompt(plan: &Plan, id: &str) -> Prompt {
+    let step = plan.steps.iter().find(|step| step.id.as_str() == id).unwrap();
+    match &step.action {
+        Action::Prompt(prompt) => (**prompt).clone(),
+        Action::Typed { .. } => panic!("{id} is no prompt"),
+    }
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    String::from_utf8(cairn_core::canonical::to_vec(value).unwrap()).unwrap()
+}
+
+#[test]
+fn blocks_are_rendered_in_one_order_with_what_is_taken_in() {
+    let plan = prompt(&everything().plan, "plan");
+    assert_snapshot!(plan.text, @r"
+    ## Goal
+    Decide what to change first.
+
+    ## Constraints
+    - Your notes for this step are what lasts. Write them so that somebody who sees nothing else of this conversation can go on: what was found, what was decided and why, what is still open. Files you create are companions to the notes, not a substitute.
+    - Small steps.
+    - If you have tools for long-term memory, look there for earlier decisions on this subject before you begin, and keep what a later run would want to know.
+    - To hand out work, start subagents with your own tool for that, never by starting another workflow run; start those that do not need each other in one go.
+    - Give each subagent everything it needs in its instructions: it sees nothing of this run.
+    - What a subagent reports is evidence. The conclusion is yours, and so is checking what it rests on.
+
+    ## Procedure
+    1. Order the findings.
+    2. Hand the order to wr.review. Every claim names what it rests on: a file and line, a command and its output, or a quoted passage. A claim without that is marked as an assumption.
+
+    ## Output required
+    - order: The findings in order.
+
+    ## Verify
+    - Nothing is left out.
+    - Each subagent's claim that you rely on was checked against its source.
+
+    For the statistics:
+    - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.
+    ");
+    let injected: Vec<&str> =
+        plan.injected.iter().map(|injected| injected.r#ref.as_str()).collect();
+    assert_snapshot!(injected.join(" "), @"wr.refs.notes_first_durability wr.features.memory_context wr.features.subagent_guidance wr.features.subagent_guidance wr.features.subagent_guidance wr.refs.evidence_before_claims wr.features.subagent_guidance wr.metrics");
+    assert_snapshot!(json(&plan.fragments), @r#"[{"condition":"plan.fragment.quick","id":"quick","text":"Keep it short."},{"id":"always","text":"Write in full sentences."}]"#);
+    assert_snapshot!(plan.requirements.join("\n"), @r#"
+    Give an artifact of kind `wr.discovery_handoff` (wr.contracts.discovery_handoff): what was found out, for whoever goes on from here.
+    Its fields: `selectedDirection` (text) the direction that was chosen; `designDocPath` (text, optional) where it is written down; `confidenceBand` (high | medium | low, optional) how sure you are; `keyInvariants` (list of texts, optional) something that must stay true; `rejectedDirections` (list of texts, optional) a direction, and why not.
+    For example `{"kind":"wr.discovery_handoff","selectedDirection":"<the direction that was chosen>"}`.
+    At most ten lines.
+    "#);
+}
+
+#[test]
+fn a_plain_prompt_carries_its_guidance_and_its_checks() {
+    let gather = prompt(&everything().plan, "gather");
+    assert_snapshot!(gather.text, @r"
+    Read {{repository.path}} and list what must change.
+
+    Guidance:
+    - Begin with {{entry}}.
+    - Ask the user for the files you need.
+
+    For the statistics:
+    - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.
+    ");
+    assert_snapshot!(gather.requirements.join("\n"), @r"
+    Number the findings (your notes match `Finding \d+`)
+    Be thorough (your notes have 20 to 4000 characters)
+    At least one of: Give reasons (your notes contain `because`) / Not: Leave nothing open (your notes contain `TODO`)
+    ");
+    assert_snapshot!(json(&gather.check), @r#"{"checks":[{"flags":"i","kind":"regex","message":"Number the findings","pattern":"Finding \\d+"},{"kind":"length","max":4000,"message":"Be thorough","min":20},{"checks":[{"kind":"contains","message":"Give reasons","value":"because"},{"check":{"condition":"gather.check.4","kind":"contains","message":"Leave nothing open","value":"TODO"},"kind":"not"}],"kind":"any"}],"kind":"all"}"#);
+    assert_eq!(gather.functions, ["grade()"]);
+}
+
+#[test]
+fn functions_are_found_from_the_step_outwards() {
+    let plan = everything().plan;
+    assert_snapshot!(json(&plan.functions), @r#"[{"definition":"Run the whole suite.","name":"test()","scope":{"kind":"loop","loopId":"build"}},{"definition":"Give a grade from 1 to 5.\n- what (string): What is graded\n- scale (number, optional); one of [5,10]; 5 by default","name":"grade()","scope":{"kind":"workflow"}}]"#);
+    assert_eq!(prompt(&plan, "change").functions, ["test()", "grade()"]);
+    assert_snapshot!(prompt(&plan, "change").text, @r#"
+    Make the next change.
+
+    Guidance:
+    - Apply `grade(what = "the change")`.
+
+    For the statistics:
+    - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.
+    "#);
+}
+
+#[test]
+fn assessments_say_what_is_asked_and_what_follows() {
+    let finish = prompt(&everything().plan, "finish");
+    assert_snapshot!(finish.requirements.join("\n"), @r#"
+    You may give an artifact of kind `wr.coding_handoff` (wr.contracts.coding_handoff): what was built, for whoever goes on from here.
+    Its fields: `summary` (text) what was built, in a sentence; `branchName` (text, optional) the branch it is on; `filesChanged` (list of texts, optional) a path; `keyDecisions` (list of texts, optional) a decision and its reason; `knownLimitations` (list of texts, optional) something left undone; `testsAdded` (list of texts, optional) a test.
+    For example `{"kind":"wr.coding_handoff","summary":"<what was built, in a sentence>"}`.
+    Give an artifact of kind `wr.assessment` with assessmentId `readiness` (Whether it can be handed over.) and in `dimensions` a level for each of: `evidence` (low | high) Each claim names its source.; `style` (low | medium | high, optional) It reads well.
+    "#);
+    assert_snapshot!(json(&finish.consequences), @r#"[{"assessment":"readiness","guidance":"Name the sources.","level":"low"}]"#);
+}
+
+#[test]
+fn a_required_capability_is_probed_first() {
+    let plan = everything().plan;
+    assert_eq!(plan.entry, ["wr_probe_web_browsing".parse().unwrap()]);
+    let probe = &plan.steps[0];
+    assert_snapshot!(json(&probe.origin), @r#"{"id":"wr.templates.capability_probe","source":"feature_injected"}"#);
+    assert_snapshot!(json(&probe.output_contracts), @r#"[{"ref":"wr.contracts.capability_observation","required":true}]"#);
+    assert_snapshot!(prompt(&plan, "wr_probe_web_browsing").text, @"Find out whether you can use the capability `web_browsing` here, by the smallest real use of it: for web_browsing fetch one short page, for delegation start one subagent that answers with a word. Report what came of it; do nothing else in this step.");
+}
+
+#[test]
+fn a_routine_takes_the_place_of_its_call() {
+    let plan = everything().plan;
+    let write = plan.steps.iter().find(|step| step.id.as_str() == "design.write").unwrap();
+    assert_snapshot!(json(write), @r#"{"action":{"agentRole":"You are a designer.","functions":[],"injected":[{"byteLength":86,"ref":"wr.metrics","sha256":"sha256:11915a5487c570e6bacb06ef19dbb0d45b218ba13dee05da00de946549661d88"}],"kind":"prompt","text":"Write `design.md`, not {other}.\n\nFor the statistics:\n- Keep the commits you make in the context key `metrics_commit_shas`, a list that grows."},"condition":"design.write.run","id":"design.write","onFailure":{"kind":"stop"},"onInterrupt":"retry","origin":{"id":"wr.templates.routine.compare","source":"template_injected"},"outputContracts":[],"title":"Write design.md"}"#);
+    assert_snapshot!(prompt(&plan, "design.list").text, @r"
+    List the candidates.
+
+    In this part of the work:
+    - The simplest thing that works is a candidate.
+
+    For the statistics:
+    - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.
+    ");
+}
+
+#[test]
+fn loops_say_what_keeps_them_going() {
+    let plan = everything().plan;
+    let repeats: Vec<String> = plan
+        .loops
+        .iter()
+        .map(|l| format!("{} {:?} {} {}", l.id, l.body, json(&l.repeat), json(&l.variables)))
+        .collect();
+    assert_snapshot!(repeats.join("\n"), @r#"
+    build ["change", "each-file", "decide"] {"contractRef":"wr.contracts.loop_control","decisionId":"build_loop","kind":"until_decision"} {}
+    each-file ["look"] {"items":{"var":"changed.files"},"kind":"each"} {"index":"place","item":"file"}
+    search ["look-around"] {"conditionId":"search.loop","kind":"while"} {}
+    tries ["attempt"] {"count":3,"kind":"count"} {"iteration":"attempt"}
+    "#);
+}
+
+#[test]
+fn conditions_have_one_operator_at_each_level() {
+    let normal = |condition: &str| {
+        let step = format!("- {{id: a, title: A, prompt: A, runCondition: {condition}}}");
+        with_steps(&step).map(|plan| json(&plan.conditions[0].config)).unwrap_or_else(|e| e)
+    };
+    let told: Vec<String> = [
+        "{var: a}",
+        "{var: a.b, equals: null}",
+        "{var: a, not_equals: [1, 2]}",
+        "{var: a, gt: 1, lte: 5.5}",
+        "{var: a, in: [x, y]}",
+        "{var: a, contains: x}",
+        "{or: [{var: a}, {not: {and: [{var: b}, {var: c}]}}]}",
+        "{var: a, equals: 1, not: {var: b}}",
+    ]
+    .into_iter()
+    .map(normal)
+    .collect();
+    assert_snapshot!(told.join("\n"), @r#"
+    {"var":"a"}
+    {"equals":null,"var":"a.b"}
+    {"not_equals":[1,2],"var":"a"}
+    {"and":[{"gt":1,"var":"a"},{"lte":5.5,"var":"a"}]}
+    {"in":["x","y"],"var":"a"}
+    {"contains":"x","var":"a"}
+    {"or":[{"var":"a"},{"not":{"and":[{"var":"b"},{"var":"c"}]}}]}
+    {"and":[{"equals":1,"var":"a"},{"not":{"var":"b"}}]}
+    "#);
+}
+
+#[test]
+fn who_must_agree() {
+    let asked = |rule: &str| {
+        let step = format!("- {{id: a, title: A, prompt: A, requireConfirmation: {rule}}}");
+        let plan = with_steps(&step).unwrap();
+        format!(
+            "{} {}",
+            json(&plan.steps[0].require_confirmation),
+            json(&plan.conditions.first().map(|c| &c.config))
+        )
+    };
+    let told: Vec<String> = [
+        "false",
+        "true",
+        "{var: risk, equals: high}",
+        "{kind: human_approval}",
+        "{kind: coordinator_eval, condition: {var: a}}",
+    ]
+    .into_iter()
+    .map(asked)
+    .collect();
+    assert_snapshot!(told.join("\n"), @r#"
+    null null
+    {"by":"user"} null
+    {"by":"user","condition":"a.confirm"} {"equals":"high","var":"risk"}
+    {"by":"human_approval"} null
+    {"by":"coordinator_eval","condition":"a.confirm"} {"var":"a"}
+    "#);
+}
+
+#[test]
+fn pieces_of_work_are_fragments() {
+    let spread = prompt(&everything().plan, "spread");
+    assert_snapshot!(json(&spread.fragments), @r#"[{"condition":"spread.fragment.piece-1","id":"piece-1","text":"- Workflow `wr.review`: Review {{change}}.\n  - with: depth = full\n  - from your context: diff = change\n  - model: heavy\n  - tools: read"}]"#);
+}

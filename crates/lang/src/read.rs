@@ -1,0 +1,264 @@
+//! Reads documents field by field, and collects everything that is wrong with them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest};
+use crate::source::{Entry, Node, Position, Value};
+
+/// What was found so far.
+#[derive(Default)]
+pub(crate) struct Report {
+    list: RefCell<Vec<Diagnostic>>,
+}
+
+impl Report {
+    pub(crate) fn add(&self, diagnostic: Diagnostic) {
+        self.list.borrow_mut().push(diagnostic);
+    }
+
+    /// Everything, in order and once.
+    pub(crate) fn take(&self) -> Vec<Diagnostic> {
+        let mut list = self.list.take();
+        list.sort();
+        list.dedup();
+        list
+    }
+}
+
+/// A value of a document, and how to speak about it.
+#[derive(Clone)]
+pub(crate) struct Spot<'a> {
+    file: &'a str,
+    pub(crate) node: &'a Node,
+    pub(crate) pointer: String,
+    report: &'a Report,
+}
+
+/// A map whose keys are known.
+pub(crate) struct Fields<'a> {
+    pub(crate) spot: Spot<'a>,
+    entries: BTreeMap<&'a str, &'a Entry>,
+}
+
+impl<'a> Spot<'a> {
+    pub(crate) fn root(file: &'a str, node: &'a Node, report: &'a Report) -> Self {
+        Self { file, node, pointer: String::new(), report }
+    }
+
+    /// The root of another document that this one brings in.
+    pub(crate) fn elsewhere(&self, file: &'a str, node: &'a Node) -> Self {
+        Self { file, node, pointer: String::new(), report: self.report }
+    }
+
+    fn child(&self, name: &str, node: &'a Node) -> Self {
+        let name = name.replace('~', "~0").replace('/', "~1");
+        Self { node, pointer: format!("{}/{name}", self.pointer), ..self.clone() }
+    }
+
+    fn say(
+        &self,
+        severity: Severity,
+        at: Position,
+        code: Code,
+        text: String,
+        hint: Option<String>,
+    ) {
+        self.report.add(Diagnostic {
+            path: self.file.to_owned(),
+            line: at.line,
+            column: at.column,
+            severity,
+            code,
+            pointer: self.pointer.clone(),
+            message: text,
+            suggestion: hint,
+        });
+    }
+
+    pub(crate) fn error(&self, code: Code, message: impl Into<String>) {
+        self.say(Severity::Error, self.node.at, code, message.into(), None);
+    }
+
+    pub(crate) fn error_hint(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.say(Severity::Error, self.node.at, code, message.into(), Some(hint.into()));
+    }
+
+    pub(crate) fn warn(&self, code: Code, message: impl Into<String>, hint: impl Into<String>) {
+        self.say(Severity::Warning, self.node.at, code, message.into(), Some(hint.into()));
+    }
+
+    /// Says that nothing has this name, and which name was likely meant.
+    pub(crate) fn unknown<'n>(
+        &self,
+        what: &str,
+        given: &str,
+        names: impl IntoIterator<Item = &'n str>,
+    ) {
+        let names: Vec<&str> = names.into_iter().collect();
+        let hint = meant(given, &names);
+        let message = format!("there is no {what} `{given}`");
+        self.say(Severity::Error, self.node.at, Code::UnknownName, message, hint);
+    }
+
+    fn wrong_type(&self, wanted: &str) {
+        let found = match &self.node.value {
+            Value::Null => "nothing",
+            Value::Flag(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+        };
+        self.error(Code::WrongType, format!("{wanted} should stand here, not {found}"));
+    }
+
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        let text = self.node.as_text();
+        if text.is_none() {
+            self.wrong_type("text");
+        }
+        text
+    }
+
+    /// Text that says something.
+    pub(crate) fn filled(&self) -> Option<&'a str> {
+        let text = self.text()?;
+        if text.trim().is_empty() {
+            self.error(Code::InvalidValue, "this must not be empty");
+            return None;
+        }
+        Some(text)
+    }
+
+    pub(crate) fn flag(&self) -> Option<bool> {
+        if let Value::Flag(flag) = self.node.value {
+            return Some(flag);
+        }
+        self.wrong_type("true or false");
+        None
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn whole(&self, min: u32, max: u32) -> Option<u32> {
+        let Value::Number(number) = &self.node.value else {
+            self.wrong_type("a number");
+            return None;
+        };
+        let whole = number.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0 && *n <= 4e9);
+        let whole = whole.and_then(|n| format!("{n:.0}").parse().ok());
+        if whole.is_none_or(|n: u32| n < min || n > max) {
+            self.error(Code::InvalidValue, format!("a whole number from {min} to {max} is needed"));
+            return None;
+        }
+        whole
+    }
+
+    /// One of several words.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let given = self.text()?;
+        let found = choices.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
+        if found.is_none() {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            let hint = meant(given, &names);
+            let message = format!("`{given}` is not one of {}", quoted(&names));
+            self.say(Severity::Error, self.node.at, Code::UnknownValue, message, hint);
+        }
+        found
+    }
+
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.node.value, Value::List(_))
+    }
+
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(&self) -> Vec<Self> {
+        if let Value::List(items) = &self.node.value {
+            let child = |(place, node): (usize, &'a Node)| self.child(&place.to_string(), node);
+            return items.iter().enumerate().map(child).collect();
+        }
+        self.wrong_type("a list");
+        Vec::new()
+    }
+
+    /// The texts of a list.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.items().iter().filter_map(Spot::filled).map(str::to_owned).collect()
+    }
+
+    /// The members of a map, whatever their keys.
+    pub(crate) fn members(&self) -> Vec<(&'a str, Self)> {
+        if let Value::Map(entries) = &self.node.value {
+            let member = |e: &'a Entry| (e.key.as_str(), self.child(&e.key, &e.node));
+            return entries.iter().map(member).collect();
+        }
+        self.wrong_type("a map");
+        Vec::new()
+    }
+
+    /// The fields of a map, which may only be these.
+    pub(crate) fn fields(&self, known: &[&str]) -> Option<Fields<'a>> {
+        let Value::Map(entries) = &self.node.value else {
+            self.wrong_type("a map");
+            return None;
+        };
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let here = self.child(&entry.key, &entry.node);
+            let message = format!("the field `{}` is not known here", entry.key);
+            let hint =
+                meant(&entry.key, known).unwrap_or_else(|| format!("known are {}", quoted(known)));
+            here.say(Severity::Error, entry.key_at, Code::UnknownField, message, Some(hint));
+        }
+        let entries = entries.iter().map(|entry| (entry.key.as_str(), entry)).collect();
+        Some(Fields { spot: self.clone(), entries })
+    }
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn get(&self, name: &str) -> Option<Spot<'a>> {
+        self.entries.get(name).map(|entry| self.spot.child(name, &entry.node))
+    }
+
+    /// A field that must be there.
+    pub(crate) fn need(&self, name: &str) -> Option<Spot<'a>> {
+        let found = self.get(name);
+        if found.is_none() {
+            self.spot.error(Code::MissingField, format!("the field `{name}` is missing"));
+        }
+        found
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.filled().map(str::to_owned)
+    }
+
+    pub(crate) fn need_text(&self, name: &str) -> Option<String> {
+        self.need(name)?.filled().map(str::to_owned)
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        self.get(name).map(|spot| spot.texts()).unwrap_or_default()
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+        self.get(name)?.flag()
+    }
+}
+
+fn meant(given: &str, names: &[&str]) -> Option<String> {
+    nearest(given, names.iter().copied()).map(|name| format!("did you mean `{name}`?"))
+}
+
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
