@@ -183,7 +183,7 @@ impl From<store::Error> for Error {
 }
 
 impl Error {
-    /// The name clients may match on. Never renamed, never reused.
+    /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

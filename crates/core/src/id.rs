@@ -183,7 +183,7 @@ impl<T: FromStr<Err: fmt::Display>> serde::de::Visitor<'_> for IdVisitor<T> {
     }
 }
 
-/// Position of an event in one session's log. The first event is 0.
+/// Where in a session's log an event stands, counted from 0.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]

@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The name clients may match on. Never renamed, never reused.
+    /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The guided dialect: an agent is led through a workflow one step at a time.
+//! The guided dialect: agents get one step, do it, and get the next.
 //!
 //! Compiling reads the document once, in its order, and collects whatever is wrong. The
 //! plan's lists are put into the order that the plan asks for, so that the same meaning

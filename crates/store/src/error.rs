@@ -169,7 +169,7 @@ fn place(index: &Option<EventIndex>) -> String {
 }
 
 impl Error {
-    /// The name clients may match on. Never renamed, never reused.
+    /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -12,18 +12,18 @@ use crate::error::Result;
 use crate::health::{Health, Notice};
 use crate::plan::{AppendPlan, Appended, Blob};
 
-/// The append-only history of every session.
+/// What happened in each session, only ever added to.
 #[async_trait]
 pub trait EventLog: Send + Sync {
-    /// Appends the plan's events, all or none; the first append creates the session.
+    /// Adds a plan's events, together or not at all; the first such call makes the session.
     ///
     /// A plan whose events are all recorded already changes nothing and answers with where
-    /// they are. Fails with `Conflict` when a run in the plan has moved since it was read;
-    /// the caller reads again and decides again. On return the events and blobs are durable.
-    /// A caller that stops waiting does not undo the append.
+    /// they are. When one of its runs went on after the plan's author looked, the answer is
+    /// `Conflict`: look again, decide again. By the time this returns, events and blobs will
+    /// survive a crash. A caller that stops waiting does not undo the append.
     async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended>;
 
-    /// Reads the events from `from` on, oldest first, up to the last durable one.
+    /// Gives what happened from `from` on, in order, as far as it is durable.
     ///
     /// Fails on a damaged session; [`EventLog::read_prefix`] reads what is left of one.
     async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>>;

@@ -215,7 +215,7 @@ impl End {
     }
 }
 
-/// Folds one event into the run. Cannot fail: what is in the log has happened.
+/// Takes one event in. There is no way to refuse it: recorded is recorded.
 pub fn apply(run: &mut RunState, event: &Event) {
     run.apply(event);
 }

@@ -8,7 +8,7 @@ use crate::event::{Event, EventData, Scope};
 use crate::instance::{LoopTurn, StepInstanceKey};
 
 impl RunState {
-    /// Folds one event into the run. Cannot fail: what is in the log has happened.
+    /// Takes one event in. There is no way to refuse it: recorded is recorded.
     pub fn apply(&mut self, event: &Event) {
         if event.scope.run() != Some(self.run_id) {
             return;
