@@ -58,7 +58,7 @@ impl Leases for FileLeases {
         if !file.try_lock().map_err(failed("locking", &path))? || !current(&*file) {
             return Err(Error::Owned { session, holder: lock::holder(&*self.fs, &path) });
         }
-        lock::sign(&*file);
+        lock::sign(&*file)?;
         Ok(Box::new(FileLease { session, file }))
     }
 }

@@ -15,17 +15,28 @@ pub(super) struct LockFile {
     file: Box<dyn File>,
     inode: u64,
     path: PathBuf,
+    /// What this holder signs with; nobody else does.
+    mark: Vec<u8>,
 }
 
 /// Proof that a lock is held. It is given back, not only closed, when this goes.
 pub(super) struct Held<'a> {
     file: &'a dyn File,
+    mark: &'a [u8],
 }
 
 impl Held<'_> {
-    /// Notes who holds the lock, for the error that others get. Never a reason to steal it.
+    /// Notes in the file who took the lock last to change something: for the error that
+    /// others get, and for [`Held::took_last`]. Never a reason to steal it.
     pub(super) fn sign(&self) {
-        sign(self.file);
+        // A lock without a note is as good; its holder only has to look around each time.
+        let _ = self.file.write_all_at(self.mark, 0);
+    }
+
+    /// Whether nobody else has signed since this holder did.
+    pub(super) fn took_last(&self) -> bool {
+        let mut note = [0; NOTE_LEN];
+        self.file.read_at(&mut note, 0).is_ok() && note == *self.mark
     }
 }
 
@@ -40,7 +51,7 @@ impl LockFile {
     pub(super) fn open(fs: &dyn Fs, path: PathBuf) -> Result<Self> {
         let file = fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
         let inode = file.stat().map_err(failed("reading", &path))?.inode;
-        Ok(Self { file, inode, path })
+        Ok(Self { file, inode, path, mark: mark()? })
     }
 
     /// Takes the lock, waiting a moment for a holder that is about to be done.
@@ -50,7 +61,7 @@ impl LockFile {
                 std::thread::sleep(PAUSE);
             }
             if self.try_take(fs)? {
-                return Ok(Some(Held { file: &*self.file }));
+                return Ok(Some(self.held()));
             }
         }
         Ok(None)
@@ -58,7 +69,11 @@ impl LockFile {
 
     /// Takes the lock if it is free now.
     pub(super) fn try_acquire(&mut self, fs: &dyn Fs) -> Result<Option<Held<'_>>> {
-        Ok(self.try_take(fs)?.then(|| Held { file: &*self.file }))
+        Ok(self.try_take(fs)?.then(|| self.held()))
+    }
+
+    fn held(&self) -> Held<'_> {
+        Held { file: &*self.file, mark: &self.mark }
     }
 
     /// A lock on a file that somebody unlinked locks nothing, so the name must still lead to it.
@@ -83,19 +98,29 @@ impl LockFile {
 }
 
 /// How much room a note of the holder takes.
-pub(super) const NOTE_LEN: usize = 128;
+const NOTE_LEN: usize = 64;
 
 /// Who says to hold the lock at this path.
 pub(super) fn holder(fs: &dyn Fs, path: &Path) -> Option<String> {
     let bytes = fs.read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    (!text.is_empty()).then(|| text.chars().filter(|c| !c.is_control()).take(NOTE_LEN).collect())
+    let mut words = text.split_whitespace();
+    let process = words.next().filter(|word| *word == "process")?;
+    let id: u32 = words.next()?.parse().ok()?;
+    Some(format!("{process} {id}"))
 }
 
-/// Notes in a lock file who holds it. The note is for people; a lock without one is as good.
-pub(super) fn sign(file: &dyn File) {
-    let mut note = format!("process {}", std::process::id()).into_bytes();
-    note.resize(NOTE_LEN, b' ');
-    let _ = file.write_all_at(&note, 0);
+/// A note that only one holder ever signs with. Processes of two containers may have one
+/// number, so that alone will not do.
+fn mark() -> Result<Vec<u8>> {
+    let mut mark = format!("process {} {:016x}", std::process::id(), crate::random()?).into_bytes();
+    mark.resize(NOTE_LEN, b' ');
+    Ok(mark)
+}
+
+/// Notes in a lock file who holds it.
+pub(super) fn sign(file: &dyn File) -> Result<()> {
+    // The note is for people; a lock without one is as good.
+    let _ = file.write_all_at(&mark()?, 0);
+    Ok(())
 }

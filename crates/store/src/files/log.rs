@@ -201,8 +201,11 @@ impl Slot {
             return Err(Error::Busy { session, waiting });
         }
         queue.waiting.push(ticket);
-        self.arrived.notify_one();
-        Ok(!std::mem::replace(&mut queue.busy, true))
+        let lead = !std::mem::replace(&mut queue.busy, true);
+        if !lead {
+            self.arrived.notify_one();
+        }
+        Ok(lead)
     }
 
     /// Commits what is waiting; `true` when more has come meanwhile.

@@ -268,7 +268,7 @@ impl Drop for Session {
 }
 
 /// Whether a journal's file is the one that was read, and nothing was added to it.
-pub(super) fn unchanged(fs: &dyn Fs, dir: &SessionDir, journal: &Journal) -> bool {
+fn unchanged(fs: &dyn Fs, dir: &SessionDir, journal: &Journal) -> bool {
     let same = fs.stat(&dir.journal()).is_ok_and(|stat| stat.inode == journal.inode);
     // Behind the last commit is the end of the file, or room that nobody has used.
     let mut next = [0];

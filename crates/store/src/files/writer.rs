@@ -16,7 +16,7 @@ use super::head::{Head, HeadFile, Witness};
 use super::layout::{JOURNAL, SessionDir, rotated_journal};
 use super::load::{Journal, Loaded, Resident, Trust, load};
 use super::lock::Held;
-use super::session::{State, unchanged};
+use super::session::State;
 use crate::admit::{Admission, Admitted, Prepared};
 use crate::error::{Error, Result};
 use crate::health::{Health, Notice};
@@ -57,11 +57,11 @@ impl<'a> Writer<'a> {
     }
 
     fn prepare(&mut self) -> Result<()> {
+        // Whoever else changed something signed before. Asking the journal's own file would make
+        // the system note when it changed with each commit, and write that down each time.
         let known = self.to.state.resident.as_ref().filter(|_| self.to.state.sound);
-        let known = known.and_then(Resident::active);
-        let ready =
-            |journal: &Journal| journal.writable && unchanged(self.to.fs, self.to.dir, journal);
-        if known.is_some_and(ready) && self.to.head.is_some() {
+        let writable = known.and_then(Resident::active).is_some_and(|journal| journal.writable);
+        if writable && self.to.head.is_some() && self.held.took_last() {
             return Ok(());
         }
         self.held.sign();
