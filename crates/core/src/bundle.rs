@@ -13,6 +13,7 @@ use crate::digest::Digest;
 use crate::event::{Event, EventData};
 use crate::id::{BundleId, EventIndex, SessionId};
 use crate::journal::Tail;
+use crate::lineage;
 use crate::manifest::{self, Record};
 use crate::pin::{BlobKind, Pin};
 
@@ -326,7 +327,10 @@ fn check_events(session: &Contents) -> Result<Vec<Event>, Error> {
         events.push(event);
     }
     match events.first().map(|event| &event.data) {
-        Some(EventData::SessionCreated(_)) => Ok(events),
+        Some(EventData::SessionCreated(_)) => {
+            lineage::check(&events).map_err(|broken| Error::EventOrder(broken.to_string()))?;
+            Ok(events)
+        }
         _ => Err(Error::EventOrder("the first event is not session_created".into())),
     }
 }

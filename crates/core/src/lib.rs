@@ -16,6 +16,7 @@ pub mod id;
 pub mod instance;
 pub mod journal;
 pub mod keyring;
+pub mod lineage;
 pub mod manifest;
 pub mod pin;
 pub mod plan;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::id::SessionId;
+use cairn_core::lineage;
 
 use crate::error::Result;
 use crate::health::{Health, Notice};
@@ -30,6 +31,7 @@ pub async fn verify(store: &Store, session: SessionId) -> Result<Report> {
     match store.log.read_prefix(session).await {
         Ok(prefix) => {
             let pins = prefix.events.iter().map(|event| event.pins().len()).sum::<usize>();
+            problems.extend(lineage::check(&prefix.events).err().map(|broken| broken.to_string()));
             if pins != status.pins.len() {
                 let pinned = status.pins.len();
                 problems.push(format!("the events need {pins} blobs, and {pinned} are pinned"));
