@@ -75,6 +75,7 @@ conformance! {
     blobs_come_back_as_they_went
     a_lease_is_held_by_one
     kept_sessions_stay_and_old_ones_go
+    a_session_that_moved_is_not_retired
     collection_keeps_what_is_needed
     an_exported_session_comes_back_equal
     an_import_beside_its_original_gets_a_new_id
@@ -274,6 +275,18 @@ async fn kept_sessions_stay_and_old_ones_go(given: &Given) {
     store.sessions.keep(given::session(1), false).await.unwrap();
     assert_eq!(gc::collect(store, &policy, late).await.unwrap().deleted_sessions.len(), 1);
     assert_eq!(code(store.log.read(given::session(0), EventIndex(0)).await), "SESSION_NOT_FOUND");
+}
+
+async fn a_session_that_moved_is_not_retired(given: &Given) {
+    append(&given.store, start()).await.unwrap();
+    let sessions = &given.store.sessions;
+    assert!(!sessions.retire(SESSION, EventIndex(0)).await.unwrap(), "it has gone on since");
+    sessions.keep(SESSION, true).await.unwrap();
+    assert!(!sessions.retire(SESSION, EventIndex(1)).await.unwrap(), "it is kept");
+    sessions.keep(SESSION, false).await.unwrap();
+    assert_eq!(read(&given.again()).await.len(), 2);
+    assert!(sessions.retire(SESSION, EventIndex(1)).await.unwrap());
+    assert_eq!(given.again().sessions.list().await.unwrap(), []);
 }
 
 async fn collection_keeps_what_is_needed(given: &Given) {
