@@ -1,4 +1,4 @@
-//! What every workflow may use: contracts, features, refs and templates.
+//! What every workflow may use: contracts, features, refs, step types and templates.
 //!
 //! Each is defined once, here; schemas, examples, instructions and the catalogs that
 //! authors see are made from the definitions.
@@ -6,12 +6,14 @@
 mod contracts;
 mod features;
 mod refs;
+mod runs;
 mod shape;
 mod templates;
 
 pub use contracts::CONTRACTS;
 pub use features::{FEATURES, Feature};
 pub use refs::{REFS, Ref};
+pub use runs::{Holds, RUN_TYPES, RunType, Setting};
 pub use shape::{ContractPack, Field, Shape};
 pub use templates::{PROBE_TEMPLATE, ROUTINES, TEMPLATES, Template};
 
@@ -24,6 +26,8 @@ pub struct Builtins {
     pub features: &'static [Feature],
     /// Texts that prompts can take in, by id.
     pub refs: &'static [Ref],
+    /// Steps that the engine performs, by id.
+    pub runs: &'static [RunType],
     /// Steps that a call stands for, by id.
     pub templates: &'static [Template],
 }
@@ -32,7 +36,13 @@ impl Builtins {
     /// Everything that comes with the program.
     #[must_use]
     pub const fn standard() -> Self {
-        Self { contracts: CONTRACTS, features: FEATURES, refs: REFS, templates: TEMPLATES }
+        Self {
+            contracts: CONTRACTS,
+            features: FEATURES,
+            refs: REFS,
+            runs: RUN_TYPES,
+            templates: TEMPLATES,
+        }
     }
 
     /// The contract with this id.
@@ -45,6 +55,12 @@ impl Builtins {
     #[must_use]
     pub fn feature(&self, id: &str) -> Option<&'static Feature> {
         self.features.iter().find(|feature| feature.id == id)
+    }
+
+    /// The type of step with this id.
+    #[must_use]
+    pub fn run_type(&self, id: &str) -> Option<&'static RunType> {
+        self.runs.iter().find(|kind| kind.id == id)
     }
 
     /// The text with this id.

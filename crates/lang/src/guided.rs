@@ -14,6 +14,7 @@ mod items;
 mod output;
 mod prompt;
 mod repeat;
+mod run;
 mod step;
 mod template;
 

@@ -51,7 +51,8 @@ impl<'a> Spot<'a> {
         Self { file, node, pointer: String::new(), report: self.report }
     }
 
-    fn child(&self, name: &str, node: &'a Node) -> Self {
+    /// A member of this map, or an item of this list.
+    pub(crate) fn child(&self, name: &str, node: &'a Node) -> Self {
         let name = name.replace('~', "~0").replace('/', "~1");
         Self { node, pointer: format!("{}/{name}", self.pointer), ..self.clone() }
     }
@@ -226,6 +227,11 @@ impl<'a> Spot<'a> {
 impl<'a> Fields<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<Spot<'a>> {
         self.entries.get(name).map(|entry| self.spot.child(name, &entry.node))
+    }
+
+    /// The fields that are there, by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'a str, Spot<'a>)> {
+        self.entries.iter().map(|(name, entry)| (*name, self.spot.child(name, &entry.node)))
     }
 
     /// A field that must be there.

@@ -54,7 +54,7 @@ fn validate_marks_the_place_of_each_mistake() {
     workflows/deep/bad.yaml:5:5: error[missing_field] /steps/0: the step says nothing to do
       5 |   - {id: one, title: One, promt: Do it.}
         |     ^
-      = add `prompt`, `promptBlocks` or `templateCall`
+      = add `prompt`, `promptBlocks`, `run` or `templateCall`
     workflows/deep/bad.yaml:5:27: error[unknown_field] /steps/0/promt: the field `promt` is not known here
       5 |   - {id: one, title: One, promt: Do it.}
         |                           ^
@@ -69,7 +69,7 @@ fn validate_marks_the_place_of_each_mistake() {
     assert_snapshot!(env.run(&["workflow", "validate", "workflows/deep", "--json"]), @r#"
     exit 3
     --- stdout
-    {"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"workflows/deep/bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"workflows/deep/bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"errors":2,"warnings":0,"workflows":1}
+    {"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"workflows/deep/bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"workflows/deep/bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"errors":2,"warnings":0,"workflows":1}
     "#);
     assert_snapshot!(env.run(&["workflow", "validate", "nowhere.yaml"]), @r"
     exit 4
@@ -93,7 +93,7 @@ fn compile_prints_a_plan_whose_digest_is_its_hash() {
     bad.yaml:5:5: error[missing_field] /steps/0: the step says nothing to do
       5 |   - {id: one, title: One, promt: Do it.}
         |     ^
-      = add `prompt`, `promptBlocks` or `templateCall`
+      = add `prompt`, `promptBlocks`, `run` or `templateCall`
     bad.yaml:5:27: error[unknown_field] /steps/0/promt: the field `promt` is not known here
       5 |   - {id: one, title: One, promt: Do it.}
         |                           ^
@@ -104,7 +104,7 @@ fn compile_prints_a_plan_whose_digest_is_its_hash() {
     assert_snapshot!(env.run(&["workflow", "compile", "bad.yaml", "--json"]), @r#"
     exit 3
     --- stderr
-    {"code":"WORKFLOW_INVALID","details":{"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"path":"bad.yaml"},"message":"bad.yaml has 2 errors","retry":{"kind":"not_retryable"},"suggestion":"correct the file; `cairn workflow validate` shows each mistake with its line"}
+    {"code":"WORKFLOW_INVALID","details":{"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"path":"bad.yaml"},"message":"bad.yaml has 2 errors","retry":{"kind":"not_retryable"},"suggestion":"correct the file; `cairn workflow validate` shows each mistake with its line"}
     "#);
 }
 

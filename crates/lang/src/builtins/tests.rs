@@ -7,6 +7,7 @@ fn lists_are_in_alphabetical_order() {
     assert!(CONTRACTS.is_sorted_by_key(|item| item.id));
     assert!(FEATURES.is_sorted_by_key(|item| item.id));
     assert!(REFS.is_sorted_by_key(|item| item.id));
+    assert!(RUN_TYPES.is_sorted_by_key(|item| item.id));
     assert!(TEMPLATES.is_sorted_by_key(|item| item.id));
 }
 

@@ -97,6 +97,18 @@ pub(super) fn within(fields: &Fields<'_>, scope: &Scope) -> Option<Value> {
     }
 }
 
+/// The keys of the context that a condition looks at.
+pub(super) fn keys(condition: &Value) -> Vec<&str> {
+    match condition {
+        Value::Array(items) => items.iter().flat_map(keys).collect(),
+        Value::Object(members) => match members.get("var").and_then(Value::as_str) {
+            Some(path) => path.split('.').take(1).collect(),
+            None => members.values().flat_map(keys).collect(),
+        },
+        _ => Vec::new(),
+    }
+}
+
 /// A condition with one operator at each level: several in one map all have to hold.
 pub(super) fn read(spot: &Spot<'_>) -> Option<Value> {
     let fields = spot.fields(FIELDS)?;

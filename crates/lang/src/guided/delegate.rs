@@ -57,7 +57,7 @@ impl<'a> Build<'a> {
             text: INTRODUCTION.to_owned(),
             ..Prompt::default()
         };
-        self.keep(&fields, scope, named, prompt, Vec::new())
+        self.keep(&fields, scope, named, Action::Prompt(Box::new(prompt)), Vec::new())
     }
 
     /// The steps that find out whether required capabilities are there.
@@ -87,7 +87,12 @@ impl<'a> Build<'a> {
         const REQUESTS: &str = "Set the context key `metrics_pr_numbers` to the numbers of the pull requests concerned.";
         const OUTCOME: &str =
             "Set the context key `metrics_outcome` to success, partial, abandoned or error.";
-        let last = order.last().cloned();
+        // A step that the engine performs has nobody to ask.
+        let is_typed = |id: &Slug| {
+            let step = self.steps.iter().find(|step| step.id == *id);
+            step.is_some_and(|step| matches!(step.action, Action::Typed { .. }))
+        };
+        let last = order.iter().rev().find(|id| !is_typed(id)).cloned();
         let added = StepSource::FeatureInjected;
         for found in self.steps.iter_mut().filter(|step| step.origin.source != added) {
             let Action::Prompt(prompt) = &mut found.action else { continue };

@@ -209,7 +209,7 @@ pub(super) fn injected(id: &str, text: &str) -> InjectedText {
 }
 
 /// Fills in `{argument}` and `{{wr.bindings.slot}}`, and looks at what other braces hold.
-fn replaced(spot: &Spot<'_>, text: &str, scope: &Scope) -> String {
+pub(super) fn replaced(spot: &Spot<'_>, text: &str, scope: &Scope) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {

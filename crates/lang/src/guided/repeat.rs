@@ -1,12 +1,14 @@
 //! Loops: while, until, for and forEach.
 
+use std::collections::BTreeSet;
+
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{FunctionScope, Loop, LoopVariables, Repeat};
 use cairn_core::text::Slug;
 use serde_json::json;
 
 use super::items::ByName;
-use super::{Build, Scope, condition};
+use super::{Build, Scope, condition, run};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source;
@@ -37,6 +39,16 @@ const CONFIG: &[&str] = &[
     "indexVar",
 ];
 
+const FORGOTTEN: &str =
+    "the context decides whether this loop goes on, so a forgotten variable ends it";
+const DECIDE: &str = "let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop";
+
+/// What a `while` or `until` loop looks at.
+enum Looked<'a> {
+    Context(Spot<'a>),
+    Decision(Repeat),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     While,
@@ -57,10 +69,11 @@ impl<'a> Build<'a> {
         let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
         let title = fields.need_text("title").unwrap_or_default();
         let config = fields.need("loop").and_then(|spot| spot.fields(CONFIG));
-        let repeat = config.as_ref().and_then(|config| self.repeat(config, &name));
+        let body = fields.need("body");
+        let performed = body.as_ref().map(|list| run::outcomes(list, scope)).unwrap_or_default();
+        let repeat = config.as_ref().and_then(|config| self.repeat(config, &name, &performed));
         let max = config.as_ref().and_then(|c| c.need("maxIterations"));
         let max_iterations = max.and_then(|spot| spot.whole(1, TURNS_MAX)).unwrap_or(1);
-        let body = fields.need("body");
         let inline = body.as_ref().filter(|body| body.node.as_text().is_none());
         let inner = inline.map(|body| self.items(body, scope)).unwrap_or_default();
         if let Some(list) = inline.filter(|list| list.is_list() && inner.is_empty()) {
@@ -96,7 +109,12 @@ impl<'a> Build<'a> {
         Some(id)
     }
 
-    fn repeat(&mut self, config: &Fields<'a>, name: &str) -> Option<Repeat> {
+    fn repeat(
+        &mut self,
+        config: &Fields<'a>,
+        name: &str,
+        performed: &BTreeSet<String>,
+    ) -> Option<Repeat> {
         let kind = config.need("type")?.choice(&[
             ("while", Kind::While),
             ("until", Kind::Until),
@@ -104,7 +122,22 @@ impl<'a> Build<'a> {
             ("forEach", Kind::Each),
         ])?;
         match kind {
-            Kind::While | Kind::Until => self.conditional(config, name, kind == Kind::Until),
+            Kind::While | Kind::Until => {
+                let (spot, mut holds) = match self.conditional(config)? {
+                    Looked::Decision(repeat) => return Some(repeat),
+                    Looked::Context(spot) => (spot.clone(), condition::read(&spot)),
+                };
+                // What the engine sets is never forgotten.
+                let mut keys = holds.iter().flat_map(condition::keys);
+                if !keys.all(|key| performed.contains(key)) {
+                    spot.warn(Code::LoopContextControlled, FORGOTTEN, DECIDE);
+                }
+                if kind == Kind::Until {
+                    holds = holds.map(|holds| json!({"not": holds}));
+                }
+                let condition_id = self.name_condition(&spot, &format!("{name}.loop"), holds?)?;
+                Some(Repeat::While { condition_id })
+            }
             Kind::For => {
                 let spot = config.need("count")?;
                 let count = match spot.node.value {
@@ -121,15 +154,15 @@ impl<'a> Build<'a> {
     }
 
     /// What a `while` or `until` loop looks at: a decision artifact, or the context.
-    fn conditional(&mut self, config: &Fields<'a>, name: &str, negate: bool) -> Option<Repeat> {
-        let spot = match config.get("conditionSource") {
+    fn conditional(&mut self, config: &Fields<'a>) -> Option<Looked<'a>> {
+        match config.get("conditionSource") {
             Some(source) => {
                 let all = source.fields(&["kind", "contractRef", "loopId", "condition"])?;
                 let kinds = [("artifact_contract", true), ("context_variable", false)];
                 if all.need("kind")?.choice(&kinds)? {
-                    return self.decided(&source);
+                    return self.decided(&source).map(Looked::Decision);
                 }
-                source.fields(&["kind", "condition"])?.need("condition")?
+                source.fields(&["kind", "condition"])?.need("condition").map(Looked::Context)
             }
             None => {
                 let spot = config.get("condition");
@@ -140,20 +173,9 @@ impl<'a> Build<'a> {
                         "add `conditionSource` with `kind: artifact_contract` and `contractRef: wr.contracts.loop_control`",
                     );
                 }
-                spot?
+                spot.map(Looked::Context)
             }
-        };
-        spot.warn(
-            Code::LoopContextControlled,
-            "the context decides whether this loop goes on, so a forgotten variable ends it",
-            "let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`",
-        );
-        let mut holds = condition::read(&spot)?;
-        if negate {
-            holds = json!({"not": holds});
         }
-        let condition_id = self.name_condition(&spot, &format!("{name}.loop"), holds)?;
-        Some(Repeat::While { condition_id })
     }
 
     /// A loop that goes on until an artifact says stop.

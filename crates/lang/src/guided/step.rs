@@ -1,4 +1,4 @@
-//! One step: a prompt, and what is asked of its answer.
+//! One step of an agent: a prompt, and what is asked of its answer.
 
 use cairn_core::plan::{
     Action, FunctionScope, OnFailure, OnInterrupt, OutputContract, Prompt, Step,
@@ -9,7 +9,7 @@ use super::{Build, Scope, header};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "agentRole",
     "askForFiles",
     "assessmentConsequences",
@@ -39,9 +39,8 @@ const FIELDS: &[&str] = &[
 ];
 
 /// What the schema of such files knows and this compiler does not, with what to write instead.
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 2] = [
     ("audit", "write the audit as a step of its own, with an assessment"),
-    ("run", "steps that the engine performs are not part of guided workflows yet"),
     ("verification", "write the verification as a step of its own"),
 ];
 
@@ -51,6 +50,9 @@ impl<'a> Build<'a> {
         refuse(&fields, &REFUSED);
         if let Some(kind) = fields.get("type") {
             kind.choice(&[("step", ()), ("loop", ()), ("parallel", ())]);
+        }
+        if fields.get("run").is_some() {
+            return self.run(&fields, scope);
         }
         let named = self.id(&fields, scope);
         let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
@@ -62,7 +64,7 @@ impl<'a> Build<'a> {
             self.call(&fields, id);
         }
         let output_contracts = self.demands(&fields, &name, &mut prompt);
-        self.keep(&fields, scope, named, prompt, output_contracts)
+        self.keep(&fields, scope, named, Action::Prompt(Box::new(prompt)), output_contracts)
     }
 
     /// What is asked of the answer: contracts, checks and assessments.
@@ -88,7 +90,7 @@ impl<'a> Build<'a> {
         fields: &Fields<'a>,
         scope: &Scope,
         named: Option<(String, Slug)>,
-        prompt: Prompt,
+        action: Action,
         output_contracts: Vec<OutputContract>,
     ) -> Option<Slug> {
         let name = named.as_ref().map(|(name, _)| name.as_str()).unwrap_or_default();
@@ -97,7 +99,7 @@ impl<'a> Build<'a> {
         let require_confirmation = self.confirmation(fields, name);
         let (_, id) = named?;
         self.steps.push(Step {
-            action: Action::Prompt(Box::new(prompt)),
+            action,
             condition,
             id: id.clone(),
             on_failure: OnFailure::Stop {},
@@ -133,14 +135,13 @@ impl<'a> Build<'a> {
                     "keep one of them",
                 );
             }
-            (None, None) if fields.get("run").is_none() => {
+            (None, None) => {
                 fields.spot.error_hint(
                     Code::MissingField,
                     "the step says nothing to do",
-                    "add `prompt`, `promptBlocks` or `templateCall`",
+                    "add `prompt`, `promptBlocks`, `run` or `templateCall`",
                 );
             }
-            (None, None) => {}
         }
         let guidance = fields.get("guidance").map(|spot| spot.items()).unwrap_or_default();
         let mut lines: Vec<String> =

@@ -73,7 +73,6 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
             "    prompt: Hand it over.\n    promptBlocks: {goal: Twice.}",
         ),
         ("    prompt: Hand it over.", "    prompt: Hand it over.\n    audit: {}"),
-        ("    prompt: Hand it over.", "    run: {type: shell}"),
         ("    prompt: Hand it over.", "    prompt: ''"),
         ("    prompt: Hand it over.", ""),
         ("    prompt: Hand it over.", "    prompt: Hand it over.\n    title: Again"),
@@ -95,7 +94,7 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:38:9: error[invalid_id] /steps/0/id: `Gather It` cannot be the id of a step: use a-z, 0-9, `_` and `-`; such as `gather-it`
     w.yaml:55:9: error[duplicate_id] /steps/1/id: `plan` is already the id of the step in line 38; give each step an id of its own
     w.yaml:38:5: error[missing_field] /steps/0: the field `title` is missing
-    w.yaml:38:5: error[missing_field] /steps/0: the step says nothing to do; add `prompt`, `promptBlocks` or `templateCall`
+    w.yaml:38:5: error[missing_field] /steps/0: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:40:5: error[unknown_field] /steps/0/promt: the field `promt` is not known here; did you mean `prompt`?
     w.yaml:41:7: error[unsupported] /steps/0/prompt: `{{wr.refs.notes}}` cannot stand in a text; take texts in by `{kind: ref, refId: …}` in `promptBlocks`
     w.yaml:46:26: error[unknown_name] /steps/0/functionReferences/0: there is no function `grad()`; did you mean `grade()`?
@@ -139,9 +138,8 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:35:71: error[invalid_value] /assessments/0/dimensions/0/levels: a dimension has at least two levels, each once
     w.yaml:139:19: error[conflict] /steps/9/promptBlocks: the step has both `prompt` and `promptBlocks`; keep one of them
     w.yaml:139:12: error[unsupported] /steps/9/audit: `audit` cannot be used yet; write the audit as a step of its own, with an assessment
-    w.yaml:138:10: error[unsupported] /steps/9/run: `run` cannot be used yet; steps that the engine performs are not part of guided workflows yet
     w.yaml:138:13: error[invalid_value] /steps/9/prompt: this must not be empty
-    w.yaml:136:5: error[missing_field] /steps/9: the step says nothing to do; add `prompt`, `promptBlocks` or `templateCall`
+    w.yaml:136:5: error[missing_field] /steps/9: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:139:5: error[duplicate_key]: `title` stands twice in one map, first in line 137; keep one of the two
     "#);
 }
@@ -152,7 +150,7 @@ fn mistakes_are_told_together() {
     assert_snapshot!(with_steps(text).unwrap_err(), @r"
     w.yaml:5:3: error[missing_field] /steps/0: the field `title` is missing
     w.yaml:5:11: error[unknown_field] /steps/0/titel: the field `titel` is not known here; did you mean `title`?
-    w.yaml:6:3: error[missing_field] /steps/1: the step says nothing to do; add `prompt`, `promptBlocks` or `templateCall`
+    w.yaml:6:3: error[missing_field] /steps/1: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:6:8: error[duplicate_id] /steps/1/id: `a` is already the id of the step in line 5; give each step an id of its own
     w.yaml:7:62: error[unknown_name] /steps/2/outputContract/contractRef: there is no contract `x`
     ");
