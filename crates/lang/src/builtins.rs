@@ -10,7 +10,7 @@ mod runs;
 mod shape;
 mod templates;
 
-pub use contracts::CONTRACTS;
+pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
 pub use refs::{REFS, Ref};
 pub use runs::{Holds, RUN_TYPES, RunType, Setting};

@@ -6,6 +6,7 @@
 
 mod assess;
 mod check;
+mod choice;
 mod condition;
 mod delegate;
 mod function;

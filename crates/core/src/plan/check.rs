@@ -83,6 +83,9 @@ impl Plan {
         sorted("assessments", guide.flat_map(|g| &g.assessments).map(|a| &a.id))?;
         for step in &self.steps {
             sorted("outputContracts", step.output_contracts.iter().map(|c| &c.r#ref))?;
+            if let Action::Prompt(prompt) = &step.action {
+                sorted("nonAssumableChoices", prompt.non_assumable_choices.iter())?;
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ModelTier;
 use crate::canonical::StrictValue;
 use crate::digest::Digest;
+use crate::reason::NonAssumableChoice;
 use crate::text::Slug;
 
 /// Instructions for an agent.
@@ -39,6 +40,9 @@ pub struct Prompt {
     /// The strength of model that suits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_tier: Option<ModelTier>,
+    /// Choices in this step that are the user's, in the order of their definition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_assumable_choices: Vec<NonAssumableChoice>,
     /// Whether the answer may come without notes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notes_optional: bool,

@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::*;
+use crate::reason::NonAssumableChoice;
 
 fn step(id: &str, action: Action) -> Step {
     Step {
@@ -156,6 +157,12 @@ fn lists_must_be_in_order() {
     assert_snapshot!(check(|plan| plan.tags = vec!["a".into(), "a".into()]), @"`tags` must be in order without repetition, and item 1 is not");
     assert_snapshot!(check(|plan| plan.assets.push(plan.assets[0].clone())), @"`assets` must be in order without repetition, and item 1 is not");
     assert_snapshot!(check(|plan| plan.functions.push(plan.functions[0].clone())), @"`functions` must be in order without repetition, and item 1 is not");
+    let choices = |plan: &mut Plan| {
+        let Action::Prompt(prompt) = &mut plan.steps[1].action else { panic!("not a prompt") };
+        prompt.non_assumable_choices =
+            vec![NonAssumableChoice::ScopeBoundary, NonAssumableChoice::PreferenceTradeoff];
+    };
+    assert_snapshot!(check(choices), @"`nonAssumableChoices` must be in order without repetition, and item 1 is not");
 }
 
 #[test]

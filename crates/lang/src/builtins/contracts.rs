@@ -117,6 +117,17 @@ pub const CONTRACTS: &[ContractPack] = &[
         ],
     },
     ContractPack {
+        id: USER_DEPENDENCY,
+        kind: "wr.user_dependency",
+        purpose: "what nobody but the user can give or decide",
+        fields: &[
+            must("dependency", Shape::OneOf(DEPENDENCY), "what is needed"),
+            must("summary", Shape::Text, "what exactly, and what it is needed for"),
+            may("choiceKind", Shape::OneOf(CHOICE), "for a choice, of which kind it is"),
+            may("key", Shape::Name, "the key of the context that is missing"),
+        ],
+    },
+    ContractPack {
         id: "wr.contracts.workflow_divergence",
         kind: "wr.workflow_divergence",
         purpose: "where you left the procedure on purpose",
@@ -126,6 +137,26 @@ pub const CONTRACTS: &[ContractPack] = &[
             may("relatedStepId", Shape::Text, "the step that is meant"),
         ],
     },
+];
+
+/// The contract under which an agent says what it needs of the user.
+pub const USER_DEPENDENCY: &str = "wr.contracts.user_dependency";
+
+const DEPENDENCY: &[&str] = &[
+    "needs_user_secret_or_token",
+    "needs_user_account_access",
+    "needs_user_artifact",
+    "needs_user_choice",
+    "needs_user_approval",
+    "needs_user_environment_action",
+];
+
+const CHOICE: &[&str] = &[
+    "preference_tradeoff",
+    "scope_boundary",
+    "irreversible_action",
+    "external_side_effect",
+    "policy_or_compliance",
 ];
 
 const DIVERGENCE: &[&str] = &[

@@ -32,6 +32,8 @@ pub struct Field {
 pub enum Shape {
     /// Text.
     Text,
+    /// A name of lower-case letters, digits, `_` and `-`.
+    Name,
     /// A whole number from 0 on.
     Whole,
     /// One of these words.
@@ -98,6 +100,7 @@ impl Field {
         let optional = if self.required { "" } else { ", optional" };
         let shape = match self.shape {
             Shape::Text => "text".to_owned(),
+            Shape::Name => "name of a-z, 0-9, _ and -".to_owned(),
             Shape::Whole => "whole number".to_owned(),
             Shape::OneOf(words) => words.join(" | "),
             Shape::Texts => "list of texts".to_owned(),
@@ -115,6 +118,7 @@ fn schema_of(fields: &[Field]) -> Value {
     let property = |field: &Field| {
         let mut schema = match field.shape {
             Shape::Text => json!({"type": "string", "minLength": 1}),
+            Shape::Name => json!({"type": "string", "pattern": "^[a-z0-9_-]+$"}),
             Shape::Whole => json!({"type": "integer", "minimum": 0}),
             Shape::OneOf(words) => json!({"enum": words}),
             Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
@@ -135,6 +139,7 @@ fn example_of(fields: &[Field]) -> Value {
     let member = |field: &Field| {
         let value = match field.shape {
             Shape::Text => json!(format!("<{}>", field.about)),
+            Shape::Name => json!("name"),
             Shape::Whole => json!(1),
             Shape::OneOf(words) => json!(words.first()),
             Shape::Texts => json!([format!("<{}>", field.about)]),

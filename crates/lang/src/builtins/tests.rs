@@ -42,6 +42,28 @@ fn everything_about_a_contract_follows_from_its_fields() {
 }
 
 #[test]
+fn what_only_the_user_can_give_has_the_same_names_as_in_the_log() {
+    use cairn_core::reason::{NonAssumableChoice, Reason, UserOnlyDependency};
+    let words = |name: &str| match CONTRACTS
+        .iter()
+        .find(|contract| contract.id == USER_DEPENDENCY)
+        .and_then(|contract| contract.fields.iter().find(|field| field.name == name))
+        .map(|field| field.shape)
+    {
+        Some(Shape::OneOf(words)) => words,
+        _ => panic!("{name} is no choice"),
+    };
+    let quoted = |word: &str| format!("\"{word}\"");
+    let dependencies: Vec<UserOnlyDependency> =
+        words("dependency").iter().map(|w| serde_json::from_str(&quoted(w)).unwrap()).collect();
+    let all = Reason::ALL.iter().filter(|reason| matches!(reason, Reason::UserOnly(_)));
+    assert_eq!(dependencies.len(), all.count());
+    for word in words("choiceKind") {
+        assert!(serde_json::from_str::<NonAssumableChoice>(&quoted(word)).is_ok(), "{word}");
+    }
+}
+
+#[test]
 fn examples_have_what_their_schemas_require() {
     for contract in CONTRACTS {
         let (schema, example) = (contract.schema(), contract.example());

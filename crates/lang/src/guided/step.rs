@@ -22,6 +22,7 @@ pub(super) const FIELDS: &[&str] = &[
     "hasValidation",
     "id",
     "modelTier",
+    "nonAssumableChoices",
     "notesOptional",
     "output",
     "outputContract",
@@ -81,6 +82,7 @@ impl<'a> Build<'a> {
             prompt.requirements.extend(super::check::lines(check));
         }
         self.assess(fields, prompt);
+        self.choices(fields, prompt);
         contracts
     }
 

@@ -106,6 +106,24 @@ fn assessments_say_what_is_asked_and_what_follows() {
 }
 
 #[test]
+fn some_choices_are_the_users() {
+    let step = |list: &str| {
+        with_steps(&format!("- {{id: a, title: A, prompt: A, nonAssumableChoices: {list}}}"))
+    };
+    let plan = step("[scope_boundary, preference_tradeoff]").unwrap();
+    assert_eq!(plan.contracts[0].r#ref, "wr.contracts.user_dependency");
+    assert_snapshot!(json(&plan.steps[0].action), @r#"{"functions":[],"injected":[],"kind":"prompt","nonAssumableChoices":["preference_tradeoff","scope_boundary"],"requirements":["Some choices in this step are the user's and not yours to assume: which of several good things matters more (`preference_tradeoff`); what belongs to the task and what not (`scope_boundary`). When you come to one, ask; if you cannot, give an artifact of kind `wr.user_dependency` with dependency `needs_user_choice`, the choiceKind, and in `summary` the options with what speaks for each."],"text":"A"}"#);
+    let told = ["[]", "[scope]", "[scope_boundary, scope_boundary]", "scope_boundary"];
+    let told: Vec<String> = told.into_iter().map(|list| step(list).unwrap_err()).collect();
+    assert_snapshot!(told.join("\n"), @r"
+    w.yaml:5:53: error[invalid_value] /steps/0/nonAssumableChoices: the list of choices is empty; leave it out
+    w.yaml:5:54: error[unknown_value] /steps/0/nonAssumableChoices/0: `scope` is not one of `preference_tradeoff`, `scope_boundary`, `irreversible_action`, `external_side_effect`, `policy_or_compliance`; did you mean `scope_boundary`?
+    w.yaml:5:70: error[duplicate_id] /steps/0/nonAssumableChoices/1: `scope_boundary` stands in the list twice
+    w.yaml:5:53: error[wrong_type] /steps/0/nonAssumableChoices: a list should stand here, not text
+    ");
+}
+
+#[test]
 fn a_required_capability_is_probed_first() {
     let plan = everything().plan;
     assert_eq!(plan.entry, ["wr_probe_web_browsing".parse().unwrap()]);
