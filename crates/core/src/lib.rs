@@ -5,13 +5,15 @@
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
 //! ([`canonical`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
-//! what follows from a log ([`projection`], [`snapshot`]), how a failure is told ([`error`]).
+//! what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on
+//! ([`guided`]), how a failure is told ([`error`]).
 
 pub mod bundle;
 pub mod canonical;
 pub mod digest;
 pub mod error;
 pub mod event;
+pub mod guided;
 pub mod id;
 pub mod instance;
 pub mod journal;

@@ -47,6 +47,20 @@ pub enum NonAssumableChoice {
     PolicyOrCompliance,
 }
 
+impl NonAssumableChoice {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PreferenceTradeoff => "preference_tradeoff",
+            Self::ScopeBoundary => "scope_boundary",
+            Self::IrreversibleAction => "irreversible_action",
+            Self::ExternalSideEffect => "external_side_effect",
+            Self::PolicyOrCompliance => "policy_or_compliance",
+        }
+    }
+}
+
 /// What is wrong with an owed output.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,7 @@
 
 mod state;
 
-pub use state::{Completed, EngineState, Invalid, LoopFrame, Running};
+pub use state::{Completed, EngineState, Invalid, LoopDecision, LoopFrame, Running, Verdict};
 
 use serde::{Deserialize, Serialize};
 

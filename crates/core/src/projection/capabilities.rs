@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::dag::RunDag;
 use crate::event::guided::{Capability, CapabilityStatus, EnforcementGrade};
 use crate::event::{Event, EventData};
 use crate::id::{EventIndex, NodeId};
@@ -48,5 +49,18 @@ impl Capabilities {
     #[must_use]
     pub fn at(&self, node: NodeId, capability: Capability) -> Option<Observed> {
         self.latest.get(&(node, capability)).copied()
+    }
+
+    /// What may be relied on at a node: the latest strong observation on the way to it.
+    #[must_use]
+    pub fn known(&self, dag: &RunDag, node: NodeId) -> BTreeMap<Capability, CapabilityStatus> {
+        let mut latest: BTreeMap<Capability, Observed> = BTreeMap::new();
+        for ((seen_at, capability), seen) in &self.latest {
+            let counts = seen.grade == EnforcementGrade::Strong && dag.is_on_path(*seen_at, node);
+            if counts && latest.get(capability).is_none_or(|known| known.index < seen.index) {
+                latest.insert(*capability, *seen);
+            }
+        }
+        latest.into_iter().map(|(capability, seen)| (capability, seen.status)).collect()
     }
 }

@@ -11,6 +11,7 @@ use crate::reason::{GapReason, Severity};
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Gaps {
     open: BTreeMap<(RunId, GapId), Gap>,
+    told: BTreeMap<NodeId, Vec<Gap>>,
 }
 
 /// One gap.
@@ -64,12 +65,19 @@ impl Gaps {
                     summary: gap.summary.clone(),
                     index: event.index,
                 };
+                self.told.entry(node).or_default().push(opened.clone());
                 self.open.insert((run, gap.gap_id), opened);
             }
             Resolution::Resolves { resolves_gap_id } => {
                 self.open.remove(&(run, resolves_gap_id));
             }
         }
+    }
+
+    /// Every gap that a node disclosed, closed since or not, oldest first.
+    #[must_use]
+    pub fn told_at(&self, node: NodeId) -> &[Gap] {
+        self.told.get(&node).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The open gaps of a run, by id.

@@ -1,11 +1,12 @@
 //! How a guided run is doing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::gaps::Gaps;
+use crate::digest::Digest;
 use crate::event::guided::{AdvanceOutcome, Autonomy};
 use crate::event::{Event, EventData};
-use crate::id::{NodeId, RunId};
+use crate::id::{AttemptId, NodeId, RunId};
 use crate::reason::Severity;
 
 /// How a guided run is doing, judged at its preferred tip.
@@ -64,10 +65,20 @@ pub fn status(tip: Tip, gaps: &Gaps, attempts: &Attempts) -> GuidedStatus {
     }
 }
 
-/// The nodes whose last attempt was blocked.
+/// What came of every attempt, and which nodes were last left blocked.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Attempts {
+    recorded: BTreeMap<(NodeId, AttemptId), Attempt>,
     blocked: BTreeSet<NodeId>,
+}
+
+/// One attempt to leave a node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Attempt {
+    /// What came of it.
+    pub outcome: AdvanceOutcome,
+    /// What was said, in short.
+    pub input_digest: Option<Digest>,
 }
 
 impl Attempts {
@@ -89,6 +100,14 @@ impl Attempts {
             AdvanceOutcome::Blocked { .. } => self.blocked.insert(node),
             AdvanceOutcome::Advanced { .. } => self.blocked.remove(&node),
         };
+        let (outcome, input_digest) = (advance.outcome.clone(), advance.input_digest);
+        self.recorded.insert((node, advance.attempt_id), Attempt { outcome, input_digest });
+    }
+
+    /// What came of an attempt, if it was made.
+    #[must_use]
+    pub fn of(&self, node: NodeId, attempt: AttemptId) -> Option<&Attempt> {
+        self.recorded.get(&(node, attempt))
     }
 
     /// Whether the last attempt to leave a node was blocked.

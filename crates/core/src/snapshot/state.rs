@@ -57,6 +57,7 @@ impl EngineState {
             Self::Init => Wire::Init {},
             Self::Running(running) => Wire::Running {
                 completed: running.completed.to_wire(),
+                decisions: running.decisions.clone(),
                 loop_stack: running.loop_stack.clone(),
                 pending: running.pending.as_ref().map_or(PendingWire::None {}, |step| {
                     let step =
@@ -71,12 +72,13 @@ impl EngineState {
     pub(super) fn from_wire(wire: Wire) -> Result<Self, Invalid> {
         match wire {
             Wire::Init {} => Ok(Self::Init),
-            Wire::Running { completed, loop_stack, pending } => {
+            Wire::Running { completed, decisions, loop_stack, pending } => {
                 let (path, step) = match pending {
                     PendingWire::None {} => (None, None),
                     PendingWire::Some { step } => (Some(step.loop_path), Some(step.step_id)),
                 };
-                let running = Running::new(Completed::from_wire(completed)?, loop_stack, step)?;
+                let running = Running::new(Completed::from_wire(completed)?, loop_stack, step)?
+                    .with_decisions(decisions);
                 match (path, &running.pending) {
                     (Some(path), Some(step)) if path != running.loop_path() => {
                         Err(Invalid::PendingElsewhere(step.clone()))
@@ -96,6 +98,7 @@ impl EngineState {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Running {
     completed: Completed,
+    decisions: Vec<LoopDecision>,
     loop_stack: Vec<LoopFrame>,
     pending: Option<Slug>,
 }
@@ -112,11 +115,23 @@ impl Running {
                 return Err(Invalid::LoopTwice(frame.loop_id.clone()));
             }
         }
-        let running = Self { completed, loop_stack, pending };
+        let running = Self { completed, decisions: Vec::new(), loop_stack, pending };
         match running.pending() {
             Some(step) if running.completed.contains(&step) => Err(Invalid::PendingCompleted(step)),
             _ => Ok(running),
         }
+    }
+
+    /// The run with these decisions, which no loop has acted on yet.
+    #[must_use]
+    pub fn with_decisions(self, decisions: Vec<LoopDecision>) -> Self {
+        Self { decisions, ..self }
+    }
+
+    /// What was decided about loops and not acted on yet, oldest first.
+    #[must_use]
+    pub fn decisions(&self) -> &[LoopDecision] {
+        &self.decisions
     }
 
     /// The steps that are done.
@@ -154,6 +169,26 @@ pub struct LoopFrame {
     pub iteration: u32,
     /// Which loop.
     pub loop_id: Slug,
+}
+
+/// What an artifact said about a loop, until the loop acts on it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LoopDecision {
+    /// What was decided.
+    pub decision: Verdict,
+    /// What the artifact called the loop; without a name the next loop that asks is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_id: Option<String>,
+}
+
+/// Whether a loop goes round again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Verdict {
+    Continue,
+    Stop,
 }
 
 /// A set of step instances, in the order of their keys as text.
@@ -203,8 +238,16 @@ impl FromIterator<StepInstanceKey> for Completed {
 )]
 pub(super) enum Wire {
     Init {},
-    Running { completed: CompletedWire, loop_stack: Vec<LoopFrame>, pending: PendingWire },
-    Complete { completed: CompletedWire },
+    Running {
+        completed: CompletedWire,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decisions: Vec<LoopDecision>,
+        loop_stack: Vec<LoopFrame>,
+        pending: PendingWire,
+    },
+    Complete {
+        completed: CompletedWire,
+    },
 }
 
 #[derive(Serialize, Deserialize)]

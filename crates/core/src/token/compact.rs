@@ -62,17 +62,31 @@ impl Attempt {
         AttemptId::derive(&[&node.to_string(), &format!("{:016x}", self.0)])
     }
 
+    /// The attempt that a node is first left with.
+    pub const FIRST: Self = Self(0);
+
     /// The attempt after this one, equal whenever it is asked for.
     #[must_use]
     pub fn next(self, node: NodeId) -> Self {
-        let bits = self.id(node).bits();
-        Self(u64::try_from(bits >> 64).unwrap_or_default())
+        Self::after(self.id(node))
+    }
+
+    /// The attempt after the one with this id.
+    #[must_use]
+    pub fn after(id: AttemptId) -> Self {
+        Self(u64::try_from(id.bits() >> 64).unwrap_or_default())
     }
 }
 
 /// A readable name of a run: lower-case letters, digits and `-`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Label(String);
+
+impl Default for Label {
+    fn default() -> Self {
+        Self("run".to_owned())
+    }
+}
 
 impl Label {
     /// A label with this text, if it is one.

@@ -1,0 +1,219 @@
+//! An acknowledgement: the run goes on, or is told what keeps it.
+
+use serde_json::{Map, Value};
+
+use super::record::{Made, Record};
+use super::{Decided, Here, Mint, Rejection, Wanted, report};
+use crate::canonical;
+use crate::digest::Digest;
+use crate::event::guided::{
+    AdvanceIntent, AdvanceOutcome, AdvanceRecorded, Autonomy, CapabilityStatus, ContextSource,
+    EdgeCauseKind, EdgeKind, EnforcementGrade, NodeKind, PreferenceSource, TraceEntry, TraceKind,
+};
+use crate::guided::judge::{Asked, Judged, Problem, Submission, judge};
+use crate::guided::scene::scene;
+use crate::guided::walk::{self, Trouble, Walk};
+use crate::id::{AttemptId, NodeId};
+use crate::plan::{Action, ConfirmedBy, Need, Step};
+use crate::projection::context::merge;
+use crate::reason::{CapabilityMissing, Consequence, Pointer, Reason, UserOnlyDependency};
+use crate::snapshot::{EngineState, Running};
+
+/// An agent's word that the pending step is done.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Ack<'a> {
+    pub attempt: AttemptId,
+    pub submission: Submission<'a>,
+    pub context: &'a Map<String, Value>,
+    pub wanted: Wanted,
+}
+
+impl Ack<'_> {
+    /// A digest of everything that was said, so that another answer to it is noticed.
+    pub fn digest(&self) -> Result<Digest, canonical::Error> {
+        let Submission { notes, artifacts } = self.submission;
+        canonical::digest(&(notes, artifacts, self.context))
+    }
+}
+
+/// The node that an attempt leads to, whoever makes it.
+#[must_use]
+pub fn target(attempt: AttemptId) -> NodeId {
+    NodeId::derive(&[&attempt.to_string()])
+}
+
+/// What follows from an acknowledgement.
+pub fn advance(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
+    let running = match here.state {
+        EngineState::Running(running) => running,
+        EngineState::Init | EngineState::Complete { .. } => return Err(Rejection::Complete),
+    };
+    let pending = running.pending().ok_or(Rejection::Complete)?;
+    let step = here.plan.step(&pending.step).ok_or(Rejection::Complete)?;
+    if matches!(step.action, Action::Typed { .. }) {
+        return Err(Rejection::NotYours);
+    }
+    let mut context = here.context.clone();
+    merge(&mut context, ack.context);
+    let (changes, preferences) = ack.wanted.over(here.preferences);
+    let judged = answer(here, running, step, &context, ack.submission);
+    let walk = walk::after(here.plan, &context, running, &judged.decisions);
+    let mut problems = judged.problems.clone();
+    problems.extend(unmet_capabilities(here, step, &judged));
+    problems.extend(approval(here, step, &context, running, preferences.autonomy));
+    let trouble: Vec<Problem> = walk.trouble.iter().map(Trouble::problem).collect();
+
+    let recorded = |outcome| {
+        let input_digest = Some(ack.digest()?);
+        let intent = AdvanceIntent::AckPending;
+        Ok::<_, Rejection>(AdvanceRecorded {
+            attempt_id: ack.attempt,
+            input_digest,
+            intent,
+            outcome,
+        })
+    };
+    if stops(&problems, &trouble, preferences.autonomy) {
+        problems.extend(trouble);
+        let outcome = AdvanceOutcome::Blocked { blockers: report(&problems)? };
+        let mut record = Record::new(here.run, here.node, ack.attempt.to_string(), mint);
+        record.at_node(recorded(outcome)?);
+        return Ok(record.done());
+    }
+    problems.extend(trouble);
+    let to = target(ack.attempt);
+    let mut record = Record::new(here.run, to, ack.attempt.to_string(), mint);
+    let outcome = AdvanceOutcome::Advanced { to_node_id: to };
+    let cause = record.push(crate::event::Scope::Node(here.run, here.node), recorded(outcome)?);
+    let Walk { state, trace, .. } = walk;
+    record.node(Made {
+        kind: NodeKind::Step,
+        parent: Some(here.node),
+        state: &state,
+        hash: here.hash,
+    })?;
+    let (why, trace) = forked(here, trace);
+    record.edge(here.node, EdgeKind::AckedStep, why, cause);
+    record.context(ack.context, ContextSource::AgentDelta);
+    record.preferences(changes, preferences, PreferenceSource::User);
+    record.outputs(ack.submission.notes, &judged.artifacts)?;
+    record.claims(&judged.claims);
+    record.divergences(&judged.divergences);
+    record.gaps(&problems);
+    record.trace(trace);
+    Ok(record.done())
+}
+
+fn answer(
+    here: Here<'_>,
+    running: &Running,
+    step: &Step,
+    context: &Map<String, Value>,
+    given: Submission<'_>,
+) -> Judged {
+    let loop_stack = running.loop_stack();
+    let scene = scene(here.plan, context, loop_stack);
+    judge(Asked { plan: here.plan, step, loop_stack, scene: &scene }, given)
+}
+
+/// Whether the run stays where it is. A loop's trouble is answered like a broken contract:
+/// whoever asked can mend it.
+fn stops(problems: &[Problem], trouble: &[Problem], autonomy: Autonomy) -> bool {
+    let blocks = |problem: &Problem| {
+        matches!(problem.reason.under(autonomy), Consequence::Block(_) | Consequence::Fail(..))
+    };
+    problems.iter().any(blocks) || (!trouble.is_empty() && autonomy != Autonomy::FullAutoNeverStop)
+}
+
+/// Why the edge is made, with a line in the trace when the run was rewound.
+fn forked(here: Here<'_>, mut trace: Vec<TraceEntry>) -> (EdgeCauseKind, Vec<TraceEntry>) {
+    if !here.has_children {
+        return (EdgeCauseKind::IntentionalFork, trace);
+    }
+    trace.insert(
+        0,
+        TraceEntry {
+            kind: TraceKind::DetectedNonTipAdvance,
+            refs: Vec::new(),
+            summary: "other nodes follow this one already; the run goes on as a new branch".into(),
+        },
+    );
+    (EdgeCauseKind::NonTipAdvance, trace)
+}
+
+/// The capabilities that the plan cannot do without and that nobody has shown to be there.
+fn unmet_capabilities(here: Here<'_>, step: &Step, judged: &Judged) -> Vec<Problem> {
+    let needed = here.plan.capabilities.iter().filter(|need| need.need == Need::Required);
+    let strong = |claim: &&crate::guided::judge::Claim| {
+        claim.provenance.deserved_grade() == EnforcementGrade::Strong
+    };
+    let mut problems = Vec::new();
+    for need in needed {
+        let now = judged.claims.iter().rev().filter(strong);
+        let now = now.filter(|claim| claim.capability == need.capability);
+        let status = now.map(|claim| claim.status).next();
+        let status = status.or_else(|| here.capabilities.get(&need.capability).copied());
+        let (missing, message, fix) = match status {
+            Some(CapabilityStatus::Available) => continue,
+            Some(CapabilityStatus::Unavailable) => (
+                CapabilityMissing::RequiredCapabilityUnavailable,
+                "the workflow cannot do without a capability that was found missing",
+                "ask the user to make it available (for example by installing a tool for it) and report it again, or ask for `full_auto_never_stop`",
+            ),
+            // Its probe is still to come, or is the step that was just answered.
+            None | Some(CapabilityStatus::Unknown) if is_probe_ahead(here, step) => continue,
+            None | Some(CapabilityStatus::Unknown) => (
+                CapabilityMissing::RequiredCapabilityUnknown,
+                "nobody has tried whether a capability is there that the workflow cannot do without",
+                "try it now and send a `wr.capability_observation` that says in `detail` what you did and saw",
+            ),
+        };
+        problems.push(Problem {
+            reason: Reason::Capability(missing),
+            pointer: Pointer::Capability { capability: need.capability },
+            message: message.to_owned(),
+            fix: Some(fix.to_owned()),
+        });
+    }
+    problems
+}
+
+/// Whether the answered step is one of the probes, which come first.
+fn is_probe_ahead(here: Here<'_>, step: &Step) -> bool {
+    let is_probe = |step: &Step| step.id.as_str().starts_with("wr_probe_");
+    is_probe(step) && here.plan.steps.iter().any(is_probe)
+}
+
+/// What a person should have approved, when nobody may be asked.
+fn approval(
+    here: Here<'_>,
+    step: &Step,
+    context: &Map<String, Value>,
+    running: &Running,
+    autonomy: Autonomy,
+) -> Option<Problem> {
+    let confirmation = step.require_confirmation.as_ref()?;
+    let needed = confirmation.by == ConfirmedBy::HumanApproval
+        && autonomy == Autonomy::FullAutoNeverStop
+        && is_asked(here.plan, confirmation, &scene(here.plan, context, running.loop_stack()));
+    needed.then(|| Problem {
+        reason: Reason::UserOnly(UserOnlyDependency::NeedsUserApproval),
+        pointer: Pointer::WorkflowStep { step_id: step.id.clone() },
+        message: format!("nobody approved `{}`: the run may not stop to ask", step.id),
+        fix: None,
+    })
+}
+
+/// Whether a confirmation is asked for in this scene.
+#[must_use]
+pub fn is_asked(
+    plan: &crate::plan::Plan,
+    confirmation: &crate::plan::Confirmation,
+    scene: &Map<String, Value>,
+) -> bool {
+    confirmation.condition.as_ref().is_none_or(|id| {
+        let condition = plan.conditions.iter().find(|known| known.id == *id);
+        condition.is_some_and(|c| crate::guided::condition::holds(&c.config.0, scene))
+    })
+}

@@ -1,0 +1,39 @@
+//! Notes that are left at a node without going on.
+
+use serde_json::Value;
+
+use super::record::{Made, Record};
+use super::{Decided, Here, Mint, Rejection};
+use crate::event::guided::{EdgeCauseKind, EdgeKind, NodeKind};
+use crate::id::{AttemptId, NodeId};
+
+/// What is to be kept.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Note<'a> {
+    pub attempt: AttemptId,
+    pub notes: Option<&'a str>,
+    pub artifacts: &'a [Value],
+}
+
+/// The node that a checkpoint makes, whoever leaves it.
+#[must_use]
+pub fn spot(attempt: AttemptId) -> NodeId {
+    NodeId::derive(&[&attempt.to_string(), "checkpoint"])
+}
+
+/// Leaves a checkpoint: a node with the same state, and the notes on it.
+pub fn checkpoint(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
+    let seed = format!("{}:checkpoint", note.attempt);
+    let mut record = Record::new(here.run, spot(note.attempt), seed, mint);
+    record.node(Made {
+        kind: NodeKind::Checkpoint,
+        parent: Some(here.node),
+        state: here.state,
+        hash: here.hash,
+    })?;
+    let cause = record.last();
+    record.edge(here.node, EdgeKind::Checkpoint, EdgeCauseKind::CheckpointCreated, cause);
+    record.outputs(note.notes, note.artifacts)?;
+    Ok(record.done())
+}

@@ -1,0 +1,203 @@
+//! What is made of an agent's answer: what it brings, and what is wrong with it.
+//!
+//! A problem is a [`Reason`] with words. Whether it stops the run is for the mode to say,
+//! so nothing here looks at the mode.
+
+mod assess;
+mod checks;
+mod meaning;
+
+pub use assess::{Accepted, AcceptedDimension};
+pub use meaning::{Claim, Divergence};
+
+use serde_json::{Map, Value};
+
+use super::render::needs_notes;
+use super::{schema, walk};
+use crate::plan::{Action, Contract, Plan, Prompt, Repeat, Step};
+use crate::reason::{ContractViolation, Pointer, Reason};
+use crate::snapshot::{LoopDecision, LoopFrame};
+use crate::text::Slug;
+
+/// What an agent answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Submission<'a> {
+    /// What it did, as Markdown.
+    pub notes: Option<&'a str>,
+    /// Structured results, each with its kind.
+    pub artifacts: &'a [Value],
+}
+
+/// Where the step stands that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The step.
+    pub step: &'a Step,
+    /// The loops around it.
+    pub loop_stack: &'a [LoopFrame],
+    /// The context with the turns of those loops.
+    pub scene: &'a Map<String, Value>,
+}
+
+/// What is made of an answer.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Judged {
+    /// The artifacts to keep, assessments in their normal form.
+    pub artifacts: Vec<Value>,
+    /// What was decided about loops.
+    pub decisions: Vec<LoopDecision>,
+    /// What was said about capabilities.
+    pub claims: Vec<Claim>,
+    /// Where the agent left the procedure.
+    pub divergences: Vec<Divergence>,
+    /// What is wrong or missing.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong or missing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// What it is.
+    pub reason: Reason,
+    /// What it is about.
+    pub pointer: Pointer,
+    /// In words.
+    pub message: String,
+    /// What to do about it.
+    pub fix: Option<String>,
+}
+
+/// The kinds of artifacts that mean something to the engine.
+pub mod kinds {
+    /// A judgement.
+    pub const ASSESSMENT: &str = "wr.assessment";
+    /// Whether a capability is there.
+    pub const CAPABILITY: &str = "wr.capability_observation";
+    /// Where the procedure was left.
+    pub const DIVERGENCE: &str = "wr.workflow_divergence";
+    /// Whether a loop goes round again.
+    pub const LOOP_CONTROL: &str = "wr.loop_control";
+    /// What only the user can provide.
+    pub const USER_DEPENDENCY: &str = "wr.user_dependency";
+}
+
+/// Judges an answer.
+#[must_use]
+pub fn judge(asked: Asked<'_>, given: Submission<'_>) -> Judged {
+    let mut judged = Judged { artifacts: given.artifacts.to_vec(), ..Judged::default() };
+    let Action::Prompt(prompt) = &asked.step.action else { return judged };
+    notes(asked, prompt, given, &mut judged.problems);
+    contracts(asked, given, &mut judged.problems);
+    assess::judge(asked, prompt, &mut judged);
+    meaning::read(asked, prompt, given, &mut judged);
+    judged
+}
+
+/// The kind that an artifact names.
+#[must_use]
+pub fn kind(artifact: &Value) -> Option<&str> {
+    artifact.get("kind").and_then(Value::as_str)
+}
+
+fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mut Vec<Problem>) {
+    let notes = given.notes.map(str::trim).filter(|notes| !notes.is_empty());
+    let at = |reason, message, fix| Problem {
+        reason: Reason::Contract(reason),
+        pointer: Pointer::WorkflowStep { step_id: asked.step.id.clone() },
+        message,
+        fix: Some(fix),
+    };
+    // A contract is the better check, so the notes of a step that has one are not looked into.
+    let check = prompt.check.as_ref().filter(|_| asked.step.output_contracts.is_empty());
+    match (notes, check) {
+        (None, _) if needs_notes(asked.step, prompt) => problems.push(at(
+            ContractViolation::MissingRequiredOutput,
+            format!("the answer to `{}` has no notes", asked.step.id),
+            "send `output.notesMarkdown`: what you did in this step, what you produced, what is open"
+                .to_owned(),
+        )),
+        (notes, Some(check)) => {
+            let faults = checks::faults(check, notes.unwrap_or_default(), asked);
+            if !faults.is_empty() {
+                problems.push(at(
+                    ContractViolation::InvalidRequiredOutput,
+                    format!("the notes on `{}` are not what was asked for", asked.step.id),
+                    format!("mend the notes and send them again: {}", faults.join("; ")),
+                ));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Holds artifacts to the contracts of the step.
+fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem>) {
+    for wanted in &asked.step.output_contracts {
+        let found = asked.plan.contracts.iter().find(|contract| contract.r#ref == wanted.r#ref);
+        let Some(contract) = found else { continue };
+        let of_kind = |artifact: &&Value| kind(artifact) == contract.artifact_kind.as_deref();
+        let artifacts: Vec<&Value> = given.artifacts.iter().filter(of_kind).collect();
+        if artifacts.is_empty() && wanted.required {
+            let message = format!("the answer to `{}` has no {}", asked.step.id, named(contract));
+            let reason = ContractViolation::MissingRequiredOutput;
+            problems.push(violation(contract, reason, message));
+        }
+        for artifact in artifacts {
+            let mut faults = schema::faults(&contract.schema.0, artifact);
+            faults.extend(other_loop(asked, contract, artifact));
+            if !faults.is_empty() {
+                let message = format!("{}: {}", named(contract), faults.join("; "));
+                let reason = ContractViolation::InvalidRequiredOutput;
+                problems.push(violation(contract, reason, message));
+            }
+        }
+    }
+}
+
+/// A decision about another loop than the one that the step stands in decides nothing here.
+fn other_loop(asked: Asked<'_>, contract: &Contract, artifact: &Value) -> Option<String> {
+    let named = artifact.get("loopId").and_then(Value::as_str)?;
+    let frame = asked.loop_stack.last()?;
+    let found = asked.plan.loops.iter().find(|found| found.id == frame.loop_id)?;
+    let decided = matches!(&found.repeat, Repeat::UntilDecision { contract_ref, .. } if *contract_ref == contract.r#ref);
+    let stands_in = |name: &str| {
+        let around = |frame: &LoopFrame| asked.plan.loops.iter().find(|l| l.id == frame.loop_id);
+        asked.loop_stack.iter().filter_map(around).any(|l| walk::names(l).any(|n| n == name))
+    };
+    (decided && !stands_in(named))
+        .then(|| format!("`loopId` is `{named}`, and the step stands in the loop `{}`", found.id))
+}
+
+fn named(contract: &Contract) -> String {
+    match &contract.artifact_kind {
+        Some(kind) => format!("artifact of kind `{kind}`"),
+        None => format!("output under `{}`", contract.r#ref),
+    }
+}
+
+fn violation(contract: &Contract, reason: ContractViolation, message: String) -> Problem {
+    let example = contract.example.as_ref().map(|example| example.0.to_string());
+    Problem {
+        reason: Reason::Contract(reason),
+        pointer: Pointer::OutputContract { contract_ref: contract.r#ref.clone() },
+        message,
+        fix: example.map(|example| format!("send in `output.artifacts` something like {example}")),
+    }
+}
+
+/// A problem with an artifact whose contract the step did not ask for.
+fn malformed(contract_ref: &str, message: String, fix: String) -> Problem {
+    Problem {
+        reason: Reason::Contract(ContractViolation::InvalidRequiredOutput),
+        pointer: Pointer::OutputContract { contract_ref: contract_ref.to_owned() },
+        message,
+        fix: Some(fix),
+    }
+}
+
+/// The pointer to a step.
+fn at_step(step: &Slug) -> Pointer {
+    Pointer::WorkflowStep { step_id: step.clone() }
+}

@@ -1,0 +1,200 @@
+//! What an agent is shown: the pending step's instructions, made from the pinned plan.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::condition::{holds, lookup};
+use crate::canonical;
+use crate::plan::{Action, Function, FunctionScope, Plan, Prompt, Step};
+use crate::snapshot::LoopFrame;
+use crate::text::truncate;
+
+/// How long one value may be that a prompt takes in.
+pub const VALUE_MAX: usize = 4096;
+/// How long the function definitions of one prompt may be together.
+pub const FUNCTIONS_MAX: usize = 16 << 10;
+
+/// A prompt, ready to be read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shown {
+    /// The text.
+    pub prompt: String,
+    /// The names that it mentions and nobody has set, in order.
+    pub unset: Vec<String>,
+}
+
+/// The instructions of a step as an agent sees them.
+///
+/// `scene` is the context with the turns of the loops around. With `opening` the rules of
+/// the whole workflow come first: the agent begins, or has lost what it was told.
+#[must_use]
+pub fn prompt(
+    plan: &Plan,
+    step: &Step,
+    loop_stack: &[LoopFrame],
+    scene: &Map<String, Value>,
+    opening: bool,
+) -> Shown {
+    let Action::Prompt(prompt) = &step.action else {
+        return Shown { prompt: performed(step), unset: Vec::new() };
+    };
+    let mut text = String::new();
+    if opening {
+        rules(plan, &mut text);
+    }
+    let role = prompt.agent_role.as_ref().or(plan.agent_role.as_ref());
+    section(&mut text, role.map(String::as_str).unwrap_or_default());
+    section(&mut text, &prompt.text);
+    for fragment in &prompt.fragments {
+        let condition = fragment.condition.as_ref();
+        let condition = condition.and_then(|id| plan.conditions.iter().find(|c| c.id == *id));
+        let shown = fragment.condition.is_none()
+            || condition.is_some_and(|condition| holds(&condition.config.0, scene));
+        if shown {
+            section(&mut text, &fragment.text);
+        }
+    }
+    section(&mut text, &functions(plan, step, prompt, loop_stack));
+    let mut shown = fill(&text, scene);
+    // Requirements are written by the compiler: what stands in braces there is meant so.
+    section(&mut shown.prompt, &requirements(step, prompt));
+    shown
+}
+
+/// What stands in place of instructions when the engine does the step.
+fn performed(step: &Step) -> String {
+    format!("The engine performs `{}` itself; there is nothing to do but to go on.", step.id)
+}
+
+/// Adds a part, with an empty line before it.
+fn section(text: &mut String, part: &str) {
+    let part = part.trim_end();
+    if part.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(part);
+}
+
+fn rules(plan: &Plan, text: &mut String) {
+    let Some(guide) = &plan.guide else { return };
+    let lists = [
+        ("Before you begin", &guide.preconditions),
+        ("Settle these questions first, as far as they are open", &guide.clarifications),
+        ("Rules for the whole workflow", &guide.rules),
+    ];
+    for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        section(text, &bullets(title, lines));
+    }
+}
+
+fn bullets(title: &str, lines: &[String]) -> String {
+    let mut list = format!("{title}:");
+    for line in lines {
+        list.push_str("\n- ");
+        list.push_str(line);
+    }
+    list
+}
+
+/// What is asked of the answer.
+fn requirements(step: &Step, prompt: &Prompt) -> String {
+    let mut lines = prompt.requirements.clone();
+    if needs_notes(step, prompt) {
+        lines.insert(0, "Give notes on what you did in this step alone.".to_owned());
+    }
+    if lines.is_empty() { String::new() } else { bullets("What the answer needs", &lines) }
+}
+
+/// Whether an answer must bring notes: a contract's artifact can stand for them.
+pub(super) fn needs_notes(step: &Step, prompt: &Prompt) -> bool {
+    !prompt.notes_optional && step.output_contracts.is_empty()
+}
+
+/// The definitions that a prompt refers to, nearest scope first, as many as fit.
+fn functions(plan: &Plan, step: &Step, prompt: &Prompt, loop_stack: &[LoopFrame]) -> String {
+    let visible = |function: &&Function| match &function.scope {
+        FunctionScope::Step { step_id } => *step_id == step.id,
+        FunctionScope::Loop { loop_id } => loop_stack.iter().any(|f| f.loop_id == *loop_id),
+        FunctionScope::Workflow {} => true,
+    };
+    let mut found: Vec<&Function> = Vec::new();
+    // The plan's functions stand in order of scope and name.
+    for function in plan.functions.iter().filter(visible) {
+        let asked = prompt.functions.contains(&function.name);
+        if asked && !found.iter().any(|known| known.name == function.name) {
+            found.push(function);
+        }
+    }
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut text = "Functions that are mentioned above:".to_owned();
+    for (place, function) in found.iter().enumerate() {
+        let entry = format!("\n- `{}`: {}", function.name, function.definition);
+        if text.len() + entry.len() > FUNCTIONS_MAX {
+            let room = FUNCTIONS_MAX.saturating_sub(text.len());
+            text = format!("{text}{}", truncate(&entry, room));
+            let left = found.len() - place - 1;
+            if left > 0 {
+                let _ = write!(text, "\nLeft out for their length: {left} definitions.");
+            }
+            break;
+        }
+        text.push_str(&entry);
+    }
+    text
+}
+
+/// Puts values in the place of `{{path}}`. What is not a dotted path stays as it is written.
+#[must_use]
+pub fn fill(text: &str, scene: &Map<String, Value>) -> Shown {
+    let mut shown = Shown::default();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        shown.prompt.push_str(before);
+        match after.split_once("}}") {
+            Some((inner, behind)) if is_path(inner.trim()) => {
+                let path = inner.trim();
+                match lookup(scene, path) {
+                    Some(value) => shown.prompt.push_str(&truncate(&plain(&value), VALUE_MAX)),
+                    None => {
+                        let _ = write!(shown.prompt, "[unset: {path}]");
+                        if !shown.unset.iter().any(|known| known == path) {
+                            shown.unset.push(path.to_owned());
+                        }
+                    }
+                }
+                rest = behind;
+            }
+            _ => {
+                shown.prompt.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    shown.prompt.push_str(rest);
+    shown
+}
+
+fn is_path(text: &str) -> bool {
+    let name = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    };
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.split('.').all(name)
+}
+
+/// A value as it stands in a text.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => {
+            let json = canonical::to_vec(other).ok();
+            json.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether a value is as a contract's schema asks.
+//!
+//! Contracts come with the program, so this knows the words that they use and no others.
+
+use serde_json::{Map, Value};
+
+/// What is wrong with a value, each with the path to it; empty when nothing is.
+pub(super) fn faults(schema: &Value, value: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    check(schema, value, "", &mut faults);
+    faults
+}
+
+fn check(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
+    let Value::Object(rules) = schema else { return };
+    let at = if path.is_empty() { "the artifact".to_owned() } else { format!("`{path}`") };
+    if let Some(wanted) = rules.get("type").and_then(Value::as_str)
+        && !is_a(wanted, value)
+    {
+        faults.push(format!("{at} must be {}, and is {}", article(wanted), kind(value)));
+        return;
+    }
+    if let Some(wanted) = rules.get("const")
+        && wanted != value
+    {
+        faults.push(format!("{at} must be {wanted}, and is {}", short(value)));
+    }
+    if let Some(allowed) = rules.get("enum").and_then(Value::as_array)
+        && !allowed.contains(value)
+    {
+        let words: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        faults.push(format!("{at} must be one of {}, and is {}", words.join(", "), short(value)));
+    }
+    bounds(rules, value, &at, faults);
+    if let Value::Array(items) = value
+        && let Some(schema) = rules.get("items")
+    {
+        for (place, item) in items.iter().enumerate() {
+            check(schema, item, &format!("{path}[{place}]"), faults);
+        }
+    }
+    if let Value::Object(members) = value {
+        object(rules, members, path, faults);
+    }
+}
+
+fn bounds(rules: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
+    let limit = |name: &str| rules.get(name).and_then(Value::as_f64);
+    if let Some(number) = value.as_f64()
+        && let Some(min) = limit("minimum").filter(|min| number < *min)
+    {
+        faults.push(format!("{at} must be at least {min}, and is {number}"));
+    }
+    if let Value::String(text) = value
+        && limit("minLength").is_some_and(|min| min > 0.0)
+        && text.trim().is_empty()
+    {
+        faults.push(format!("{at} must not be empty"));
+    }
+}
+
+fn object(
+    rules: &Map<String, Value>,
+    members: &Map<String, Value>,
+    path: &str,
+    faults: &mut Vec<String>,
+) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    for name in rules.get("required").and_then(Value::as_array).into_iter().flatten() {
+        if let Some(name) = name.as_str().filter(|name| !members.contains_key(*name)) {
+            faults.push(format!("`{}` is missing", below(name)));
+        }
+    }
+    let properties = rules.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let Some(value) = members.get(name) {
+            check(schema, value, &below(name), faults);
+        }
+    }
+}
+
+fn is_a(wanted: &str, value: &Value) -> bool {
+    match wanted {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => true,
+    }
+}
+
+fn article(wanted: &str) -> &str {
+    match wanted {
+        "object" => "a map",
+        "array" => "a list",
+        "string" => "text",
+        "boolean" => "true or false",
+        "integer" => "a whole number",
+        "number" => "a number",
+        other => other,
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}

@@ -1,0 +1,352 @@
+//! Which step comes next.
+//!
+//! A walk goes from where the run stands to the next step whose condition holds, through
+//! the beginnings and ends of loops, and tells why on the way.
+
+use serde_json::{Map, Value};
+
+use super::condition::holds;
+use super::scene::{scene, source};
+use crate::event::guided::{TraceEntry, TraceKind, TraceRef};
+use crate::instance::{LoopTurn, StepInstanceKey};
+use crate::plan::{Loop, Plan, Repeat};
+use crate::snapshot::{Completed, EngineState, LoopDecision, LoopFrame, Running, Verdict};
+use crate::text::Slug;
+
+/// How many steps and turns one walk may pass over.
+const MOVES_MAX: u32 = 100_000;
+
+/// Where a walk led.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Walk {
+    /// Where the run stands now.
+    pub state: EngineState,
+    /// Why, in order.
+    pub trace: Vec<TraceEntry>,
+    /// What was wrong on the way. The walk went on as well as it could.
+    pub trouble: Vec<Trouble>,
+}
+
+/// What can be wrong on the way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// An artifact asked for a turn that the loop does not have.
+    LoopLimit {
+        /// Which loop.
+        loop_id: Slug,
+        /// The turn that was asked for; counts from 0.
+        iteration: u32,
+        /// How many turns it has.
+        max_iterations: u32,
+    },
+    /// The context does not say how often the loop goes round.
+    LoopSource {
+        /// Which loop.
+        loop_id: Slug,
+        /// What was looked for.
+        path: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// Every turn of a loop passes over all of its steps.
+    Endless {
+        /// Which loop.
+        loop_id: Slug,
+    },
+}
+
+/// The way to the first step of a run.
+#[must_use]
+pub fn begin(plan: &Plan, context: &Map<String, Value>) -> Walk {
+    let mut walker = Walker::new(plan, context);
+    walker.next = plan.entry.first().cloned();
+    walker.go()
+}
+
+/// The way from a step that was just done, with what its artifacts decided.
+#[must_use]
+pub fn after(
+    plan: &Plan,
+    context: &Map<String, Value>,
+    running: &Running,
+    decisions: &[LoopDecision],
+) -> Walk {
+    let mut walker = Walker::new(plan, context);
+    walker.completed = running.completed().steps().to_vec();
+    walker.decisions = [running.decisions(), decisions].concat();
+    walker.stack = running.loop_stack().to_vec();
+    if let Some(done) = running.pending() {
+        walker.leave(&done.step.clone());
+        walker.completed.push(done);
+    }
+    walker.go()
+}
+
+/// The end of a run that stops before its last step.
+#[must_use]
+pub fn end(running: &Running) -> Walk {
+    let done = running.completed().steps().iter().cloned().chain(running.pending());
+    let state = EngineState::Complete { completed: done.collect() };
+    Walk { state, trace: Vec::new(), trouble: Vec::new() }
+}
+
+struct Walker<'a> {
+    plan: &'a Plan,
+    context: &'a Map<String, Value>,
+    stack: Vec<LoopFrame>,
+    /// The step or loop of the top level that comes next.
+    next: Option<Slug>,
+    completed: Vec<StepInstanceKey>,
+    decisions: Vec<LoopDecision>,
+    trace: Vec<TraceEntry>,
+    trouble: Vec<Trouble>,
+}
+
+impl<'a> Walker<'a> {
+    const fn new(plan: &'a Plan, context: &'a Map<String, Value>) -> Self {
+        Self {
+            plan,
+            context,
+            stack: Vec::new(),
+            next: None,
+            completed: Vec::new(),
+            decisions: Vec::new(),
+            trace: Vec::new(),
+            trouble: Vec::new(),
+        }
+    }
+
+    fn go(mut self) -> Walk {
+        for _ in 0..MOVES_MAX {
+            let Some(item) = self.item() else {
+                if self.stack.is_empty() {
+                    return self.arrive(None);
+                }
+                self.turn();
+                continue;
+            };
+            match self.plan.loops.iter().find(|found| found.id == item) {
+                Some(found) => self.enter(found),
+                None if self.is_due(&item) => return self.arrive(Some(item)),
+                None => self.leave(&item),
+            }
+        }
+        let outer = self.stack.first().map(|frame| frame.loop_id.clone());
+        if let Some(loop_id) = outer {
+            self.trouble.push(Trouble::Endless { loop_id });
+        }
+        self.arrive(None)
+    }
+
+    /// The step or loop to look at now; none at the end of a turn or of the plan.
+    fn item(&self) -> Option<Slug> {
+        let Some(frame) = self.stack.last() else { return self.next.clone() };
+        let found = self.plan.loops.iter().find(|found| found.id == frame.loop_id)?;
+        found.body.get(usize::try_from(frame.body_index).ok()?).cloned()
+    }
+
+    /// Goes past a step or loop.
+    fn leave(&mut self, item: &Slug) {
+        match self.stack.last_mut() {
+            Some(frame) => frame.body_index += 1,
+            None => {
+                let edge = self.plan.edges.iter().find(|edge| edge.from == *item);
+                self.next = edge.map(|edge| edge.to.clone());
+            }
+        }
+    }
+
+    fn arrive(self, pending: Option<Slug>) -> Walk {
+        let Self { stack, completed, decisions, mut trace, trouble, .. } = self;
+        let completed: Completed = completed.into_iter().collect();
+        let state = match pending {
+            None => EngineState::Complete { completed },
+            Some(step) => {
+                let refs = vec![TraceRef::StepId { step_id: step.clone() }];
+                let summary = format!("`{step}` comes next");
+                trace.push(TraceEntry { kind: TraceKind::SelectedNextStep, refs, summary });
+                match Running::new(completed.clone(), stack, Some(step)) {
+                    Ok(running) => EngineState::Running(running.with_decisions(decisions)),
+                    // Plans are checked: no step stands twice in one turn.
+                    Err(_) => EngineState::Complete { completed },
+                }
+            }
+        };
+        Walk { state, trace, trouble }
+    }
+
+    /// Whether a step is to be done; says so when a condition decides.
+    fn is_due(&mut self, step: &Slug) -> bool {
+        let condition = self.plan.step(step).and_then(|found| found.condition.as_ref());
+        condition.is_none_or(|id| self.evaluate(id, &TraceRef::StepId { step_id: step.clone() }))
+    }
+
+    fn evaluate(&mut self, id: &Slug, about: &TraceRef) -> bool {
+        let seen = scene(self.plan, self.context, &self.stack);
+        let condition = self.plan.conditions.iter().find(|known| known.id == *id);
+        let result = condition.is_some_and(|condition| holds(&condition.config.0, &seen));
+        let refs = vec![about.clone(), TraceRef::ConditionId { condition_id: id.clone() }];
+        let does = if result { "holds" } else { "does not hold" };
+        self.tell(TraceKind::EvaluatedCondition, refs, format!("condition `{id}` {does}"));
+        result
+    }
+
+    fn tell(&mut self, kind: TraceKind, refs: Vec<TraceRef>, summary: String) {
+        self.trace.push(TraceEntry { kind, refs, summary });
+    }
+
+    fn path(&self) -> Vec<LoopTurn> {
+        let turn = |f: &LoopFrame| LoopTurn { iteration: f.iteration, loop_id: f.loop_id.clone() };
+        self.stack.iter().map(turn).collect()
+    }
+
+    /// Comes to the beginning of a loop.
+    fn enter(&mut self, found: &'a Loop) {
+        let about = TraceRef::LoopId { loop_id: found.id.clone() };
+        let due = found.condition.as_ref().is_none_or(|id| self.evaluate(id, &about));
+        if !due {
+            self.leave(&found.id);
+            return;
+        }
+        self.stack.push(LoopFrame { body_index: 0, iteration: 0, loop_id: found.id.clone() });
+        if self.goes_on(found, 0) {
+            self.tell(TraceKind::EnteredLoop, vec![about], format!("entered loop `{}`", found.id));
+        } else {
+            self.exit(found, 0);
+        }
+    }
+
+    /// Comes to the end of a turn.
+    fn turn(&mut self) {
+        let Some(frame) = self.stack.last().cloned() else { return };
+        let found = self.plan.loops.iter().find(|found| found.id == frame.loop_id);
+        let Some(found) = found else {
+            self.stack.pop();
+            return;
+        };
+        let path = self.path();
+        self.completed.retain(|key| !key.loop_path.starts_with(&path));
+        let next = frame.iteration + 1;
+        if let Some(frame) = self.stack.last_mut() {
+            (frame.iteration, frame.body_index) = (next, 0);
+        }
+        if !self.goes_on(found, next) {
+            self.exit(found, next);
+        }
+    }
+
+    fn exit(&mut self, found: &Loop, turns: u32) {
+        self.stack.pop();
+        let key = StepInstanceKey { loop_path: self.path(), step: found.id.clone(), visit: 0 };
+        self.completed.push(key);
+        self.decisions.retain(|decision| !is_named(decision, found));
+        let about = vec![TraceRef::LoopId { loop_id: found.id.clone() }];
+        let times = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+        self.tell(TraceKind::ExitedLoop, about, format!("left loop `{}` after {times}", found.id));
+        self.leave(&found.id);
+    }
+
+    /// Whether the turn that the innermost frame stands at is made.
+    fn goes_on(&mut self, found: &Loop, iteration: u32) -> bool {
+        let (wanted, why) = self.wants(found, iteration);
+        let allowed = iteration < found.max_iterations;
+        let refs = vec![
+            TraceRef::LoopId { loop_id: found.id.clone() },
+            TraceRef::Iteration { value: iteration },
+        ];
+        let why = match (wanted.is_some(), allowed) {
+            (true, false) => format!("{why}, but {} turns are the limit", found.max_iterations),
+            _ => why,
+        };
+        self.tell(TraceKind::EvaluatedCondition, refs, why);
+        if wanted == Some(Asked::ByArtifact) && !allowed {
+            self.trouble.push(Trouble::LoopLimit {
+                loop_id: found.id.clone(),
+                iteration,
+                max_iterations: found.max_iterations,
+            });
+        }
+        wanted.is_some() && allowed
+    }
+
+    /// Whether another turn is asked for, and why.
+    fn wants(&mut self, found: &Loop, iteration: u32) -> (Option<Asked>, String) {
+        let asked = |go: bool| go.then_some(Asked::ByPlan);
+        match &found.repeat {
+            Repeat::Count { count } => {
+                let turns = self.given(found, &count.0, "a whole number", Value::as_u64);
+                let turns = turns.unwrap_or_default();
+                (asked(u64::from(iteration) < turns), format!("turn {} of {turns}", iteration + 1))
+            }
+            Repeat::Each { items } => {
+                let len = |value: &Value| value.as_array().map(Vec::len);
+                let items = self.given(found, &items.0, "a list", len).unwrap_or_default();
+                let more = usize::try_from(iteration).is_ok_and(|turn| turn < items);
+                (asked(more), format!("item {} of {items}", iteration + 1))
+            }
+            Repeat::While { condition_id } => {
+                let about = TraceRef::LoopId { loop_id: found.id.clone() };
+                let go = self.evaluate(condition_id, &about);
+                // The condition has told its own line; this one tells what followed.
+                let why = if go { "goes round again" } else { "does not go round again" };
+                (asked(go), format!("loop `{}` {why}", found.id))
+            }
+            Repeat::UntilDecision { .. } => match self.decision(found) {
+                Some(Verdict::Stop) => (None, "an artifact decided to stop".to_owned()),
+                Some(Verdict::Continue) => {
+                    (Some(Asked::ByArtifact), "an artifact decided to go on".to_owned())
+                }
+                None => (Some(Asked::ByPlan), "no artifact has decided to stop".to_owned()),
+            },
+        }
+    }
+
+    /// What a loop's source gives, if it is of the right type.
+    fn given<T>(
+        &mut self,
+        found: &Loop,
+        from: &Value,
+        wanted: &'static str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let outer = self.stack.split_last().map(|(_, outer)| outer).unwrap_or_default();
+        let value = source(&scene(self.plan, self.context, outer), from);
+        let read = value.as_ref().and_then(read);
+        if read.is_none() {
+            let path = from.get("var").and_then(Value::as_str).unwrap_or_default().to_owned();
+            self.trouble.push(Trouble::LoopSource { loop_id: found.id.clone(), path, wanted });
+        }
+        read
+    }
+
+    /// Takes the latest decision that means this loop; earlier ones go with it.
+    fn decision(&mut self, found: &Loop) -> Option<Verdict> {
+        let means =
+            |decision: &LoopDecision| decision.loop_id.is_none() || is_named(decision, found);
+        let last = self.decisions.iter().rfind(|decision| means(decision));
+        let verdict = last.map(|decision| decision.decision);
+        self.decisions.retain(|decision| !means(decision));
+        verdict
+    }
+}
+
+/// Who asks for another turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    ByPlan,
+    ByArtifact,
+}
+
+/// Whether a decision names this loop, by its id or by what its artifacts call it.
+fn is_named(decision: &LoopDecision, found: &Loop) -> bool {
+    names(found).any(|name| decision.loop_id.as_deref() == Some(name))
+}
+
+/// What artifacts may call a loop.
+pub(super) fn names(found: &Loop) -> impl Iterator<Item = &str> {
+    let alias = match &found.repeat {
+        Repeat::UntilDecision { decision_id, .. } => decision_id.as_deref(),
+        _ => None,
+    };
+    std::iter::once(found.id.as_str()).chain(alias)
+}
