@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use cairn_core::canonical::StrictValue;
 use cairn_core::error::{Envelope, Retry};
 use cairn_core::id::SessionId;
+use cairn_engine as engine;
 use cairn_store as store;
 use serde_json::{Value, json};
 
@@ -77,6 +78,10 @@ pub enum Error {
         /// The id that was likely meant.
         nearest: Option<String>,
     },
+
+    /// The engine says no.
+    #[error(transparent)]
+    Engine(engine::Error),
 
     /// The command line cannot be understood.
     #[error("{message}")]
@@ -182,6 +187,15 @@ impl From<store::Error> for Error {
     }
 }
 
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Store(error) => error.into(),
+            other => Self::Engine(other),
+        }
+    }
+}
+
 impl Error {
     /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
@@ -195,6 +209,7 @@ impl Error {
             Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
             Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
             Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",
+            Self::Engine(error) => error.code(),
             Self::Usage { .. } => "USAGE_INVALID",
             Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
             Self::HomeUnknown => "HOME_UNKNOWN",
@@ -229,6 +244,7 @@ impl Error {
         let answer = answers::find(self.code());
         let suggestion = match self {
             Self::Usage { suggestion, .. } => suggestion,
+            Self::Engine(error) => error.fix().unwrap_or(answer.suggestion),
             // Nothing of it is valid, so there is nothing to export.
             Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
                 "restore the session's folder from a backup, or import a bundle of it"
@@ -290,6 +306,7 @@ impl Error {
             Self::WorkflowUnknown { given, nearest } => {
                 Some(json!({"given": given, "nearest": nearest}))
             }
+            Self::Engine(error) => engine_details(error),
             Self::HomeNotADirectory(path)
             | Self::File { path, .. }
             | Self::AdminToken { path, .. } => Some(json!({"path": path.display().to_string()})),
@@ -299,6 +316,17 @@ impl Error {
             Self::RequestTooLarge { max } => Some(json!({"bytesMax": max})),
             _ => None,
         }
+    }
+}
+
+fn engine_details(error: &engine::Error) -> Option<Value> {
+    match error {
+        engine::Error::WorkflowInvalid { path, diagnostics } => {
+            let diagnostics: Vec<Diagnostic> = diagnostics.iter().map(Into::into).collect();
+            Some(json!({"path": path.display().to_string(), "diagnostics": diagnostics}))
+        }
+        engine::Error::TokenSessionLocked(error) => store_details(error),
+        other => other.details(),
     }
 }
 

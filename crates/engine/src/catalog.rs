@@ -1,0 +1,255 @@
+//! The workflows there are: which directories they come from, and which one a name means.
+//!
+//! Files are read again when they change, so that nobody has to restart anything.
+
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_lang::builtins::Builtins;
+use cairn_lang::diagnostic::{Diagnostic, nearest};
+use cairn_lang::ids::{self, IdStatus, SourceKind};
+use cairn_lang::source::{self, SourceTree};
+use cairn_lang::{Compiled, guided};
+
+use crate::error::{Error, Result};
+use tree::Stamp;
+
+/// The workflow of sessions that only keep notes.
+pub const NOTES: &str = "wr.session-notes";
+
+/// A directory that workflows come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Directory {
+    pub kind: SourceKind,
+    pub root: PathBuf,
+}
+
+/// The workflows of some directories, the nearest directory first.
+pub struct Catalog {
+    directories: Vec<Directory>,
+    read: Mutex<Option<Read>>,
+}
+
+/// What was read, and how the files were then.
+struct Read {
+    stamps: Vec<Stamp>,
+    found: Vec<Arc<Found>>,
+}
+
+/// A source: a directory, or the program itself.
+pub struct Source {
+    /// Where it is.
+    pub root: PathBuf,
+    /// What is in it.
+    pub tree: SourceTree,
+}
+
+/// A workflow of a source, right or wrong.
+pub struct Found {
+    /// Its file, for people.
+    pub path: PathBuf,
+    /// The kind of its source.
+    pub kind: SourceKind,
+    /// Its id, as far as it has one.
+    pub id: String,
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
+    /// What it compiled to, or everything that is wrong with it.
+    pub outcome: std::result::Result<Compiled, Vec<Diagnostic>>,
+}
+
+impl Catalog {
+    /// The workflows of these directories, the nearest first.
+    #[must_use]
+    pub const fn new(directories: Vec<Directory>) -> Self {
+        Self { directories, read: Mutex::new(None) }
+    }
+
+    /// Every workflow, each id once, in order of the ids. The nearest source wins, except
+    /// that nothing takes the place of a bundled `wr.*`.
+    pub fn list(&self) -> Result<Vec<Arc<Found>>> {
+        let stamps = tree::stamps(&self.directories)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = read.as_ref().filter(|known| known.stamps == stamps) {
+            return Ok(known.found.clone());
+        }
+        let found = list(&self.sources()?);
+        *read = Some(Read { stamps, found: found.clone() });
+        Ok(found)
+    }
+
+    /// The workflow that an id, or the name part of one, means.
+    pub fn find(&self, given: &str) -> Result<Arc<Found>> {
+        find(&self.list()?, given)
+    }
+
+    /// The sources, read now.
+    pub fn sources(&self) -> Result<Vec<Source>> {
+        let mut sources = Vec::new();
+        for Directory { kind, root } in self.directories.iter().filter(|d| d.root.is_dir()) {
+            sources.push(Source { root: root.clone(), tree: tree::read(root, *kind)? });
+        }
+        sources.push(own());
+        let library = library(&sources);
+        for source in sources.iter_mut().filter(|s| s.tree.kind != SourceKind::Bundled) {
+            source.tree.library.clone_from(&library);
+        }
+        Ok(sources)
+    }
+
+    /// The source of a directory that somebody named: one inside a bundled directory is bundled.
+    pub fn directory(&self, path: &Path, sources: &[Source]) -> Result<Source> {
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        let inside = |root: &Path| {
+            whole(path).zip(whole(root)).is_some_and(|(path, root)| path.starts_with(root))
+        };
+        let bundled = |d: &Directory| d.kind == SourceKind::Bundled && inside(&d.root);
+        let kind = match self.directories.iter().any(bundled) {
+            true => SourceKind::Bundled,
+            false => SourceKind::Project,
+        };
+        let tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
+        Ok(Source { root: path.to_owned(), tree })
+    }
+}
+
+/// What the program brings along.
+fn own() -> Source {
+    let files = [(format!("{NOTES}.yaml"), include_bytes!("catalog/session-notes.yaml").to_vec())];
+    let tree = SourceTree {
+        kind: SourceKind::Bundled,
+        files: files.into_iter().collect(),
+        library: BTreeMap::new(),
+    };
+    Source { root: PathBuf::from("(bundled)"), tree }
+}
+
+/// What the bundled sources offer to the others.
+fn library(sources: &[Source]) -> BTreeMap<String, Vec<u8>> {
+    let bundled = sources.iter().filter(|source| source.tree.kind == SourceKind::Bundled);
+    let whole = |source: &Source, path: &str| source.root.join(path).display().to_string();
+    bundled
+        .flat_map(|source| source.tree.files.iter().map(move |file| (source, file)))
+        .map(|(source, (path, bytes))| (whole(source, path), bytes.clone()))
+        .collect()
+}
+
+fn list(sources: &[Source]) -> Vec<Arc<Found>> {
+    let reserved = |found: &Found| {
+        found.kind == SourceKind::Bundled && ids::namespace(&found.id) == Some(ids::RESERVED)
+    };
+    let all = sources.iter().flat_map(Source::workflows);
+    let (first, rest): (Vec<Found>, Vec<Found>) = all.partition(reserved);
+    let mut listed: BTreeMap<String, Arc<Found>> = BTreeMap::new();
+    for found in first.into_iter().chain(rest) {
+        listed.entry(found.id.clone()).or_insert_with(|| Arc::new(found));
+    }
+    listed.into_values().collect()
+}
+
+fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
+    if let Some(found) = all.iter().find(|found| found.id == given) {
+        return Ok(Arc::clone(found));
+    }
+    let name = |found: &Found| found.id.split_once('.').map(|(_, name)| name.to_owned());
+    let named: Vec<&Arc<Found>> =
+        all.iter().filter(|found| name(found).as_deref() == Some(given)).collect();
+    match named.as_slice() {
+        [found] => Ok(Arc::clone(found)),
+        [] => {
+            let near = nearest(given, all.iter().map(|found| found.id.as_str()));
+            Err(Error::WorkflowUnknown {
+                given: given.to_owned(),
+                nearest: near.map(str::to_owned),
+            })
+        }
+        several => {
+            let matches: BTreeSet<String> = several.iter().map(|found| found.id.clone()).collect();
+            let matches = matches.into_iter().collect();
+            Err(Error::WorkflowAmbiguous { given: given.to_owned(), matches })
+        }
+    }
+}
+
+/// The workflow in one file. Routines are looked for in the source that the file is of.
+pub fn file(path: &Path, sources: &[Source]) -> Result<Found> {
+    let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;
+    for source in sources {
+        let root = std::fs::canonicalize(&source.root).unwrap_or_default();
+        let inside = whole.strip_prefix(&root).ok().map(tree::relative);
+        if let Some(inside) = inside.filter(|inside| source.tree.files.contains_key(inside)) {
+            return Ok(Found { path: path.to_owned(), ..source.workflow(&inside) });
+        }
+    }
+    let folder = whole.parent().unwrap_or(&whole);
+    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let mut tree = tree::neighbours(folder);
+    tree.library = library(sources);
+    tree.files.insert(name.clone(), tree::bytes(path)?);
+    let source = Source { root: folder.to_owned(), tree };
+    Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
+}
+
+impl Source {
+    /// The workflows in it. Files that are something else are passed over.
+    pub fn workflows(&self) -> impl Iterator<Item = Found> {
+        let files = self.tree.files.iter();
+        let files = files.filter(|(path, bytes)| match source::parse(path, bytes) {
+            Ok(document) => guided::is_workflow(&document),
+            Err(_) => true,
+        });
+        files.map(|(path, _)| self.workflow(path))
+    }
+
+    fn workflow(&self, path: &str) -> Found {
+        let bytes = self.tree.files.get(path).cloned().unwrap_or_default();
+        let outcome = guided::compile(&self.tree, path, &Builtins::standard());
+        let document = source::parse(path, &bytes).ok();
+        let id = document.as_ref().and_then(|document| document.get("id")?.as_text());
+        Found {
+            path: self.root.join(path),
+            kind: self.tree.kind,
+            id: id.unwrap_or(path).to_owned(),
+            outcome,
+            bytes,
+        }
+    }
+}
+
+impl Found {
+    /// The plan, or an error that holds everything that is wrong.
+    pub fn compiled(&self) -> Result<&Compiled> {
+        self.outcome.as_ref().map_err(|_| Error::WorkflowInvalid {
+            path: self.path.clone(),
+            diagnostics: self.diagnostics(),
+        })
+    }
+
+    /// What is worth telling about it, with its path as people see it.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let found = match &self.outcome {
+            Ok(compiled) => &compiled.warnings,
+            Err(errors) => errors,
+        };
+        let shown = |found: &Diagnostic| match self.path.ends_with(&found.path) {
+            true => Diagnostic { path: self.path.display().to_string(), ..found.clone() },
+            false => found.clone(),
+        };
+        found.iter().map(shown).collect()
+    }
+
+    /// What to say about an id without a namespace.
+    pub(crate) fn id_warning(&self) -> Option<String> {
+        let legacy = ids::check(&self.id, self.kind) == Ok(IdStatus::Legacy);
+        legacy.then(|| {
+            let better = ids::suggest(&self.id, self.kind, &self.bytes, &[]);
+            format!("`{}` has no namespace; rename the workflow to `{better}`", self.id)
+        })
+    }
+}

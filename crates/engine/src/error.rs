@@ -1,0 +1,161 @@
+//! What can go wrong with a call, as far as a caller would act differently on it.
+
+use std::path::PathBuf;
+use std::{io, sync::Arc};
+
+use cairn_core::token;
+use cairn_lang::diagnostic::Diagnostic;
+use cairn_store as store;
+use serde_json::{Value, json};
+
+/// What the engine answers with.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The store says no.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A token is not one to go by.
+    #[error("{field}: {source}")]
+    Token {
+        /// Which field of the call it came in.
+        field: &'static str,
+        /// What is wrong with it.
+        source: token::Error,
+        /// What to send instead.
+        instead: String,
+    },
+    /// Two tokens of one call belong to different places, or one came in the wrong field.
+    #[error("{message}")]
+    TokenScope {
+        /// What does not fit.
+        message: String,
+        /// What to send instead.
+        instead: String,
+    },
+    /// The token is signed by us, and what it names is not there.
+    #[error("the token names {0}, which is not in this data directory")]
+    TokenUnknownNode(String),
+    /// The token's plan is not the run's.
+    #[error("the token was given out for another plan than the run `{0}` is pinned to")]
+    TokenHashMismatch(String),
+    /// Another process is writing to the session.
+    #[error("{0}")]
+    TokenSessionLocked(store::Error),
+    /// What the caller sent makes no sense.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong, and where.
+        message: String,
+        /// What to send instead.
+        fix: String,
+        /// Particulars for programs.
+        details: Value,
+    },
+    /// The run is over.
+    #[error("the run `{0}` is complete; there is no step to acknowledge")]
+    RunComplete(String),
+    /// A workflow does not compile.
+    #[error("{} does not compile: {}", .path.display(), first(.diagnostics))]
+    WorkflowInvalid {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// Several workflows go by this name.
+    #[error("{} workflows go by the name `{given}`", .matches.len())]
+    WorkflowAmbiguous {
+        /// What was given.
+        given: String,
+        /// Their ids.
+        matches: Vec<String>,
+    },
+    /// No workflow has this id.
+    #[error("there is no workflow `{given}`{}", nearest.as_ref().map(|id| format!("; did you mean `{id}`?")).unwrap_or_default())]
+    WorkflowUnknown {
+        /// What was given.
+        given: String,
+        /// The id that was likely meant.
+        nearest: Option<String>,
+    },
+    /// A source cannot be read.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// What the log says cannot be, though every byte of it is sound.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Error {
+    /// The stable name of the error: programs compare it, so it stays as it is for good.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::Token { source, .. } => source.code(),
+            Self::TokenScope { .. } => token::Error::ScopeMismatch.code(),
+            Self::TokenUnknownNode(_) => "TOKEN_UNKNOWN_NODE",
+            Self::TokenHashMismatch(_) => "TOKEN_WORKFLOW_HASH_MISMATCH",
+            Self::TokenSessionLocked(_) => "TOKEN_SESSION_LOCKED",
+            Self::Invalid { .. } => "VALIDATION_ERROR",
+            Self::RunComplete(_) => "RUN_COMPLETE",
+            Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
+            Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
+            Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",
+            Self::File { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => "FILE_NOT_FOUND",
+                io::ErrorKind::PermissionDenied => "FILE_DENIED",
+                _ => "FILE_IO",
+            },
+            Self::Broken(_) => "INVARIANT_VIOLATION",
+        }
+    }
+
+    /// What to do next, where the error itself knows better than its code.
+    #[must_use]
+    pub fn fix(&self) -> Option<&str> {
+        match self {
+            Self::Token { instead, .. } | Self::TokenScope { instead, .. } => Some(instead),
+            Self::Invalid { fix, .. } => Some(fix),
+            _ => None,
+        }
+    }
+
+    /// Particulars for programs.
+    #[must_use]
+    pub fn details(&self) -> Option<Value> {
+        match self {
+            Self::Token { field, .. } => Some(json!({"field": field})),
+            Self::Invalid { details, .. } => Some(details.clone()),
+            Self::WorkflowAmbiguous { given, matches } => {
+                Some(json!({"given": given, "matches": matches}))
+            }
+            Self::WorkflowUnknown { given, nearest } => {
+                Some(json!({"given": given, "nearest": nearest}))
+            }
+            Self::File { path, .. } => Some(json!({"path": path.display().to_string()})),
+            _ => None,
+        }
+    }
+
+    /// The error of a call that came with a token: a lock is told in the terms of tokens.
+    #[must_use]
+    pub(crate) fn of_token_call(self) -> Self {
+        match self {
+            Self::Store(error @ store::Error::Locked { .. }) => Self::TokenSessionLocked(error),
+            other => other,
+        }
+    }
+}
+
+fn first(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.first().map(|d| format!("line {}: {}", d.line, d.message)).unwrap_or_default()
+}

@@ -1,0 +1,362 @@
+//! Guided runs: an agent gets one step at a time, does it, and acknowledges.
+//!
+//! Every call loads what it needs, lets `core` decide, appends, and answers from what is
+//! recorded. An answer to a repeated call is made from the same facts by the same
+//! functions, so it is the same answer.
+
+pub mod answer;
+pub mod ask;
+mod blobs;
+mod input;
+mod perform;
+mod position;
+mod reply;
+mod resume;
+mod session;
+mod tokens;
+mod workspace;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cairn_core::event::guided::{AdvanceOutcome, SessionCreated, SourceKind};
+use cairn_core::event::{NewEvent, Scope};
+use cairn_core::guided::decide::{self, Decided, Rejection};
+use cairn_core::guided::judge::Submission;
+use cairn_core::id::{EventId, RunId, SessionId};
+use cairn_core::plan::Action;
+use cairn_core::token::compact::{Attempt, Kind};
+use cairn_lang::ids;
+use cairn_store as store;
+use cairn_store::{AppendPlan, Blob, Store};
+use serde_json::json;
+
+use crate::catalog::{self, Catalog};
+use crate::error::{Error, Result};
+use crate::performer::Performers;
+use answer::{Answer, Checkpointed, Resumable, SessionOpened};
+use ask::{At, Checkpoint, Continue, Intent, Resume, Start, Tokens, Wanted};
+use blobs::Cache;
+use position::Position;
+use session::{Known, Session};
+use tokens::Spot;
+
+/// How often a call is decided again because the run moved meanwhile.
+const TRIES_MAX: usize = 16;
+
+/// Leads agents through runs. Cheap to clone.
+#[derive(Clone)]
+pub struct Guide {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    catalog: Arc<Catalog>,
+    performers: Performers,
+    options: Options,
+    known: Known,
+    cache: Cache,
+}
+
+/// How a guide behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The preferences of runs whose user asks for none.
+    pub preferences: Wanted,
+    /// The project that agents work on, unless they say otherwise.
+    pub workspace: Option<PathBuf>,
+}
+
+impl Guide {
+    /// A guide over a store.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        catalog: Arc<Catalog>,
+        performers: Performers,
+        options: Options,
+    ) -> Self {
+        let (known, cache) = (Known::default(), Cache::default());
+        Self { inner: Arc::new(Inner { store, catalog, performers, options, known, cache }) }
+    }
+
+    /// Begins a run and gives its first step.
+    pub async fn start(&self, ask: Start) -> Result<Answer> {
+        let inner = &*self.inner;
+        let context = input::context(ask.context.as_ref())?;
+        let found = inner.catalog.find(&ask.workflow)?;
+        let plan = &found.compiled()?.plan;
+        let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
+        let now = now_ms();
+        let run = RunId::mint(now, random()?);
+        let id = ask.session.unwrap_or(SessionId::mint(now, random()?));
+        let workspace = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
+        let mut mint = minter()?;
+        let begun = decide::begin(
+            decide::Start {
+                plan,
+                hash,
+                run,
+                source_kind: source_kind(found.kind),
+                source_ref: &found.path.display().to_string(),
+                context: &context,
+                baseline: inner.options.preferences,
+                wanted: ask.preferences,
+            },
+            &mut mint,
+        );
+        let mut decided = begun.map_err(|rejection| rejected(rejection, ""))?;
+        let known = inner.known.get(id);
+        let mut session = known.lock().await;
+        match session.sync(&*inner.store.log).await {
+            Ok(()) => {}
+            Err(Error::Store(store::Error::NotFound(_))) if ask.session.is_none() => {}
+            Err(error) => return Err(error),
+        }
+        let seen = workspace::observe(workspace.map(PathBuf::as_path), &session.view, &mut mint);
+        decided.events.splice(0..0, seen);
+        if session.view.session.is_none() {
+            let data = SessionCreated {}.into();
+            decided.events.insert(0, NewEvent { id: mint(), scope: Scope::Session, data });
+        }
+        inner.append(&mut session, run, decided).await?;
+        let node = inner.perform_owed(&mut session, run, decide::root(run)).await?;
+        let position = Position::load(inner, &session, run, node).await?;
+        let facts = reply::Facts::start(&found, workspace.map(PathBuf::as_path));
+        let keys = inner.store.keys.load().await?;
+        reply::answer(inner, &session, &position, &keys, ask.tokens, facts).await
+    }
+
+    /// Goes on from a step, or gives it again.
+    pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
+        self.inner.proceed(ask).await.map_err(Error::of_token_call)
+    }
+
+    /// Leaves notes at a step without going on.
+    pub async fn checkpoint(&self, ask: Checkpoint) -> Result<Checkpointed> {
+        self.inner.checkpoint(ask).await.map_err(Error::of_token_call)
+    }
+
+    /// Finds the runs that somebody most likely means. Writes nothing.
+    pub async fn resume(&self, ask: Resume) -> Result<Vec<Resumable>> {
+        resume::resume(&self.inner, ask).await
+    }
+
+    /// Opens a session to leave notes in: a run of a workflow that has nothing else to do.
+    pub async fn open_session(&self) -> Result<SessionOpened> {
+        let ask = Start { workflow: catalog::NOTES.to_owned(), ..Start::default() };
+        let answer = self.start(ask).await?;
+        let run = answer.session.ok_or_else(|| Error::Broken("a run without a session".into()))?;
+        let session_token = answer.tokens.checkpoint_token;
+        Ok(SessionOpened { session: run.session, label: answer.label, session_token })
+    }
+}
+
+impl Inner {
+    async fn proceed(&self, ask: Continue) -> Result<Answer> {
+        let keys = self.store.keys.load().await?;
+        let target = tokens::read(&ask.at, &keys)?;
+        let context = input::context(ask.context.as_ref())?;
+        input::artifacts(ask.output.as_ref())?;
+        let known = self.known.get(target.session);
+        let mut session = known.lock().await;
+        self.sync(&mut session).await?;
+        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let Some(tried) = target.attempt.filter(|_| is_advance(&ask)) else {
+            input::rehydrate_only(&ask)?;
+            let position = Position::load(self, &session, run, node).await?;
+            let facts = reply::Facts::rehydrate(self, &session, &position);
+            return reply::answer(self, &session, &position, &keys, ask.tokens, facts).await;
+        };
+        let attempt = tried.id(node);
+        let output = ask.output.clone().unwrap_or_default();
+        let submission =
+            Submission { notes: output.notes.as_deref(), artifacts: &output.artifacts };
+        let ack = decide::Ack { attempt, submission, context: &context, wanted: ask.preferences };
+        for _ in 0..TRIES_MAX {
+            if session.view.attempts.of(node, attempt).is_some() {
+                let reply = reply::Attempted { run, node, attempt };
+                return self.recorded(&mut session, reply, &ack, &keys, ask.tokens).await;
+            }
+            let position = Position::load(self, &session, run, node).await?;
+            if matches!(position.step().map(|step| &step.action), Some(Action::Typed { .. })) {
+                self.perform_owed(&mut session, run, node).await?;
+                continue;
+            }
+            let mut mint = minter()?;
+            let decided = decide::advance(position.here(&session), ack, &mut mint);
+            let label = Spot::new(&session, run, node).label;
+            let mut decided = decided.map_err(|rejection| rejected(rejection, label.as_str()))?;
+            let root = workspace::known_root(&session.view);
+            decided.events.extend(workspace::observe(root.as_deref(), &session.view, &mut mint));
+            match self.append(&mut session, run, decided).await {
+                Ok(()) => {}
+                // Somebody else was faster: look again at what is there.
+                Err(Error::Store(
+                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
+                )) => self.sync(&mut session).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(session.broken("the run moved each time it was looked at"))
+    }
+
+    /// Answers from what an attempt left in the log.
+    async fn recorded(
+        &self,
+        session: &mut Session,
+        tried: reply::Attempted,
+        ack: &decide::Ack<'_>,
+        keys: &cairn_core::keyring::Keyring,
+        tokens: Tokens,
+    ) -> Result<Answer> {
+        let recorded = session.view.attempts.of(tried.node, tried.attempt).cloned();
+        let recorded = recorded.ok_or_else(|| session.broken("an attempt left no record"))?;
+        let other_input =
+            recorded.input_digest.is_some() && recorded.input_digest != ack.digest().ok();
+        match recorded.outcome {
+            AdvanceOutcome::Blocked { blockers } => {
+                let position = Position::load(self, session, tried.run, tried.node).await?;
+                let retry = Spot::new(session, tried.run, tried.node).token(
+                    session,
+                    Kind::Continue,
+                    Attempt::after(tried.attempt),
+                    keys,
+                )?;
+                let facts = reply::Facts::blocked(blockers.blockers().to_vec(), retry, other_input);
+                reply::answer(self, session, &position, keys, tokens, facts).await
+            }
+            AdvanceOutcome::Advanced { to_node_id } => {
+                let end = self.perform_owed(session, tried.run, to_node_id).await?;
+                let position = Position::load(self, session, tried.run, end).await?;
+                let facts = reply::Facts::advanced(tried, to_node_id, other_input);
+                reply::answer(self, session, &position, keys, tokens, facts).await
+            }
+        }
+    }
+
+    async fn checkpoint(&self, ask: Checkpoint) -> Result<Checkpointed> {
+        let keys = self.store.keys.load().await?;
+        input::artifacts(Some(&ask.output))?;
+        input::something(&ask.output)?;
+        let target = tokens::read_checkpoint(&ask.at, &keys)?;
+        let known = self.known.get(target.session);
+        let mut session = known.lock().await;
+        self.sync(&mut session).await?;
+        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let tried = target.attempt.ok_or_else(|| session.broken("a checkpoint has no attempt"))?;
+        let attempt = tried.id(node);
+        let spot = decide::spot(attempt);
+        for _ in 0..TRIES_MAX {
+            if session.dag(run)?.node(spot).is_some() {
+                let place = Spot::new(&session, run, spot);
+                return Ok(Checkpointed {
+                    label: place.label.as_str().to_owned(),
+                    node: spot,
+                    tokens: place.set(&session, &keys, ask.tokens, false)?,
+                });
+            }
+            let position = Position::load(self, &session, run, node).await?;
+            let note = decide::Note {
+                attempt,
+                notes: ask.output.notes.as_deref(),
+                artifacts: &ask.output.artifacts,
+            };
+            let decided = decide::checkpoint(position.here(&session), note, &mut minter()?);
+            let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
+            match self.append(&mut session, run, decided).await {
+                Ok(()) => {}
+                Err(Error::Store(
+                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
+                )) => self.sync(&mut session).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(session.broken("the run moved each time it was looked at"))
+    }
+
+    async fn sync(&self, session: &mut Session) -> Result<()> {
+        match session.sync(&*self.store.log).await {
+            Err(Error::Store(store::Error::NotFound(id))) => {
+                self.known.forget(id);
+                Err(Error::TokenUnknownNode(format!("a node of session {id}")))
+            }
+            other => other,
+        }
+    }
+
+    /// Makes a decision durable and takes it in.
+    async fn append(&self, session: &mut Session, run: RunId, decided: Decided) -> Result<()> {
+        let last = session.view.runs.get(&run).map(|view| view.last_index);
+        let blobs = decided.blobs.into_iter().map(|(kind, bytes)| Blob { kind, bytes }).collect();
+        let plan = AppendPlan { events: decided.events, seen: vec![(run, last)], blobs };
+        self.store.log.append(session.id, plan).await?;
+        session.sync(&*self.store.log).await
+    }
+}
+
+/// Whether a call means to go on.
+fn is_advance(ask: &Continue) -> bool {
+    match (ask.intent, &ask.at) {
+        (Some(Intent::Advance), _) => true,
+        (Some(Intent::Rehydrate), _) => false,
+        (None, At::Pair { ack, .. }) => ack.is_some(),
+        (None, At::Compact(_)) => ask.output.is_some(),
+    }
+}
+
+fn rejected(rejection: Rejection, label: &str) -> Error {
+    match rejection {
+        Rejection::Complete => Error::RunComplete(label.to_owned()),
+        Rejection::NotYours => Error::Broken(rejection.to_string()),
+        Rejection::Context(message) => Error::Invalid {
+            message,
+            fix: "start again with what the loop needs in `context`".to_owned(),
+            details: json!({"field": "context"}),
+        },
+        Rejection::Unwritable(error) => Error::Invalid {
+            message: error.to_string(),
+            fix: "send plain JSON: numbers within ±2^53, no repeated keys, no deep nesting".into(),
+            details: json!({}),
+        },
+        Rejection::OverBudget(error) => Error::Invalid {
+            message: error.to_string(),
+            fix: "send less, or put the rest into a file and name its path".to_owned(),
+            details: json!({}),
+        },
+    }
+}
+
+/// Milliseconds since 1970, for people.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn random() -> Result<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Broken(format!("asking the system for random bytes: {error}")))?;
+    Ok(u128::from_le_bytes(bytes))
+}
+
+/// Gives event ids: the time, and random bits that go up by one within a call.
+fn minter() -> Result<impl FnMut() -> EventId> {
+    let (now, mut bits) = (now_ms(), random()?);
+    Ok(move || {
+        bits = bits.wrapping_add(1);
+        EventId::mint(now, bits)
+    })
+}
+
+const fn source_kind(kind: ids::SourceKind) -> SourceKind {
+    match kind {
+        ids::SourceKind::Bundled => SourceKind::Bundled,
+        ids::SourceKind::User => SourceKind::User,
+        ids::SourceKind::Project => SourceKind::Project,
+        ids::SourceKind::Remote => SourceKind::Remote,
+        ids::SourceKind::Plugin => SourceKind::Plugin,
+    }
+}

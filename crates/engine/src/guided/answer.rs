@@ -1,0 +1,213 @@
+//! What an agent is answered. Doors render it; nothing here is a wire format.
+
+use cairn_core::event::guided::Preferences;
+use cairn_core::id::{NodeId, RunId, SessionId};
+use cairn_core::projection::resume::WhyMatched;
+use cairn_core::reason::Blocker;
+
+/// The answer to a call that starts, continues or comes back.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// Which kind of call it answers; references come with some of them.
+    pub lifecycle: Lifecycle,
+    /// Why the run did not move; empty when it did, or was not asked to.
+    pub blockers: Vec<Blocker>,
+    /// The token for another try, when it did not move.
+    pub retry_continue_token: Option<String>,
+    /// The tokens for the step that is now pending.
+    pub tokens: TokenSet,
+    /// The run's readable label.
+    pub label: String,
+    /// The step to do; none when the run is over.
+    pub pending: Option<Pending>,
+    /// Whether the run is over.
+    pub is_complete: bool,
+    /// The only safe thing to do next.
+    pub next_intent: NextIntent,
+    /// Which run it is; on start and when coming back.
+    pub session: Option<RunRef>,
+    /// What holds now; on start, when coming back, and when it changed.
+    pub preferences: Option<Preferences>,
+    /// Facts about the step that was just done.
+    pub step_context: Option<StepContext>,
+    /// What is worth knowing and stops nothing.
+    pub warnings: Vec<Warning>,
+    /// What happened so far; when coming back.
+    pub recap: Option<Recap>,
+    /// What follows from the node already; when it is not a tip.
+    pub branches: Vec<BranchSummary>,
+    /// Documents that the workflow points at; on start and when coming back.
+    pub references: Vec<Reference>,
+}
+
+/// Which kind of call is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Lifecycle {
+    Start,
+    Advance,
+    Rehydrate,
+}
+
+/// The tokens of an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct TokenSet {
+    pub continue_token: String,
+    pub checkpoint_token: String,
+    /// `stateToken` and `ackToken`, when they were asked for.
+    pub pair: Option<(String, String)>,
+}
+
+/// A step to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Pending {
+    pub step_id: String,
+    pub title: String,
+    pub prompt: String,
+    pub require_confirmation: bool,
+}
+
+/// The only safe thing to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum NextIntent {
+    PerformPendingThenContinue,
+    AwaitUserConfirmation,
+    RehydrateOnly,
+    Complete,
+}
+
+impl NextIntent {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PerformPendingThenContinue => "perform_pending_then_continue",
+            Self::AwaitUserConfirmation => "await_user_confirmation",
+            Self::RehydrateOnly => "rehydrate_only",
+            Self::Complete => "complete",
+        }
+    }
+}
+
+/// Which run an answer is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct RunRef {
+    pub session: SessionId,
+    pub run: RunId,
+}
+
+/// Facts about the step that was just done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepContext {
+    /// The judgements that were accepted, in order.
+    pub assessments: Vec<AcceptedAssessment>,
+}
+
+/// A judgement that was accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct AcceptedAssessment {
+    pub assessment_id: String,
+    pub dimensions: Vec<AcceptedDimension>,
+    /// How levels were read, where they were not written exactly.
+    pub normalization_notes: Vec<String>,
+}
+
+/// One respect of a judgement that was accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct AcceptedDimension {
+    pub dimension_id: String,
+    pub level: String,
+    pub rationale: Option<String>,
+}
+
+/// Something worth knowing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// A stable name, in snake case.
+    pub code: &'static str,
+    /// In words.
+    pub message: String,
+}
+
+/// What happened so far, within a byte budget.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recap {
+    /// The whole, ready to show.
+    pub text: String,
+    /// How many earlier entries did not fit.
+    pub omitted: usize,
+}
+
+/// One way that was gone from a node already.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BranchSummary {
+    /// The node that follows.
+    pub node: NodeId,
+    /// Whether the preferred tip lies behind it.
+    pub preferred: bool,
+    /// How many nodes lie behind it, itself included.
+    pub nodes: usize,
+    /// The beginning of the notes at its end.
+    pub summary: String,
+    /// The token that continues at its end.
+    pub continue_token: String,
+}
+
+/// A document that the workflow points at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Reference {
+    pub title: String,
+    pub path: String,
+    pub purpose: String,
+    pub authoritative: bool,
+    /// Whether there was such a file when the run began.
+    pub resolved: bool,
+}
+
+/// The answer to a call that leaves a checkpoint.
+#[derive(Clone, PartialEq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Checkpointed {
+    pub label: String,
+    pub node: NodeId,
+    /// The tokens to go on with; they stay at the same pending step.
+    pub tokens: TokenSet,
+}
+
+/// A session to leave notes in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct SessionOpened {
+    pub session: SessionId,
+    pub label: String,
+    /// A checkpoint token; every checkpoint gives the next one.
+    pub session_token: String,
+}
+
+/// A run that may be meant, at its tip.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resumable {
+    /// Which run.
+    pub run: RunRef,
+    /// Its readable label.
+    pub label: String,
+    /// The workflow's id.
+    pub workflow_id: String,
+    /// How it is doing, as its name on the wire.
+    pub status: &'static str,
+    /// The step that is pending there.
+    pub pending_step: Option<String>,
+    /// Why it is offered, the best reason first.
+    pub why: Vec<WhyMatched>,
+    /// The beginning of its notes.
+    pub snippet: String,
+    /// The token to come back with.
+    pub continue_token: String,
+}

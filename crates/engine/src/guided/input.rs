@@ -1,0 +1,158 @@
+//! What callers send, before anything is decided: sizes, shapes, and what goes together.
+
+use cairn_core::canonical;
+use cairn_core::event::limits;
+use serde_json::{Map, Value, json};
+
+use super::ask::{Continue, Intent, Output};
+use crate::error::{Error, Result};
+
+/// How many artifacts one answer may bring.
+const ARTIFACTS_MAX: usize = 32;
+/// How long one artifact may be, as canonical JSON.
+const ARTIFACT_MAX: usize = 256 << 10;
+/// Names that some programs give a meaning to.
+const RESERVED: [&str; 3] = ["__proto__", "constructor", "prototype"];
+
+fn invalid(message: String, fix: &str, details: Value) -> Error {
+    Error::Invalid { message, fix: fix.to_owned(), details }
+}
+
+/// The context of a call, within its budget.
+pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
+    const FIX: &str =
+        "pass a few facts: ids, paths, parameters; put documents into files and pass their paths";
+    let members = match given {
+        None | Some(Value::Null) => return Ok(Map::new()),
+        Some(Value::Object(members)) => members,
+        Some(_) => {
+            return Err(invalid(
+                "`context` must be a map of names to values".to_owned(),
+                "send `\"context\": {\"name\": value}`",
+                json!({"field": "context"}),
+            ));
+        }
+    };
+    if let Some(path) = reserved(given.unwrap_or(&Value::Null), "context") {
+        return Err(invalid(
+            format!("`{path}` is a reserved name and cannot be a key"),
+            "use another name for it",
+            json!({"field": path}),
+        ));
+    }
+    let method = "UTF-8 bytes of RFC 8785 canonical JSON";
+    match canonical::to_vec(members) {
+        Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(members.clone()),
+        Ok(bytes) => Err(invalid(
+            format!(
+                "`context` has {} bytes, and at most {} are allowed",
+                bytes.len(),
+                limits::CONTEXT
+            ),
+            FIX,
+            json!({"field": "context", "bytes": bytes.len(), "bytesMax": limits::CONTEXT, "method": method}),
+        )),
+        Err(error) => Err(invalid(
+            format!("`context` cannot be kept: {error}"),
+            "send plain JSON: numbers within ±2^53, no repeated keys, at most 32 levels",
+            json!({"field": "context", "bytesMax": limits::CONTEXT, "method": method}),
+        )),
+    }
+}
+
+/// The path to a key with a reserved name.
+fn reserved(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::Object(members) => members.iter().find_map(|(key, inner)| {
+            let path = format!("{path}.{key}");
+            if RESERVED.contains(&key.as_str()) { Some(path) } else { reserved(inner, &path) }
+        }),
+        Value::Array(items) => items.iter().find_map(|item| reserved(item, path)),
+        _ => None,
+    }
+}
+
+/// The artifacts of an answer: each a map with its kind, within its budget.
+pub(super) fn artifacts(output: Option<&Output>) -> Result<()> {
+    let artifacts = output.map(|output| output.artifacts.as_slice()).unwrap_or_default();
+    let at = |place: usize| json!({"field": format!("output.artifacts[{place}]")});
+    if artifacts.len() > ARTIFACTS_MAX {
+        return Err(invalid(
+            format!(
+                "there are {} artifacts, and at most {ARTIFACTS_MAX} are allowed",
+                artifacts.len()
+            ),
+            "send the ones that the step asks for",
+            json!({"field": "output.artifacts", "max": ARTIFACTS_MAX}),
+        ));
+    }
+    for (place, artifact) in artifacts.iter().enumerate() {
+        let kind = artifact.get("kind").and_then(Value::as_str).unwrap_or_default();
+        if kind.is_empty() {
+            return Err(invalid(
+                format!("`output.artifacts[{place}]` does not name its kind"),
+                "send a map such as `{\"kind\": \"wr.loop_control\", \"decision\": \"stop\"}`",
+                at(place),
+            ));
+        }
+        match canonical::to_vec(artifact) {
+            Ok(bytes) if bytes.len() <= ARTIFACT_MAX => {}
+            Ok(bytes) => {
+                let len = bytes.len();
+                return Err(invalid(
+                    format!(
+                        "`output.artifacts[{place}]` has {len} bytes, and at most {ARTIFACT_MAX} are allowed"
+                    ),
+                    "put the bulk of it into a file and name its path in the artifact",
+                    at(place),
+                ));
+            }
+            Err(error) => {
+                return Err(invalid(
+                    format!("`output.artifacts[{place}]` cannot be kept: {error}"),
+                    "send plain JSON: numbers within ±2^53, no repeated keys",
+                    at(place),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A checkpoint must hold something.
+pub(super) fn something(output: &Output) -> Result<()> {
+    let noted = output.notes.as_deref().is_some_and(|notes| !notes.trim().is_empty());
+    if noted || !output.artifacts.is_empty() {
+        return Ok(());
+    }
+    Err(invalid(
+        "the checkpoint holds nothing".to_owned(),
+        "send `output.notesMarkdown` with what is worth keeping",
+        json!({"field": "output"}),
+    ))
+}
+
+/// A call that only comes back brings nothing along.
+pub(super) fn rehydrate_only(ask: &Continue) -> Result<()> {
+    if ask.intent == Some(Intent::Rehydrate) {
+        if ask.output.is_none() && ask.context.is_none() {
+            return Ok(());
+        }
+        return Err(invalid(
+            "coming back writes nothing, and the call brings something along".to_owned(),
+            "leave out `output` and `context` to get the step again, or send `\"intent\": \"advance\"` to go on",
+            json!({"field": "intent"}),
+        ));
+    }
+    if ask.output.is_some() || ask.context.is_some() || ask.intent.is_some() {
+        let pair = "to go on, send the `ackToken` too, or a `continueToken` with `output`";
+        let both = "to go on, add `output` (or `\"intent\": \"advance\"`); to get the step again, leave `context` out";
+        let only_context = ask.output.is_none() && ask.intent.is_none();
+        return Err(invalid(
+            "the call does not say whether it goes on or comes back".to_owned(),
+            if only_context { both } else { pair },
+            json!({"field": if only_context { "context" } else { "ackToken" }}),
+        ));
+    }
+    Ok(())
+}

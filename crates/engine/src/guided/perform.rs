@@ -1,0 +1,127 @@
+//! Steps that the engine performs itself, in the middle of a guided run.
+
+use cairn_core::digest::Digest;
+use cairn_core::event::guided::AdvanceOutcome;
+use cairn_core::guided::decide;
+use cairn_core::guided::render::fill;
+use cairn_core::guided::scene::scene;
+use cairn_core::id::{NodeId, RunId};
+use cairn_core::plan::Action;
+use cairn_core::token::compact::Attempt;
+use cairn_store as store;
+use serde_json::{Map, Value, json};
+
+use super::position::Position;
+use super::session::Session;
+use super::{Inner, minter, rejected, workspace};
+use crate::error::{Error, Result};
+use crate::performer::{Ctx, Failed, Outcome};
+
+/// How many steps in a row the engine performs before it answers.
+const CHAIN_MAX: usize = 1000;
+
+impl Inner {
+    /// Performs what the engine owes at a node and behind it; gives the node where somebody
+    /// else is to act. What was recorded is not done again.
+    pub(super) async fn perform_owed(
+        &self,
+        session: &mut Session,
+        run: RunId,
+        from: NodeId,
+    ) -> Result<NodeId> {
+        let mut node = from;
+        for _ in 0..CHAIN_MAX {
+            let position = Position::load(self, session, run, node).await?;
+            let Some(step) = position.step() else { return Ok(node) };
+            let Action::Typed { config, r#type } = &step.action else { return Ok(node) };
+            let attempt = Attempt::FIRST.id(node);
+            if let Some(recorded) = session.view.attempts.of(node, attempt) {
+                match recorded.outcome {
+                    AdvanceOutcome::Advanced { to_node_id } => node = to_node_id,
+                    AdvanceOutcome::Blocked { .. } => return Ok(node),
+                }
+                continue;
+            }
+            let seen = scene(&position.plan, &position.context, position.loop_stack());
+            let instance = position.state.pending().map(|key| key.to_string()).unwrap_or_default();
+            let ctx = Ctx {
+                workspace: workspace::known_root(&session.view)
+                    .or_else(|| self.options.workspace.clone()),
+                idempotency_key: Digest::of_parts(
+                    "step",
+                    &[&run.to_string(), &node.to_string(), &instance],
+                ),
+            };
+            let outcome = match self.performers.get(r#type.as_str()) {
+                Some(performer) => performer.perform(filled(&config.0, &seen), &ctx).await,
+                None => {
+                    Err(Failed(format!("this program has no step type `{type}`", type = r#type)))
+                }
+            };
+            let outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
+                notes: format!("`{}` could not be performed: {message}", step.id),
+                output: json!({"error": message}),
+                ends: false,
+            });
+            let told = decide::Outcome {
+                attempt,
+                save_as: config.0.get("saveAs").and_then(Value::as_str),
+                output: &outcome.output,
+                notes: &outcome.notes,
+                ends: outcome.ends,
+            };
+            let decided = decide::perform(position.here(session), told, &mut minter()?);
+            let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
+            match self.append(session, run, decided).await {
+                Ok(()) => {}
+                Err(Error::Store(
+                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
+                )) => self.sync(session).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(session.broken("the engine was asked for too many steps in a row"))
+    }
+
+    /// What the engine did right before a node, oldest first.
+    pub(super) async fn done_before(
+        &self,
+        session: &Session,
+        run: RunId,
+        node: NodeId,
+    ) -> Result<Vec<String>> {
+        let dag = session.dag(run)?;
+        let mut told = Vec::new();
+        for at in dag.path_back(node).take(CHAIN_MAX) {
+            let Some(parent) = at.parent else { break };
+            let before = Position::load(self, session, run, parent).await?;
+            let engine_did =
+                before.step().is_some_and(|s| matches!(s.action, Action::Typed { .. }));
+            if !engine_did {
+                break;
+            }
+            told.extend(session.view.outputs.notes(at.id).map(str::to_owned));
+        }
+        told.reverse();
+        Ok(told)
+    }
+}
+
+/// The config with values in the place of paths. A text that is one path alone keeps the
+/// value's type.
+fn filled(config: &Value, seen: &Map<String, Value>) -> Value {
+    match config {
+        Value::String(text) => {
+            let alone = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+            let alone = alone.map(str::trim).filter(|path| !path.contains(['{', '}']));
+            let value = alone.and_then(|path| cairn_core::guided::condition::lookup(seen, path));
+            value.unwrap_or_else(|| Value::String(fill(text, seen).prompt))
+        }
+        Value::Array(items) => items.iter().map(|item| filled(item, seen)).collect(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| (name.clone(), filled(value, seen));
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}

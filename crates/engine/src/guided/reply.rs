@@ -1,0 +1,380 @@
+//! Answers, made from what is recorded and from the pinned plan.
+
+use std::path::Path;
+
+use cairn_core::event::guided::{Autonomy, OutputChannel, OutputPayload, Preferences};
+use cairn_core::guided::judge::Accepted;
+use cairn_core::guided::scene::scene;
+use cairn_core::guided::{decide, render};
+use cairn_core::id::{AttemptId, NodeId, RunId};
+use cairn_core::keyring::Keyring;
+use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom};
+use cairn_core::projection::recap::recap;
+use cairn_core::reason::{Blocker, BlockerCode};
+use cairn_core::text::{TRUNCATED, truncate};
+use cairn_core::token::compact::Kind;
+
+use super::answer::{
+    AcceptedAssessment, AcceptedDimension, Answer, BranchSummary, Lifecycle, NextIntent, Pending,
+    Recap, Reference, RunRef, StepContext, Warning,
+};
+use super::ask::Tokens;
+use super::position::Position;
+use super::session::Session;
+use super::tokens::Spot;
+use super::{Inner, blobs, workspace};
+use crate::catalog::Found;
+use crate::error::Result;
+
+/// How long a recap may be, in bytes of UTF-8.
+const RECAP_MAX: usize = 8 << 10;
+/// How many branches are told of, and how long each may be.
+const BRANCHES_MAX: usize = 5;
+const BRANCH_MAX: usize = 1024;
+/// How long an outcome of the engine may be in a prompt.
+const OUTCOME_MAX: usize = 4096;
+
+/// An attempt that was made.
+#[derive(Clone, Copy)]
+pub(super) struct Attempted {
+    pub(super) run: RunId,
+    pub(super) node: NodeId,
+    pub(super) attempt: AttemptId,
+}
+
+/// What an answer tells beside where the run stands.
+pub(super) struct Facts {
+    lifecycle: Lifecycle,
+    blockers: Vec<Blocker>,
+    retry: Option<String>,
+    /// The attempt, and the node that it led to.
+    advanced: Option<(Attempted, NodeId)>,
+    references: Vec<Reference>,
+    warnings: Vec<Warning>,
+    other_input: bool,
+}
+
+impl Facts {
+    const fn new(lifecycle: Lifecycle) -> Self {
+        Self {
+            lifecycle,
+            blockers: Vec::new(),
+            retry: None,
+            advanced: None,
+            references: Vec::new(),
+            warnings: Vec::new(),
+            other_input: false,
+        }
+    }
+
+    pub(super) fn start(found: &Found, root: Option<&Path>) -> Self {
+        let mut facts = Self::new(Lifecycle::Start);
+        if let Ok(compiled) = &found.outcome {
+            let package = found.path.parent();
+            facts.references = references(&compiled.plan, root, package);
+        }
+        let missing = facts.references.iter().filter(|reference| !reference.resolved);
+        facts.warnings.extend(missing.map(|reference| Warning {
+            code: "reference_unresolved",
+            message: format!("{}: there is no file {}", reference.title, reference.path),
+        }));
+        facts.warnings.extend(
+            found.id_warning().map(|message| Warning { code: "legacy_workflow_id", message }),
+        );
+        facts
+    }
+
+    pub(super) fn rehydrate(inner: &Inner, session: &Session, position: &Position) -> Self {
+        let mut facts = Self::new(Lifecycle::Rehydrate);
+        let root = workspace::known_root(&session.view);
+        let root = root.or_else(|| inner.options.workspace.clone());
+        let now = inner.catalog.find(&position.plan.workflow_id).ok();
+        let package = now.as_ref().and_then(|found| found.path.parent());
+        facts.references = references(&position.plan, root.as_deref(), package);
+        let on_disk = now.as_ref().and_then(|found| found.outcome.as_ref().ok());
+        let on_disk = on_disk.and_then(|compiled| compiled.plan.hash().ok());
+        if on_disk.is_some_and(|hash| hash != position.hash) {
+            facts.warnings.push(Warning {
+                code: "pinned_drift",
+                message: format!(
+                    "`{}` was changed since the run began; the run goes on with the version it began with",
+                    position.plan.workflow_id
+                ),
+            });
+        }
+        facts
+    }
+
+    pub(super) fn blocked(blockers: Vec<Blocker>, retry: String, other_input: bool) -> Self {
+        let retry = Some(retry);
+        Self { blockers, retry, other_input, ..Self::new(Lifecycle::Advance) }
+    }
+
+    pub(super) fn advanced(tried: Attempted, to: NodeId, other_input: bool) -> Self {
+        Self { advanced: Some((tried, to)), other_input, ..Self::new(Lifecycle::Advance) }
+    }
+}
+
+/// Answers for where a run stands.
+pub(super) async fn answer(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    keys: &Keyring,
+    tokens: Tokens,
+    mut facts: Facts,
+) -> Result<Answer> {
+    let spot = Spot::new(session, position.run, position.node);
+    let opening = facts.lifecycle != Lifecycle::Advance;
+    let coming_back = facts.lifecycle == Lifecycle::Rehydrate;
+    let mut warnings = std::mem::take(&mut facts.warnings);
+    let pending = pending(inner, session, position, opening, &mut warnings).await?;
+    let preferences = told_preferences(session, position, &facts);
+    warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
+    if let Some((_, to)) = facts.advanced {
+        warnings.extend(recorded(session, position.run, to, position.node));
+    } else if facts.lifecycle == Lifecycle::Start {
+        warnings.extend(recorded(session, position.run, position.node, position.node));
+    }
+    if facts.other_input {
+        warnings.push(Warning {
+            code: "replayed_with_other_input",
+            message: "this attempt was recorded before, with another answer to the step; what you sent now was not recorded. To answer anew, come back with a `continueToken` and no `output`, and use the fresh token".to_owned(),
+        });
+    }
+    let next_intent = next_intent(position, &facts.blockers, &pending, facts.other_input);
+    Ok(Answer {
+        lifecycle: facts.lifecycle,
+        retry_continue_token: facts.retry,
+        tokens: spot.set(session, keys, tokens, coming_back)?,
+        label: spot.label.as_str().to_owned(),
+        is_complete: position.state.is_complete(),
+        next_intent,
+        session: opening.then_some(RunRef { session: session.id, run: position.run }),
+        preferences,
+        step_context: step_context(inner, session, facts.advanced).await?,
+        warnings,
+        recap: if coming_back { told(session, position)? } else { None },
+        branches: if coming_back { branches(session, position, keys)? } else { Vec::new() },
+        references: facts.references,
+        pending: pending.map(|(pending, _)| pending),
+        blockers: facts.blockers,
+    })
+}
+
+/// Who must agree to the pending step.
+type Confirmed = Option<ConfirmedBy>;
+
+/// The step to do, and who must agree to it.
+async fn pending(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    opening: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<(Pending, Confirmed)>> {
+    let Some(step) = position.step() else { return Ok(None) };
+    let seen = scene(&position.plan, &position.context, position.loop_stack());
+    let shown = render::prompt(&position.plan, step, position.loop_stack(), &seen, opening);
+    warnings.extend(shown.unset.iter().map(|name| Warning {
+        code: "context_unset",
+        message: format!(
+            "the prompt mentions `{name}`, which the context does not have; set it with `context`"
+        ),
+    }));
+    let done = inner.done_before(session, position.run, position.node).await?;
+    let mut prompt = String::new();
+    for outcome in &done {
+        prompt.push_str(&truncate(outcome, OUTCOME_MAX));
+        prompt.push_str("\n\n");
+    }
+    prompt.push_str(&shown.prompt);
+    let asked = step.require_confirmation.as_ref();
+    let asked = asked.filter(|asked| decide::is_asked(&position.plan, asked, &seen));
+    let pending = Pending {
+        step_id: step.id.to_string(),
+        title: step.title.clone(),
+        prompt,
+        require_confirmation: asked.is_some(),
+    };
+    Ok(Some((pending, asked.map(|asked| asked.by))))
+}
+
+fn next_intent(
+    position: &Position,
+    blockers: &[Blocker],
+    pending: &Option<(Pending, Confirmed)>,
+    other_input: bool,
+) -> NextIntent {
+    let autonomy = position.preferences.autonomy;
+    let waits = match pending {
+        None => return NextIntent::Complete,
+        _ if other_input => return NextIntent::RehydrateOnly,
+        Some(_) if blockers.iter().any(|b| b.code == BlockerCode::UserOnlyDependency) => true,
+        Some((_, None)) => false,
+        Some((_, Some(ConfirmedBy::HumanApproval))) => autonomy != Autonomy::FullAutoNeverStop,
+        Some((_, Some(ConfirmedBy::User))) => autonomy == Autonomy::Guided,
+        // Another agent judges, and that is not the user.
+        Some((_, Some(ConfirmedBy::CoordinatorEval))) => false,
+    };
+    match waits {
+        true => NextIntent::AwaitUserConfirmation,
+        false => NextIntent::PerformPendingThenContinue,
+    }
+}
+
+/// What holds now, when the caller cannot know it.
+fn told_preferences(session: &Session, position: &Position, facts: &Facts) -> Option<Preferences> {
+    let now = position.preferences;
+    match facts.advanced {
+        Some((tried, _)) => {
+            let dag = session.dag(tried.run).ok()?;
+            (session.view.preferences.at(dag, tried.node) != now).then_some(now)
+        }
+        None => (facts.lifecycle != Lifecycle::Advance).then_some(now),
+    }
+}
+
+/// A warning when more is left to the agent than the workflow's author recommends.
+fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
+    let wanted = &plan.recommendations;
+    let autonomy = wanted.autonomy.filter(|wanted| now.autonomy > *wanted);
+    let risk = wanted.risk_policy.filter(|wanted| now.risk_policy > *wanted);
+    let name = |value: serde_json::Result<serde_json::Value>| {
+        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let autonomy = autonomy.map(|v| format!("autonomy `{}`", name(serde_json::to_value(v))));
+    let risk = risk.map(|v| format!("riskPolicy `{}`", name(serde_json::to_value(v))));
+    let parts: Vec<String> = autonomy.into_iter().chain(risk).collect();
+    (!parts.is_empty()).then(|| Warning {
+        code: "recommendation_exceeded",
+        message: format!("the workflow's author recommends at most {}", parts.join(" and ")),
+    })
+}
+
+/// What was recorded on the way from one node to another that the caller should know.
+fn recorded(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warning> {
+    let Ok(dag) = session.dag(run) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    for node in dag.path_back(to) {
+        warnings.extend(
+            session
+                .view
+                .gaps
+                .told_at(node.id)
+                .iter()
+                .map(|gap| Warning { code: "gap_recorded", message: gap.summary.clone() }),
+        );
+        if node.id == from {
+            break;
+        }
+    }
+    let notes = session.view.outputs.notes(from);
+    if notes.is_some_and(|notes| notes.ends_with(TRUNCATED)) {
+        warnings.push(Warning {
+            code: "notes_truncated",
+            message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),
+        });
+    }
+    warnings
+}
+
+/// The judgements that the step which was just done brought.
+async fn step_context(
+    inner: &Inner,
+    session: &Session,
+    advanced: Option<(Attempted, NodeId)>,
+) -> Result<Option<StepContext>> {
+    let Some((tried, to)) = advanced else { return Ok(None) };
+    let before = Position::load(inner, session, tried.run, tried.node).await?;
+    let asks = before.step().is_some_and(|step| match &step.action {
+        Action::Prompt(prompt) => !prompt.assessments.is_empty(),
+        Action::Typed { .. } => false,
+    });
+    if !asks {
+        return Ok(None);
+    }
+    let mut assessments = Vec::new();
+    for output in session.view.outputs.standing(to) {
+        if let (OutputChannel::Artifact, OutputPayload::ArtifactRef { sha256, .. }) =
+            (output.channel, &output.payload)
+        {
+            let artifact = blobs::artifact(&inner.store, *sha256).await?;
+            assessments.extend(Accepted::read(&artifact).map(told_assessment));
+        }
+    }
+    assessments.sort_by(|a, b| a.assessment_id.cmp(&b.assessment_id));
+    Ok((!assessments.is_empty()).then_some(StepContext { assessments }))
+}
+
+fn told_assessment(accepted: Accepted) -> AcceptedAssessment {
+    let dimensions = accepted.dimensions.into_iter();
+    AcceptedAssessment {
+        assessment_id: accepted.assessment_id,
+        dimensions: dimensions
+            .map(|d| AcceptedDimension {
+                dimension_id: d.dimension_id,
+                level: d.level,
+                rationale: d.rationale,
+            })
+            .collect(),
+        normalization_notes: accepted.normalization_notes,
+    }
+}
+
+/// What happened on the way to the node.
+fn told(session: &Session, position: &Position) -> Result<Option<Recap>> {
+    let dag = session.dag(position.run)?;
+    let recap = recap(dag, &session.view.outputs, position.node, RECAP_MAX);
+    let empty = recap.text.is_empty();
+    Ok((!empty).then_some(Recap { text: recap.text, omitted: recap.omitted }))
+}
+
+/// What follows from the node already, the preferred branch first.
+fn branches(session: &Session, position: &Position, keys: &Keyring) -> Result<Vec<BranchSummary>> {
+    let dag = session.dag(position.run)?;
+    let tip = dag.preferred_tip().map(|tip| tip.id);
+    let mut found = Vec::new();
+    for child in dag.children(position.node) {
+        let leaves = dag.branches().into_iter();
+        let end = leaves.map(|branch| branch.tip).find(|leaf| dag.is_on_path(child.id, *leaf));
+        let end = end.unwrap_or(child.id);
+        let preferred = tip.is_some_and(|tip| dag.is_on_path(child.id, tip));
+        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child.id, node.id)).count();
+        let way = recap(dag, &session.view.outputs, end, BRANCH_MAX);
+        let spot = Spot::new(session, position.run, end);
+        let attempt = session.unused(end);
+        found.push(BranchSummary {
+            node: child.id,
+            preferred,
+            nodes,
+            summary: way.text,
+            continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
+        });
+    }
+    found.sort_by_key(|branch| !branch.preferred);
+    found.truncate(BRANCHES_MAX);
+    Ok(found)
+}
+
+/// The documents of a plan, looked for where their paths begin.
+fn references(plan: &Plan, root: Option<&Path>, package: Option<&Path>) -> Vec<Reference> {
+    let listed = plan.guide.iter().flat_map(|guide| &guide.references);
+    listed
+        .map(|reference| {
+            let from = match reference.resolve_from {
+                ResolveFrom::Workspace => root,
+                ResolveFrom::Package => package,
+            };
+            let path = from.map(|from| from.join(&reference.source));
+            let resolved = path.as_ref().is_some_and(|path| path.is_file());
+            Reference {
+                title: reference.title.clone(),
+                path: path.map_or_else(|| reference.source.clone(), |p| p.display().to_string()),
+                purpose: reference.purpose.clone(),
+                authoritative: reference.authoritative,
+                resolved,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,149 @@
+//! Sessions as this process knows them: read once, then only what is new.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
+use cairn_core::projection::dag::{Node, RunDag};
+use cairn_core::projection::session::SessionView;
+use cairn_core::token::compact::Attempt;
+use cairn_core::{event::guided::NodeKind, guided::decide};
+use cairn_store::{Store, port::EventLog};
+
+use super::tokens::Place;
+use crate::error::{Error, Result};
+
+/// How many sessions are kept in memory.
+const KEPT_MAX: usize = 32;
+
+/// A session, as far as it has been read.
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) view: SessionView,
+    next: EventIndex,
+}
+
+impl Session {
+    fn new(id: SessionId) -> Self {
+        Self { id, view: SessionView::default(), next: EventIndex(0) }
+    }
+
+    /// Takes in what happened since.
+    pub(super) async fn sync(&mut self, log: &dyn EventLog) -> Result<()> {
+        let events = log.read(self.id, self.next).await?;
+        for event in &events {
+            self.view.apply(event);
+            self.next = event.index.next();
+        }
+        Ok(())
+    }
+
+    pub(super) fn broken(&self, what: &str) -> Error {
+        Error::Broken(format!("session {}: {what}", self.id))
+    }
+
+    pub(super) fn dag(&self, run: RunId) -> Result<&RunDag> {
+        let view = self.view.runs.get(&run);
+        view.and_then(|run| run.dag()).ok_or_else(|| self.broken("a run is not a guided one"))
+    }
+
+    /// The node that a token names.
+    pub(super) fn find(&self, place: Place) -> Result<(RunId, &Node)> {
+        let unknown = || Error::TokenUnknownNode(format!("a node of session {}", self.id));
+        match place {
+            Place::Index(created) => {
+                let runs =
+                    self.view.runs.iter().filter_map(|(run, view)| Some((*run, view.dag()?)));
+                let mut found = runs.filter_map(|(run, dag)| {
+                    let nodes = dag.nodes();
+                    let at = nodes.binary_search_by_key(&created, |node| node.created).ok()?;
+                    Some((run, nodes.get(at)?))
+                });
+                found.next().ok_or_else(unknown)
+            }
+            Place::Node(run, node, hash) => {
+                let view = self.view.runs.get(&run).ok_or_else(unknown)?;
+                let node = view.dag().and_then(|dag| dag.node(node)).ok_or_else(unknown)?;
+                if view.workflow_hash != Some(hash) {
+                    return Err(Error::TokenHashMismatch(run.to_string()));
+                }
+                Ok((run, node))
+            }
+        }
+    }
+
+    /// The first attempt at a node that nobody has made.
+    pub(super) fn unused(&self, node: NodeId) -> Attempt {
+        let mut attempt = Attempt::FIRST;
+        while self.view.attempts.of(node, attempt.id(node)).is_some() {
+            attempt = attempt.next(node);
+        }
+        attempt
+    }
+
+    /// The first checkpoint at a node that nobody has left.
+    pub(super) fn unused_checkpoint(&self, run: RunId, node: NodeId) -> Attempt {
+        let mut attempt = Attempt::FIRST;
+        let Ok(dag) = self.dag(run) else { return attempt };
+        while dag.node(decide::spot(attempt.id(node))).is_some() {
+            attempt = attempt.next(node);
+        }
+        attempt
+    }
+
+    /// Whether the run has gone on from a node; a checkpoint goes nowhere.
+    pub(super) fn has_gone_on(&self, run: RunId, node: NodeId) -> bool {
+        let mut children = self.dag(run).into_iter().flat_map(|dag| dag.children(node));
+        children.any(|child| child.kind != NodeKind::Checkpoint)
+    }
+}
+
+/// The sessions that this process has read lately.
+#[derive(Default)]
+pub(super) struct Known {
+    sessions: Mutex<Recent>,
+}
+
+#[derive(Default)]
+struct Recent {
+    by_id: HashMap<SessionId, (u64, Arc<tokio::sync::Mutex<Session>>)>,
+    uses: BTreeMap<u64, SessionId>,
+    clock: u64,
+}
+
+impl Known {
+    /// A session as it was left, ready to be brought up to date.
+    pub(super) fn get(&self, id: SessionId) -> Arc<tokio::sync::Mutex<Session>> {
+        let mut recent = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.clock += 1;
+        let now = recent.clock;
+        let (last, session) = recent
+            .by_id
+            .entry(id)
+            .or_insert_with(|| (now, Arc::new(tokio::sync::Mutex::new(Session::new(id)))));
+        let (before, session) = (std::mem::replace(last, now), Arc::clone(session));
+        recent.uses.remove(&before);
+        recent.uses.insert(now, id);
+        if recent.uses.len() > KEPT_MAX
+            && let Some((_, oldest)) = recent.uses.pop_first()
+        {
+            recent.by_id.remove(&oldest);
+        }
+        session
+    }
+
+    /// Forgets a session, so that it is read afresh.
+    pub(super) fn forget(&self, id: SessionId) {
+        let mut recent = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, _)) = recent.by_id.remove(&id) {
+            recent.uses.remove(&last);
+        }
+    }
+}
+
+/// Reads a session for one look, without keeping it.
+pub(super) async fn read(store: &Store, id: SessionId) -> Result<Session> {
+    let mut session = Session::new(id);
+    session.sync(&*store.log).await?;
+    Ok(session)
+}

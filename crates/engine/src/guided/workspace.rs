@@ -1,0 +1,102 @@
+//! What is seen of the project that an agent works on, so that the work can be found again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cairn_core::digest::Digest;
+use cairn_core::event::guided::{Confidence, ObservationKey, ObservationRecorded, ObservedValue};
+use cairn_core::event::{NewEvent, Scope, limits};
+use cairn_core::id::EventId;
+use cairn_core::projection::session::SessionView;
+use cairn_core::text::truncate;
+
+/// What is checked out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Checkout {
+    pub(super) root: PathBuf,
+    pub(super) branch: Option<String>,
+    pub(super) head: Option<String>,
+}
+
+/// Looks for a checkout at a path or above it. It asks no program, only files.
+pub(super) fn checkout(path: &Path) -> Option<Checkout> {
+    let path = fs::canonicalize(path).ok()?;
+    let root = path.ancestors().find(|folder| folder.join(".git").exists())?;
+    let git = git_folder(&root.join(".git"))?;
+    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = head.trim();
+    let checkout = |branch, head| Checkout { root: root.to_owned(), branch, head };
+    match head.strip_prefix("ref: ") {
+        Some(reference) => {
+            let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference);
+            Some(checkout(Some(branch.to_owned()), resolve(&git, reference)))
+        }
+        None => Some(checkout(None, is_sha(head).then(|| head.to_owned()))),
+    }
+}
+
+/// The folder itself, or the one that a worktree's file names.
+fn git_folder(path: &Path) -> Option<PathBuf> {
+    if path.is_dir() {
+        return Some(path.to_owned());
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let named = text.trim().strip_prefix("gitdir: ")?;
+    Some(path.parent()?.join(named))
+}
+
+/// What a reference points at: its own file, or its line in the packed ones.
+fn resolve(git: &Path, reference: &str) -> Option<String> {
+    let common = fs::read_to_string(git.join("commondir")).ok();
+    let common = common.map_or_else(|| git.to_owned(), |named| git.join(named.trim()));
+    let loose = [git, &common].into_iter().find_map(|folder| {
+        let text = fs::read_to_string(folder.join(reference)).ok()?;
+        is_sha(text.trim()).then(|| text.trim().to_owned())
+    });
+    loose.or_else(|| {
+        let packed = fs::read_to_string(common.join("packed-refs")).ok()?;
+        let line = packed.lines().find(|line| line.ends_with(&format!(" {reference}")))?;
+        line.split(' ').next().filter(|sha| is_sha(sha)).map(str::to_owned)
+    })
+}
+
+fn is_sha(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
+}
+
+/// The project that a session's runs were started in.
+pub(super) fn known_root(view: &SessionView) -> Option<PathBuf> {
+    let seen = view.observations.get(&ObservationKey::RepoRoot)?;
+    Some(PathBuf::from(seen.value.as_str()))
+}
+
+/// The observations that are not known yet.
+pub(super) fn observe(
+    path: Option<&Path>,
+    view: &SessionView,
+    mint: &mut dyn FnMut() -> EventId,
+) -> Vec<NewEvent> {
+    let Some(found) = path.and_then(checkout) else { return Vec::new() };
+    let root = found.root.display().to_string();
+    let mut seen = vec![(ObservationKey::RepoRootHash, sha256(&root))];
+    if root.len() <= limits::PATH {
+        seen.push((ObservationKey::RepoRoot, ObservedValue::Path(root)));
+    }
+    let branch =
+        found.branch.map(|name| ObservedValue::ShortString(truncate(&name, limits::SHORT_STRING)));
+    seen.extend(branch.map(|value| (ObservationKey::GitBranch, value)));
+    let head = found.head.map(ObservedValue::GitSha1);
+    seen.extend(head.map(|value| (ObservationKey::GitHeadSha, value)));
+    seen.into_iter()
+        .filter(|(key, value)| view.observations.get(key).is_none_or(|known| known.value != *value))
+        .map(|(key, value)| NewEvent {
+            id: mint(),
+            scope: Scope::Session,
+            data: ObservationRecorded { confidence: Confidence::High, key, value }.into(),
+        })
+        .collect()
+}
+
+fn sha256(text: &str) -> ObservedValue {
+    ObservedValue::Sha256(Digest::of(text.as_bytes()).hex())
+}

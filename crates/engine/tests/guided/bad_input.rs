@@ -1,0 +1,174 @@
+//! What cannot be acted on is refused with a way out, and leaves no trace.
+
+use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Output, Start, Tokens};
+use serde_json::{Value, json};
+
+use crate::world::{NOTES, THREE, World, ack, back, refused};
+
+#[tokio::test]
+async fn bad_context_is_refused_with_figures() {
+    let world = World::of(THREE);
+    let start = |context: Value| Start {
+        workflow: "three".into(),
+        context: Some(context),
+        ..Start::default()
+    };
+    let large = json!({"blob": "x".repeat(256 << 10)});
+    let error = world.guide.start(start(large)).await.unwrap_err();
+    assert_eq!(error.code(), "VALIDATION_ERROR");
+    let details = error.details().unwrap();
+    assert_eq!(details.get("bytesMax"), Some(&json!(262_144)));
+    assert!(details.get("bytes").and_then(Value::as_u64).unwrap() > 262_144);
+    assert!(details.get("method").is_some());
+    for (context, field) in [
+        (json!({"__proto__": 1}), "context.__proto__"),
+        (json!({"a": [{"constructor": {}}]}), "context.a.constructor"),
+        (json!([1, 2]), "context"),
+        (json!("text"), "context"),
+        (json!({"n": 1e300}), ""),
+    ] {
+        match world.guide.start(start(context.clone())).await {
+            Ok(_) => assert_eq!(field, "", "{context}"),
+            Err(error) => {
+                assert_eq!(error.code(), "VALIDATION_ERROR", "{context}");
+                assert_eq!(error.details().unwrap().get("field"), Some(&json!(field)));
+                assert!(error.fix().is_some());
+            }
+        }
+    }
+    assert_eq!(world.writes(), 1, "only the harmless one was written");
+}
+
+#[tokio::test]
+async fn an_unknown_workflow_names_the_nearest() {
+    let world = World::of(THREE);
+    let start = Start { workflow: "project.thre".into(), ..Start::default() };
+    let error = world.guide.start(start).await.unwrap_err();
+    assert_eq!(error.code(), "WORKFLOW_NOT_FOUND");
+    assert!(error.to_string().contains("did you mean `project.three`?"), "{error}");
+    let broken = World::of(&THREE.replace("prompt: Do the second", "promt: Do the second"));
+    let start = Start { workflow: "project.three".into(), ..Start::default() };
+    assert_eq!(broken.guide.start(start).await.unwrap_err().code(), "WORKFLOW_INVALID");
+}
+
+#[tokio::test]
+async fn every_token_error_says_what_to_send_instead() {
+    let world = World::of(THREE);
+    let other = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.start("project.three").await;
+    let foreign = other.start("project.three").await;
+    let token = first.tokens.continue_token.clone();
+    let pair = |tokens: &str| Continue { tokens: Tokens::Pair, ..back(tokens) };
+    let long = |answer: cairn_engine::guided::answer::Answer| answer.tokens.pair.unwrap();
+    let (state, ack_one) = long(world.guide.proceed(pair(&token)).await.unwrap());
+    let two = long(world.guide.proceed(pair(&second.tokens.continue_token)).await.unwrap());
+    let with = |at: At| Continue { at, ..ack("", NOTES, Vec::new()) };
+    let compact = |text: &str| with(At::Compact(text.to_owned()));
+    let mixed = At::Pair { state: state.clone(), ack: Some(two.1.clone()) };
+    let newer = state.replace("st.v1.", "st.v2.");
+    let tampered = token.replace(token.get(60..61).unwrap(), "-");
+    let written = world.writes();
+    for (call, code, part) in [
+        (compact("nonsense"), "TOKEN_INVALID_FORMAT", "copy the `continueToken`"),
+        (compact(""), "TOKEN_INVALID_FORMAT", "copy the `continueToken`"),
+        (compact(&tampered), "TOKEN_BAD_SIGNATURE", "resume_session"),
+        (compact(&foreign.tokens.continue_token), "TOKEN_BAD_SIGNATURE", "resume_session"),
+        (compact(&first.tokens.checkpoint_token), "TOKEN_SCOPE_MISMATCH", "`continueToken`"),
+        (compact(&state), "TOKEN_SCOPE_MISMATCH", "`stateToken`"),
+        (compact(&ack_one), "TOKEN_SCOPE_MISMATCH", "`ackToken`"),
+        (with(mixed), "TOKEN_SCOPE_MISMATCH", "from the same answer"),
+        (with(At::Pair { state: newer, ack: None }), "TOKEN_UNSUPPORTED_VERSION", "resume_session"),
+    ] {
+        let error = world.guide.proceed(call.clone()).await.unwrap_err();
+        assert_eq!(error.code(), code, "{call:?}: {error}");
+        assert!(error.fix().unwrap().contains(part), "{}", error.fix().unwrap());
+    }
+    // A token of another run names both.
+    let mixed = with(At::Pair { state, ack: Some(two.1) });
+    let error = world.guide.proceed(mixed).await.unwrap_err().to_string();
+    for run in [first.session.unwrap().run, second.session.unwrap().run] {
+        assert!(error.contains(&run.to_string()), "{error}");
+    }
+    assert_eq!(world.writes(), written, "nothing was written");
+}
+
+#[tokio::test]
+async fn a_token_of_a_deleted_session_is_unknown() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    world.store.sessions.delete(first.session.unwrap().session).await.unwrap();
+    let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
+    assert_eq!(refused(world.guide.proceed(call.clone()).await), "TOKEN_UNKNOWN_NODE");
+    assert_eq!(refused(world.restarted().proceed(call).await), "TOKEN_UNKNOWN_NODE");
+}
+
+#[tokio::test]
+async fn a_call_must_say_whether_it_goes_on() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let token = &first.tokens.continue_token;
+    let context = Continue { context: Some(json!({"a": 1})), ..back(token) };
+    let error = world.guide.proceed(context).await.unwrap_err();
+    assert_eq!(error.code(), "VALIDATION_ERROR");
+    let fix = error.fix().unwrap();
+    assert!(fix.contains("add `output`") && fix.contains("leave `context` out"), "{fix}");
+}
+
+#[tokio::test]
+async fn artifacts_are_maps_with_a_kind_within_bounds() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let token = &first.tokens.continue_token;
+    let large = json!({"kind": "x", "text": "y".repeat(300 << 10)});
+    for artifacts in [
+        vec![json!("text")],
+        vec![json!({"decision": "stop"})],
+        vec![large],
+        vec![json!({"kind": "x"}); 33],
+    ] {
+        let call = ack(token, NOTES, artifacts);
+        assert_eq!(refused(world.guide.proceed(call).await), "VALIDATION_ERROR");
+    }
+    let empty = Checkpoint {
+        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
+        output: Output::default(),
+        tokens: Tokens::Compact,
+    };
+    assert_eq!(world.guide.checkpoint(empty).await.unwrap_err().code(), "VALIDATION_ERROR");
+    assert_eq!(world.writes(), 1, "nothing but the start was written");
+}
+
+#[tokio::test]
+async fn a_complete_run_takes_no_acknowledgement() {
+    let world = World::of(THREE);
+    let mut answer = world.start("project.three").await;
+    while !answer.is_complete {
+        answer = world.go(&answer).await;
+    }
+    let call = ack(&answer.tokens.continue_token, NOTES, Vec::new());
+    assert_eq!(refused(world.guide.proceed(call).await), "RUN_COMPLETE");
+}
+
+#[tokio::test]
+async fn a_damaged_session_is_never_advanced_nor_offered() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.go(&first).await;
+    let session = first.session.unwrap().session;
+    let store = &world.store;
+    store.log.seal(session).await.unwrap();
+    let folder = world.home.path().join("data/sessions").join(session.to_string()).join("events");
+    let segment = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    if let Some(byte) = bytes.get_mut(middle) {
+        *byte ^= 1;
+    }
+    std::fs::write(&segment, bytes).unwrap();
+    let fresh = world.restarted();
+    let call = ack(&second.tokens.continue_token, NOTES, Vec::new());
+    assert_eq!(refused(fresh.proceed(call).await), "SESSION_CORRUPT");
+    let found = fresh.resume(cairn_engine::guided::ask::Resume::default()).await.unwrap();
+    assert_eq!(found, []);
+}

@@ -1,0 +1,197 @@
+//! What keeps a run, and what it is told: one table of reasons, two ways to act on it.
+
+use cairn_core::event::EventData;
+use cairn_core::event::guided::Autonomy;
+use cairn_engine::guided::answer::NextIntent;
+use cairn_engine::guided::ask::{Continue, Wanted};
+use serde_json::json;
+
+use crate::world::{NOTES, World, ack, blockers, step};
+
+/// Every kind of requirement, a step each.
+const STRICT: &str = "
+id: project.strict
+name: Strict
+description: Asks for something in every step.
+version: 1.0.0
+assessments:
+  - id: ready
+    purpose: Whether the work is ready.
+    dimensions:
+      - {id: confidence, purpose: How sure, levels: [low, high]}
+      - {id: scope, purpose: How much, levels: [Small, Large], required: false}
+steps:
+  - id: checked
+    title: Checked notes
+    prompt: Write findings.
+    validationCriteria:
+      and:
+        - {type: regex, pattern: 'Finding \\d+:', message: number your findings}
+        - {type: length, min: 20, message: say more}
+  - id: verdict
+    title: A verdict
+    prompt: Review it.
+    outputContract: {contractRef: wr.contracts.review_verdict}
+  - id: judged
+    title: A judgement
+    prompt: Assess it.
+    assessmentRefs: [ready]
+    assessmentConsequences:
+      - when: {anyEqualsLevel: low}
+        effect: {kind: require_followup, guidance: Find more evidence.}
+  - id: last
+    title: The last
+    prompt: Finish.
+    nonAssumableChoices: [irreversible_action]
+";
+
+fn verdict() -> serde_json::Value {
+    json!({"kind": "wr.review_verdict", "verdict": "clean", "confidence": "high",
+           "findings": [], "summary": "All is well."})
+}
+
+fn judgement(level: &str) -> serde_json::Value {
+    json!({"kind": "wr.assessment", "assessmentId": "ready",
+           "dimensions": {"confidence": {"level": level, "rationale": "It was tried."}}})
+}
+
+#[tokio::test]
+async fn missing_and_invalid_outputs_block_with_an_example() {
+    let world = World::of(STRICT);
+    let first = world.start("project.strict").await;
+    let blocked = world.go(&first).await;
+    assert_eq!(blockers(&blocked), ["INVALID_REQUIRED_OUTPUT"]);
+    let fix = blocked.blockers.first().unwrap().suggested_fix.clone().unwrap();
+    assert!(fix.contains("number your findings"), "{fix}");
+    assert!(!fix.contains("say more"), "only what is wrong: {fix}");
+    assert_eq!(step(&blocked), "checked", "the same step is pending");
+    assert_eq!(blocked.next_intent, NextIntent::PerformPendingThenContinue);
+
+    let retry = blocked.retry_continue_token.unwrap();
+    let notes = "Finding 1: the cart is empty. Finding 2: nobody checks it.";
+    let second = world.guide.proceed(ack(&retry, notes, Vec::new())).await.unwrap();
+    assert_eq!(step(&second), "verdict");
+
+    let blocked = world.go(&second).await;
+    assert_eq!(blockers(&blocked), ["MISSING_REQUIRED_OUTPUT"]);
+    let fix = blocked.blockers.first().unwrap().suggested_fix.clone().unwrap();
+    assert!(fix.contains("wr.review_verdict"), "{fix}");
+    let wrong = json!({"kind": "wr.review_verdict", "verdict": "fine", "confidence": "high"});
+    let again = ack(&blocked.retry_continue_token.unwrap(), NOTES, vec![wrong]);
+    let blocked = world.guide.proceed(again).await.unwrap();
+    assert_eq!(blockers(&blocked), ["INVALID_REQUIRED_OUTPUT"]);
+    let message = &blocked.blockers.first().unwrap().message;
+    for part in
+        ["`verdict` must be one of \"clean\", \"minor\", \"blocking\"", "`findings` is missing"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn an_assessment_is_read_kept_and_told() {
+    let world = World::of(STRICT);
+    let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let second = world.go(&first).await;
+    let third = world.go_with(&second, vec![verdict()]).await;
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let low = Continue {
+        preferences: guided,
+        ..ack(&third.tokens.continue_token, NOTES, vec![judgement("low")])
+    };
+    let blocked = world.guide.proceed(low).await.unwrap();
+    let blocker = blocked.blockers.first().unwrap();
+    assert!(blocker.suggested_fix.as_ref().unwrap().contains("Find more evidence."), "{blocker:?}");
+    let high = Continue {
+        preferences: guided,
+        ..ack(&blocked.retry_continue_token.unwrap(), NOTES, vec![judgement("HIGH")])
+    };
+    let done = world.guide.proceed(high).await.unwrap();
+    assert_eq!(step(&done), "last");
+    let told = done.step_context.unwrap();
+    let assessment = told.assessments.first().unwrap();
+    assert_eq!(assessment.dimensions.first().unwrap().level, "high");
+    assert_eq!(assessment.normalization_notes, ["confidence: `HIGH` was read as `high`"]);
+    assert_eq!(done.preferences.unwrap().autonomy, Autonomy::Guided, "a change is told");
+}
+
+#[tokio::test]
+async fn what_only_the_user_has_blocks_or_is_disclosed() {
+    let world = World::of(STRICT);
+    let needs = |dependency: &str, choice: &str| {
+        json!({"kind": "wr.user_dependency", "dependency": dependency, "choiceKind": choice,
+               "summary": "the production database password"})
+    };
+    for autonomy in [Autonomy::Guided, Autonomy::FullAutoStopOnUserDeps] {
+        let first = world.start_in("project.strict", autonomy).await;
+        let secret = vec![needs("needs_user_secret_or_token", "")];
+        let notes = "Finding 1: it needs the password to go on.";
+        let call = ack(&first.tokens.continue_token, notes, secret);
+        let blocked = world.guide.proceed(call).await.unwrap();
+        assert_eq!(blockers(&blocked), ["USER_ONLY_DEPENDENCY"]);
+        assert_eq!(blocked.next_intent, NextIntent::AwaitUserConfirmation);
+    }
+    let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let second = world.go_with(&first, vec![needs("needs_user_secret_or_token", "")]).await;
+    assert_eq!(step(&second), "verdict", "it never stops");
+    let codes: Vec<&str> = second.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["gap_recorded", "gap_recorded"], "{:?}", second.warnings);
+}
+
+#[tokio::test]
+async fn a_choice_is_the_users_only_where_the_workflow_says_so() {
+    let world = World::of(STRICT);
+    let choice = |kind: &str| {
+        vec![json!({"kind": "wr.user_dependency", "dependency": "needs_user_choice",
+                    "choiceKind": kind, "summary": "which data to delete"})]
+    };
+    let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let second = world.go(&first).await;
+    let third = world.go_with(&second, vec![verdict()]).await;
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let mut call = ack(&third.tokens.continue_token, NOTES, vec![judgement("high")]);
+    call.preferences = guided;
+    let last = world.guide.proceed(call).await.unwrap();
+    let refused = world.go_with(&last, choice("scope_boundary")).await;
+    assert_eq!(blockers(&refused), ["INVALID_REQUIRED_OUTPUT"]);
+    let token = refused.retry_continue_token.unwrap();
+    let call = ack(&token, NOTES, choice("irreversible_action"));
+    let asked = world.guide.proceed(call).await.unwrap();
+    assert_eq!(blockers(&asked), ["USER_ONLY_DEPENDENCY"]);
+}
+
+#[tokio::test]
+async fn never_stopping_discloses_the_same_reasons_as_gaps() {
+    let world = World::of(STRICT);
+    let mut answer = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let session = answer.session.unwrap().session;
+    while !answer.is_complete {
+        assert!(answer.blockers.is_empty());
+        answer = world.go(&answer).await;
+    }
+    let gaps: Vec<String> = world
+        .events(session)
+        .await
+        .iter()
+        .filter_map(|event| match &event.data {
+            EventData::GapRecorded(gap) => Some(serde_json::to_string(&gap.reason).unwrap()),
+            _ => None,
+        })
+        .collect();
+    let reason =
+        |detail: &str| format!(r#"{{"category":"contract_violation","detail":"{detail}"}}"#);
+    let (missing, invalid) = (reason("missing_required_output"), reason("invalid_required_output"));
+    assert_eq!(gaps, [invalid, missing.clone(), missing]);
+}
+
+#[tokio::test]
+async fn a_blocked_attempt_writes_its_record_and_nothing_else() {
+    let world = World::of(STRICT);
+    let first = world.start("project.strict").await;
+    let session = first.session.unwrap().session;
+    let before = world.events(session).await.len();
+    world.go(&first).await;
+    let after = world.events(session).await;
+    assert_eq!(after.len(), before + 1);
+    assert!(matches!(after.last().unwrap().data, EventData::AdvanceRecorded(_)));
+}

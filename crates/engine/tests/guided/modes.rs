@@ -1,0 +1,138 @@
+//! Preferences, capabilities, confirmations: who is asked, and what is told.
+
+use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_core::event::{EventData, guided::EnforcementGrade};
+use cairn_engine::guided::answer::NextIntent;
+use cairn_engine::guided::ask::{Continue, Start, Wanted};
+use serde_json::json;
+
+use crate::world::{NOTES, World, ack, blockers, step};
+
+const CAREFUL: &str = "
+id: project.careful
+name: Careful
+description: Needs the web, and asks.
+version: 1.0.0
+capabilities: {web_browsing: required}
+recommendedPreferences: {recommendedAutonomy: guided, recommendedRiskPolicy: conservative}
+steps:
+  - {id: look, title: Look, prompt: Look it up., requireConfirmation: true}
+  - {id: ship, title: Ship, prompt: Ship it., requireConfirmation: {kind: human_approval}}
+";
+
+fn seen(status: &str) -> serde_json::Value {
+    json!({"kind": "wr.capability_observation", "capability": "web_browsing", "status": status})
+}
+
+#[tokio::test]
+async fn a_required_capability_is_probed_first_with_strong_provenance() {
+    let world = World::of(CAREFUL);
+    let probe = world.start("project.careful").await;
+    assert_eq!(step(&probe), "wr_probe_web_browsing");
+    assert_eq!(blockers(&world.go(&probe).await), ["MISSING_REQUIRED_OUTPUT"]);
+    let again = world.back(&probe.tokens).await;
+    let missing = world.go_with(&again, vec![seen("unavailable")]).await;
+    assert_eq!(blockers(&missing), ["REQUIRED_CAPABILITY_UNAVAILABLE"]);
+    let token = missing.retry_continue_token.unwrap();
+    let there = world.guide.proceed(ack(&token, NOTES, vec![seen("available")])).await.unwrap();
+    assert_eq!(step(&there), "look");
+    let events = world.events(probe.session.unwrap().session).await;
+    let grade = events.iter().find_map(|event| match &event.data {
+        EventData::CapabilityObserved(seen) => Some(seen.provenance.grade()),
+        _ => None,
+    });
+    assert_eq!(grade, Some(EnforcementGrade::Strong));
+}
+
+#[tokio::test]
+async fn a_mere_claim_never_unlocks_what_a_workflow_cannot_do_without() {
+    let world = World::of(CAREFUL);
+    let probe = world.start_in("project.careful", Autonomy::FullAutoNeverStop).await;
+    let look = world.go(&probe).await;
+    assert_eq!(step(&look), "look");
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let with = |token: &str, artifact: serde_json::Value| Continue {
+        preferences: guided,
+        ..ack(token, NOTES, vec![artifact])
+    };
+    let token = look.tokens.continue_token;
+    let claimed = world.guide.proceed(with(&token, seen("available"))).await.unwrap();
+    assert_eq!(blockers(&claimed), ["REQUIRED_CAPABILITY_UNKNOWN"]);
+    let mut tried = seen("available");
+    tried.as_object_mut().unwrap().insert("detail".into(), json!("Fetched a page: 200."));
+    let token = claimed.retry_continue_token.unwrap();
+    let ship = world.guide.proceed(with(&token, tried)).await.unwrap();
+    assert_eq!(step(&ship), "ship");
+}
+
+#[tokio::test]
+async fn whom_a_confirmation_waits_for_depends_on_the_mode() {
+    use NextIntent::{AwaitUserConfirmation as Wait, PerformPendingThenContinue as Go};
+    for (autonomy, look, ship) in [
+        (Autonomy::Guided, Wait, Wait),
+        (Autonomy::FullAutoStopOnUserDeps, Go, Wait),
+        (Autonomy::FullAutoNeverStop, Go, Go),
+    ] {
+        let world = World::of(CAREFUL);
+        let probe = world.start_in("project.careful", autonomy).await;
+        let first = world.go_with(&probe, vec![seen("available")]).await;
+        assert!(first.pending.as_ref().unwrap().require_confirmation);
+        let second = world.go(&first).await;
+        assert_eq!((first.next_intent, second.next_intent), (look, ship), "{autonomy:?}");
+        let done = world.go(&second).await;
+        assert!(done.is_complete && done.next_intent == NextIntent::Complete);
+        // Nobody could be asked for the approval, so its lack is disclosed.
+        let gaps = done.warnings.iter().filter(|warning| warning.code == "gap_recorded").count();
+        assert_eq!(gaps, usize::from(autonomy == Autonomy::FullAutoNeverStop));
+    }
+}
+
+#[tokio::test]
+async fn going_beyond_a_recommendation_is_a_warning_never_a_block() {
+    let world = World::of(CAREFUL);
+    let warned = |answer: &cairn_engine::guided::answer::Answer| {
+        answer.warnings.iter().any(|warning| warning.code == "recommendation_exceeded")
+    };
+    assert!(!warned(&world.start("project.careful").await));
+    let bold = Start {
+        workflow: "careful".into(),
+        preferences: Wanted {
+            autonomy: Some(Autonomy::FullAutoNeverStop),
+            risk_policy: Some(RiskPolicy::Aggressive),
+        },
+        ..Start::default()
+    };
+    let answer = world.guide.start(bold).await.unwrap();
+    assert!(warned(&answer));
+    let message = &answer.warnings.first().unwrap().message;
+    assert!(message.contains("guided") && message.contains("conservative"), "{message}");
+    assert!(warned(&world.back(&answer.tokens).await), "told again to whoever comes back");
+    assert!(!warned(&world.go(&answer).await), "and not at every step");
+}
+
+#[tokio::test]
+async fn preferences_belong_to_their_node_and_those_behind_it() {
+    let world = World::of(crate::world::THREE);
+    let first = world.start("project.three").await;
+    assert_eq!(first.preferences.unwrap().autonomy, Autonomy::Guided);
+    let change = Continue {
+        preferences: Wanted { autonomy: Some(Autonomy::FullAutoNeverStop), risk_policy: None },
+        ..ack(&first.tokens.continue_token, NOTES, Vec::new())
+    };
+    let second = world.guide.proceed(change).await.unwrap();
+    assert_eq!(second.preferences.unwrap().autonomy, Autonomy::FullAutoNeverStop);
+    let third = world.go(&second).await;
+    assert_eq!(third.preferences, None, "told when it changed, and not again");
+    let back = world.back(&first.tokens).await;
+    assert_eq!(back.preferences.unwrap().autonomy, Autonomy::Guided, "an older node keeps its own");
+    let there = world.back(&third.tokens).await;
+    assert_eq!(there.preferences.unwrap().autonomy, Autonomy::FullAutoNeverStop);
+}
+
+#[tokio::test]
+async fn a_prompt_names_what_nobody_has_set() {
+    let world = World::of(crate::world::THREE);
+    let first = world.start("project.three").await;
+    assert!(first.pending.unwrap().prompt.contains("[unset: ticket]"));
+    assert_eq!(first.warnings.first().unwrap().code, "context_unset");
+}

@@ -1,0 +1,141 @@
+//! The same acknowledgement again: the same answer, and one advance.
+
+use cairn_core::event::EventData;
+use cairn_engine::guided::answer::NextIntent;
+use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Output, Tokens};
+use cairn_store::Config;
+
+use crate::world::{NOTES, THREE, World, ack, step};
+
+fn advances(events: &[cairn_core::event::Event]) -> usize {
+    events.iter().filter(|event| matches!(event.data, EventData::AdvanceRecorded(_))).count()
+}
+
+#[tokio::test]
+async fn an_acknowledgement_again_and_again_is_one_advance_and_one_answer() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let session = first.session.unwrap().session;
+    let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
+    let second = world.guide.proceed(call.clone()).await.unwrap();
+    let written = world.writes();
+    for _ in 0..100 {
+        assert_eq!(world.guide.proceed(call.clone()).await.unwrap(), second);
+    }
+    assert_eq!(world.writes(), written, "a replay writes nothing");
+    let again = world.restarted();
+    assert_eq!(again.proceed(call.clone()).await.unwrap(), second, "also after a restart");
+    // Also when the run has gone on, here and on another branch.
+    let third = world.go(&second).await;
+    world.go(&world.back(&second.tokens).await).await;
+    assert_eq!(world.guide.proceed(call).await.unwrap(), second);
+    assert_eq!(step(&third), "third");
+    assert_eq!(advances(&world.events(session).await), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixteen_at_once_are_one_advance() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let session = first.session.unwrap().session;
+    let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
+    // Half of them in this process, half in others that share the data.
+    let guides = [world.guide.clone(), world.restarted(), world.restarted(), world.restarted()];
+    let calls = (0..16).map(|number| {
+        let guide = guides.get(number % 4).unwrap().clone();
+        let call = call.clone();
+        tokio::spawn(async move { guide.proceed(call).await.unwrap() })
+    });
+    let mut answers = Vec::new();
+    for call in calls.collect::<Vec<_>>() {
+        answers.push(call.await.unwrap());
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:#?}");
+    assert_eq!(advances(&world.events(session).await), 1);
+}
+
+#[tokio::test]
+async fn replay_is_fact_returning_whatever_is_sent_along() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.go(&first).await;
+    let other = ack(&first.tokens.continue_token, "Something else entirely.", Vec::new());
+    let replayed = world.guide.proceed(other).await.unwrap();
+    assert_eq!(replayed.pending, second.pending);
+    assert_eq!(replayed.next_intent, NextIntent::RehydrateOnly);
+    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["replayed_with_other_input"]);
+}
+
+#[tokio::test]
+async fn a_block_is_replayed_and_its_retry_token_is_a_fresh_attempt() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let call = ack(&first.tokens.continue_token, "  ", Vec::new());
+    let blocked = world.guide.proceed(call.clone()).await.unwrap();
+    assert_eq!(blocked.blockers.len(), 1);
+    assert_eq!(world.guide.proceed(call).await.unwrap(), blocked);
+    let retry = blocked.retry_continue_token.clone().unwrap();
+    assert_ne!(retry, first.tokens.continue_token);
+    let second = world.guide.proceed(ack(&retry, NOTES, Vec::new())).await.unwrap();
+    assert_eq!(step(&second), "second");
+}
+
+#[tokio::test]
+async fn rehydrate_is_pure() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.go(&first).await;
+    let session = first.session.unwrap().session;
+    let (written, recorded) = (world.writes(), world.events(session).await.len());
+    for _ in 0..10 {
+        let back = world.back(&second.tokens).await;
+        assert_eq!(step(&back), "second");
+        assert!(back.recap.unwrap().text.contains("src/cart.rs"));
+    }
+    assert_eq!((world.writes(), world.events(session).await.len()), (written, recorded));
+}
+
+#[tokio::test]
+async fn a_checkpoint_again_is_one_checkpoint() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let session = first.session.unwrap().session;
+    let call = Checkpoint {
+        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
+        output: Output { notes: Some("Halfway through.".into()), artifacts: Vec::new() },
+        tokens: Tokens::Compact,
+    };
+    let left = world.guide.checkpoint(call.clone()).await.unwrap();
+    let recorded = world.events(session).await.len();
+    assert_eq!(world.guide.checkpoint(call.clone()).await.unwrap(), left);
+    assert_eq!(world.restarted().checkpoint(call).await.unwrap(), left);
+    assert_eq!(world.events(session).await.len(), recorded);
+    // The run goes on from the checkpoint, whose notes are part of what happened.
+    let back = world.back(&left.tokens).await;
+    assert_eq!(step(&back), "first");
+    assert!(back.recap.unwrap().text.contains("Halfway"));
+    // The old token still goes on: a checkpoint is no step, so this is no fork.
+    let second = world.go(&first).await;
+    assert_eq!(step(&second), "second");
+    let forked = world.events(session).await.into_iter().any(|event| {
+        let EventData::EdgeCreated(edge) = event.data else { return false };
+        edge.cause.kind == cairn_core::event::guided::EdgeCauseKind::NonTipAdvance
+    });
+    assert!(!forked);
+}
+
+#[tokio::test]
+async fn what_is_recorded_fits_together() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.go(&first).await;
+    world.go(&world.back(&first.tokens).await).await;
+    world.go(&world.go(&second).await).await;
+    let session = first.session.unwrap().session;
+    cairn_core::lineage::check(&world.events(session).await).unwrap();
+    let store = cairn_store::open(&Config::files(world.home.path().join("data"))).unwrap();
+    let report = cairn_store::verify(&store, session).await.unwrap();
+    assert_eq!(report.problems, [""; 0]);
+}

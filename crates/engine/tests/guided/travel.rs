@@ -1,0 +1,144 @@
+//! Finding a run again: in a brand-new chat, after an import, on another machine.
+
+use cairn_core::id::{BundleId, SessionId};
+use cairn_core::projection::session::SessionView;
+use cairn_engine::guided::ask::{Resume, Start};
+use cairn_store::bundle;
+use serde_json::json;
+
+use crate::world::{NOTES, THREE, World, ack, step};
+
+#[tokio::test]
+async fn a_run_is_found_by_its_notes_and_goes_on() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let token = &first.tokens.continue_token;
+    let call = ack(token, "Narrowed the flaky checkout test to the clock.", Vec::new());
+    world.guide.proceed(call).await.unwrap();
+    world.start("project.three").await;
+    let query = Resume { query: Some("flaky CHECKOUT".into()), ..Resume::default() };
+    let found = world.restarted().resume(query).await.unwrap();
+    assert_eq!(found.len(), 2, "the other is offered too, behind it");
+    let best = found.first().unwrap();
+    assert_eq!(best.run, first.session.unwrap());
+    assert_eq!(best.why.first().unwrap().name(), "matched_notes");
+    assert_eq!(best.pending_step.as_deref(), Some("The second"));
+    assert_eq!(best.status, "in_progress");
+    let back = world.guide.proceed(crate::world::back(&best.continue_token)).await.unwrap();
+    assert_eq!(step(&back), "second");
+    assert!(back.recap.unwrap().text.contains("flaky checkout"));
+}
+
+#[tokio::test]
+async fn the_checkout_is_observed_and_found_by() {
+    let world = World::of(THREE);
+    let project = world.home.path().join("project");
+    std::fs::create_dir_all(project.join(".git/refs/heads/fix")).unwrap();
+    std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/fix/cart\n").unwrap();
+    let sha = "4f3c2a1b0d9e8f7a6b5c4d3e2f1a0b9c8d7e6f5a";
+    std::fs::write(project.join(".git/refs/heads/fix/cart"), format!("{sha}\n")).unwrap();
+    let start = Start {
+        workflow: "three".into(),
+        workspace: Some(project.join("src/..").join("..").join("project")),
+        ..Start::default()
+    };
+    std::fs::create_dir(project.join("src")).unwrap();
+    let there = world.guide.start(start).await.unwrap();
+    world.start("project.three").await;
+    let query = Resume { workspace: Some(project), ..Resume::default() };
+    let found = world.guide.resume(query).await.unwrap();
+    let why: Vec<&str> = found.first().unwrap().why.iter().map(|why| why.name()).collect();
+    assert_eq!(found.first().unwrap().run, there.session.unwrap());
+    assert_eq!(why, ["matched_head_sha", "matched_branch"]);
+}
+
+#[tokio::test]
+async fn an_imported_session_goes_on_as_the_old_one_would() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let second = world.go(&first).await;
+    world.go(&world.back(&first.tokens).await).await;
+    let session = first.session.unwrap().session;
+    let info = bundle::ExportInfo {
+        bundle_id: BundleId::from_bits(1),
+        exported_at: "2026-01-01T00:00:00Z".into(),
+        app_version: "test".into(),
+    };
+    let exported = bundle::export(&world.store, session, info).await.unwrap();
+    let other = World::of(THREE);
+    let fresh = SessionId::from_bits(2);
+    let imported = bundle::import(&other.store, &exported, fresh).await.unwrap();
+    let fold = |events: Vec<cairn_core::event::Event>| {
+        let mut view = SessionView::default();
+        events.iter().for_each(|event| view.apply(event));
+        view
+    };
+    let (old, mut new) =
+        (fold(world.events(session).await), fold(other.events(imported.session).await));
+    new.session = old.session;
+    assert_eq!(old, new, "equal projections");
+    let here = world.guide.resume(Resume::default()).await.unwrap();
+    let there = other.guide.resume(Resume::default()).await.unwrap();
+    let brief = |all: &[cairn_engine::guided::answer::Resumable]| -> Vec<_> {
+        all.iter().map(|r| (r.run.run, r.snippet.clone(), r.why.clone())).collect()
+    };
+    assert_eq!(brief(&here), brief(&there), "equal order");
+    // Tokens do not travel; fresh ones are made from what is stored.
+    let old_token = crate::world::back(&second.tokens.continue_token);
+    assert!(other.guide.proceed(old_token).await.is_err());
+    let token = &there.first().unwrap().continue_token;
+    let next = other.guide.proceed(ack(token, NOTES, Vec::new())).await.unwrap();
+    assert_eq!(step(&next), "third");
+}
+
+#[tokio::test]
+async fn a_changed_file_is_picked_up_and_a_run_keeps_its_plan() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let path = world.home.path().join("workflows/one.yaml");
+    std::fs::write(&path, THREE.replace("second thing", "other thing entirely")).unwrap();
+    let second = world.go(&first).await;
+    assert!(second.pending.as_ref().unwrap().prompt.contains("second thing"), "it is pinned");
+    let back = world.back(&second.tokens).await;
+    assert_eq!(back.warnings.first().unwrap().code, "pinned_drift");
+    let fresh = world.go(&world.start("project.three").await).await;
+    assert!(fresh.pending.unwrap().prompt.contains("other thing"), "without a restart");
+}
+
+#[tokio::test]
+async fn a_run_can_join_a_session_that_is_there() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let session = first.session.unwrap().session;
+    let again = Start {
+        workflow: "three".into(),
+        session: Some(session),
+        context: Some(json!({"ticket": "T-9"})),
+        ..Start::default()
+    };
+    let second = world.guide.start(again).await.unwrap();
+    assert_eq!(second.session.unwrap().session, session);
+    assert_ne!(second.session.unwrap().run, first.session.unwrap().run);
+    assert!(second.pending.as_ref().unwrap().prompt.contains("T-9"));
+    assert_eq!(step(&world.go(&first).await), "second");
+    assert_eq!(step(&world.go(&second).await), "second");
+}
+
+#[tokio::test]
+async fn a_session_can_keep_notes_without_a_procedure() {
+    use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Output, Tokens};
+    let world = World::of(THREE);
+    let opened = world.guide.open_session().await.unwrap();
+    let note = |token: &str, text: &str| Checkpoint {
+        at: CheckpointAt::Compact(token.to_owned()),
+        output: Output { notes: Some(text.to_owned()), artifacts: Vec::new() },
+        tokens: Tokens::Compact,
+    };
+    let one =
+        world.guide.checkpoint(note(&opened.session_token, "Tuned the query.")).await.unwrap();
+    let next = &one.tokens.checkpoint_token;
+    world.guide.checkpoint(note(next, "Halved its time again.")).await.unwrap();
+    let query = Resume { query: Some("halved".into()), ..Resume::default() };
+    let found = world.guide.resume(query).await.unwrap();
+    assert_eq!(found.first().unwrap().run.session, opened.session);
+}

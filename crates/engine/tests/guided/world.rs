@@ -1,0 +1,184 @@
+//! A guide over a store of its own, workflows of its own, and an eye on what is written.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use cairn_core::event::Event;
+use cairn_core::event::guided::Autonomy;
+use cairn_core::id::{EventIndex, SessionId};
+use cairn_engine::Result;
+use cairn_engine::catalog::{Catalog, Directory};
+use cairn_engine::guided::answer::{Answer, TokenSet};
+use cairn_engine::guided::ask::{At, Continue, Intent, Output, Start, Tokens, Wanted};
+use cairn_engine::guided::{Guide, Options};
+use cairn_engine::performer::Performers;
+use cairn_lang::ids::SourceKind;
+use cairn_store::port::{Prefix, Status};
+use cairn_store::{AppendPlan, Appended, Config, EventLog, Store};
+use serde_json::Value;
+
+/// Three plain steps.
+pub(crate) const THREE: &str = "
+id: project.three
+name: Three steps
+description: One after the other.
+version: 1.0.0
+steps:
+  - {id: first, title: The first, prompt: 'Do the first thing for {{ticket}}.'}
+  - {id: second, title: The second, prompt: Do the second thing.}
+  - {id: third, title: The third, prompt: Do the third thing.}
+";
+
+pub(crate) struct World {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) store: Store,
+    pub(crate) guide: Guide,
+    writes: Arc<AtomicUsize>,
+}
+
+impl World {
+    /// A world with these workflows, each a file's name and text.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("workflows");
+        std::fs::create_dir(&folder).unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        Self::over(home, &[(SourceKind::Project, &folder)])
+    }
+
+    /// A world with one workflow.
+    pub(crate) fn of(text: &str) -> Self {
+        Self::with(&[("one.yaml", text)])
+    }
+
+    pub(crate) fn over(home: tempfile::TempDir, folders: &[(SourceKind, &Path)]) -> Self {
+        let mut store = cairn_store::open(&Config::files(home.path().join("data"))).unwrap();
+        let writes = Arc::new(AtomicUsize::new(0));
+        store.log = Arc::new(Watched { log: store.log, writes: Arc::clone(&writes) });
+        let guide = guide(&store, folders);
+        Self { home, store, guide, writes }
+    }
+
+    /// The same data, seen by a process that starts now.
+    pub(crate) fn restarted(&self) -> Guide {
+        let store = cairn_store::open(&Config::files(self.home.path().join("data"))).unwrap();
+        guide(&store, &[(SourceKind::Project, &self.home.path().join("workflows"))])
+    }
+
+    /// How often anything was appended.
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    pub(crate) async fn start(&self, workflow: &str) -> Answer {
+        self.guide.start(Start { workflow: workflow.into(), ..Start::default() }).await.unwrap()
+    }
+
+    pub(crate) async fn start_in(&self, workflow: &str, autonomy: Autonomy) -> Answer {
+        let preferences = Wanted { autonomy: Some(autonomy), risk_policy: None };
+        let start = Start { workflow: workflow.into(), preferences, ..Start::default() };
+        self.guide.start(start).await.unwrap()
+    }
+
+    /// Goes on with notes alone.
+    pub(crate) async fn go(&self, from: &Answer) -> Answer {
+        self.go_with(from, Vec::new()).await
+    }
+
+    /// Goes on with artifacts.
+    pub(crate) async fn go_with(&self, from: &Answer, artifacts: Vec<Value>) -> Answer {
+        self.guide.proceed(ack(&from.tokens.continue_token, NOTES, artifacts)).await.unwrap()
+    }
+
+    /// Comes back to where a token stands.
+    pub(crate) async fn back(&self, tokens: &TokenSet) -> Answer {
+        self.guide.proceed(back(&tokens.continue_token)).await.unwrap()
+    }
+
+    /// Everything that is recorded of a session.
+    pub(crate) async fn events(&self, session: SessionId) -> Vec<Event> {
+        self.store.log.read(session, EventIndex(0)).await.unwrap()
+    }
+}
+
+pub(crate) const NOTES: &str = "Did it: changed `src/cart.rs`, 3 tests pass, nothing is open.";
+
+fn guide(store: &Store, folders: &[(SourceKind, &Path)]) -> Guide {
+    let directory =
+        |(kind, root): &(SourceKind, &Path)| Directory { kind: *kind, root: root.to_path_buf() };
+    let catalog = Catalog::new(folders.iter().map(directory).collect());
+    Guide::new(store.clone(), Arc::new(catalog), Performers::default(), Options::default())
+}
+
+/// What an agent sends to go on.
+pub(crate) fn ack(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
+    Continue {
+        at: At::Compact(token.to_owned()),
+        intent: Some(Intent::Advance),
+        output: Some(Output { notes: Some(notes.to_owned()), artifacts }),
+        context: None,
+        preferences: Wanted::default(),
+        tokens: Tokens::Compact,
+    }
+}
+
+/// What an agent sends that has lost its place.
+pub(crate) fn back(token: &str) -> Continue {
+    Continue { intent: None, output: None, ..ack(token, "", Vec::new()) }
+}
+
+/// The step that an answer asks for; empty at the end.
+pub(crate) fn step(answer: &Answer) -> &str {
+    answer.pending.as_ref().map(|pending| pending.step_id.as_str()).unwrap_or_default()
+}
+
+/// The codes of an answer's blockers.
+pub(crate) fn blockers(answer: &Answer) -> Vec<String> {
+    let code = |blocker: &cairn_core::reason::Blocker| {
+        serde_json::to_value(blocker.code).unwrap().as_str().unwrap().to_owned()
+    };
+    answer.blockers.iter().map(code).collect()
+}
+
+/// The code of a refused call, and that it says what to do.
+pub(crate) fn refused(result: Result<Answer>) -> &'static str {
+    match result {
+        Ok(answer) => panic!("it was answered: {answer:?}"),
+        Err(error) => error.code(),
+    }
+}
+
+/// A log that counts what is written to it.
+struct Watched {
+    log: Arc<dyn EventLog>,
+    writes: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl EventLog for Watched {
+    async fn append(&self, session: SessionId, plan: AppendPlan) -> cairn_store::Result<Appended> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.log.append(session, plan).await
+    }
+
+    async fn read(&self, session: SessionId, from: EventIndex) -> cairn_store::Result<Vec<Event>> {
+        self.log.read(session, from).await
+    }
+
+    async fn read_prefix(&self, session: SessionId) -> cairn_store::Result<Prefix> {
+        self.log.read_prefix(session).await
+    }
+
+    async fn status(&self, session: SessionId) -> cairn_store::Result<Status> {
+        self.log.status(session).await
+    }
+
+    async fn seal(&self, session: SessionId) -> cairn_store::Result<()> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.log.seal(session).await
+    }
+}
