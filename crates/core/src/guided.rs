@@ -12,4 +12,3 @@ pub mod render;
 pub mod scene;
 mod schema;
 pub mod walk;
-

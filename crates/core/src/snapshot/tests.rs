@@ -87,7 +87,7 @@ fn unknown_versions_kinds_and_members_are_told_apart() {
     assert_snapshot!(refused(r#""v":1,"workflowHash""#, r#""v":2,"workflowHash""#), @"the snapshot is of version 2; this program reads version 1");
     assert_snapshot!(refused(r#""v":1},"kind""#, r#""v":7},"kind""#), @"the snapshot is of version 7; this program reads version 1");
     assert_snapshot!(refused("execution_snapshot", "photograph"), @"`photograph` is not a kind of snapshot that this program knows");
-    assert_snapshot!(refused(r#""kind":"running""#, r#""kind":"running","mood":"good""#), @"not a snapshot: unknown field `mood`, expected one of `completed`, `loopStack`, `pending`");
+    assert_snapshot!(refused(r#""kind":"running""#, r#""kind":"running","mood":"good""#), @"not a snapshot: unknown field `mood`, expected one of `completed`, `decisions`, `loopStack`, `pending`");
     assert_snapshot!(refused(r#""stepId":"triage""#, r#""stepId":"triage","stepId":"a""#), @"not a snapshot: the key `stepId` stands twice in one object");
     assert_snapshot!(refused(r#""v":1,"workflowHash""#, r#""workflowHash""#), @"not a snapshot: it has no version");
 }

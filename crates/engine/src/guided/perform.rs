@@ -58,11 +58,12 @@ impl Inner {
                     Err(Failed(format!("this program has no step type `{type}`", type = r#type)))
                 }
             };
-            let outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
-                notes: format!("`{}` could not be performed: {message}", step.id),
+            let mut outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
+                notes: format!("it could not be performed: {message}"),
                 output: json!({"error": message}),
                 ends: false,
             });
+            outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
             let told = decide::Outcome {
                 attempt,
                 save_as: config.0.get("saveAs").and_then(Value::as_str),
