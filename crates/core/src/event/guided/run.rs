@@ -1,0 +1,31 @@
+//! The start of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::WorkflowHash;
+
+/// A run exists and is pinned to a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunStarted {
+    /// The plan; the authority for the whole run.
+    pub workflow_hash: WorkflowHash,
+    /// The workflow's id.
+    pub workflow_id: String,
+    /// Where the source was found.
+    pub workflow_source_kind: SourceKind,
+    /// Where exactly, in the terms of that kind of source.
+    pub workflow_source_ref: String,
+}
+
+/// The kinds of places that workflows come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SourceKind {
+    Bundled,
+    User,
+    Project,
+    Remote,
+    Plugin,
+}
