@@ -36,7 +36,7 @@ struct Durable {
 /// Blobs to remember: those of the runs under way are asked for again soon, or never.
 const REMEMBERED: usize = 4096;
 
-/// A share of the collection's lock: while it is held no blob goes away.
+/// A share of the collection's lock, or all of it: while it is held nobody else removes a blob.
 pub(super) struct Pinning(Box<dyn File>);
 
 impl Drop for Pinning {
@@ -57,21 +57,25 @@ impl FileBlobs {
 
     /// Keeps collections away until the share is dropped.
     pub(super) fn pinning(&self) -> Result<Pinning> {
-        let file = self.gc_lock()?;
+        self.gc_lock(|file| file.try_lock_shared(), "waiting for a collection of blobs to end")
+    }
+
+    /// Takes the collection's lock, or a share of it, and waits for those who have it.
+    fn gc_lock(
+        &self,
+        try_lock: impl Fn(&dyn File) -> io::Result<bool>,
+        waiting: &str,
+    ) -> Result<Pinning> {
         let path = self.layout.gc_lock();
+        let file = self.fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
         for _ in 0..GC_PATIENCE {
-            if file.try_lock_shared().map_err(failed("locking", &path))? {
+            if try_lock(&*file).map_err(failed("locking", &path))? {
                 return Ok(Pinning(file));
             }
             std::thread::sleep(super::lock::PAUSE);
         }
         let source = Arc::new(io::Error::from(io::ErrorKind::WouldBlock));
-        Err(Error::Io { context: "waiting for a collection of blobs to end".into(), source })
-    }
-
-    fn gc_lock(&self) -> Result<Box<dyn File>> {
-        let path = self.layout.gc_lock();
-        self.fs.open(&path, Open::Create).map_err(failed("opening", &path))
+        Err(Error::Io { context: waiting.into(), source })
     }
 
     fn durable(&self) -> MutexGuard<'_, Durable> {
@@ -184,21 +188,12 @@ impl Blobs for FileBlobs {
     }
 
     async fn sweep(&self) -> Result<Box<dyn Sweep>> {
-        let file = self.gc_lock()?;
-        let path = self.layout.gc_lock();
-        for _ in 0..GC_PATIENCE {
-            if file.try_lock().map_err(failed("locking", &path))? {
-                let alone = Pinning(file);
-                let (fs, layout) = (self.fs.clone(), self.layout.clone());
-                self.durable().blobs.clear();
-                let sweep = FileSweep { fs, layout, _alone: alone };
-                sweep.remove_leftovers()?;
-                return Ok(Box::new(sweep));
-            }
-            std::thread::sleep(super::lock::PAUSE);
-        }
-        let source = Arc::new(io::Error::from(io::ErrorKind::WouldBlock));
-        Err(Error::Io { context: "waiting for appends to end".into(), source })
+        let alone = self.gc_lock(|file| file.try_lock(), "waiting for appends to end")?;
+        self.durable().blobs.clear();
+        let (fs, layout) = (self.fs.clone(), self.layout.clone());
+        let sweep = FileSweep { fs, layout, _alone: alone };
+        sweep.remove_leftovers()?;
+        Ok(Box::new(sweep))
     }
 }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cairn_core::id::SessionId;
 
-use super::durable::failed;
-use super::fs::{File, Fs, Open};
+use super::fs::Fs;
 use super::layout::{Layout, SessionDir};
-use super::lock;
+use super::lock::{self, Kept, LockFile};
 use crate::error::{Error, Result};
 use crate::port::{Lease, Leases};
 
@@ -25,7 +24,7 @@ impl FileLeases {
 
 struct FileLease {
     session: SessionId,
-    file: Box<dyn File>,
+    _owner: Kept,
 }
 
 impl Lease for FileLease {
@@ -34,31 +33,18 @@ impl Lease for FileLease {
     }
 }
 
-impl Drop for FileLease {
-    fn drop(&mut self) {
-        // A lease that cannot be given back goes with the process at the latest.
-        let _ = self.file.unlock();
-    }
-}
-
 #[async_trait]
 impl Leases for FileLeases {
     async fn acquire(&self, session: SessionId) -> Result<Box<dyn Lease>> {
-        let dir = SessionDir { path: self.layout.session(session) };
+        let (fs, dir) = (&*self.fs, SessionDir { path: self.layout.session(session) });
         let path = dir.owner();
-        if self.fs.stat(&dir.path).is_err() {
-            return Err(Error::NotFound(session));
+        let taken = LockFile::open(fs, path.clone()).and_then(|file| file.try_keep(fs));
+        // Without its directory there is no session, whether it never was or goes meanwhile.
+        match taken {
+            Err(_) if fs.stat(&dir.path).is_err() => Err(Error::NotFound(session)),
+            Err(error) => Err(error),
+            Ok(None) => Err(Error::Owned { session, holder: lock::holder(fs, &path) }),
+            Ok(Some(owner)) => Ok(Box::new(FileLease { session, _owner: owner })),
         }
-        let file = self.fs.open(&path, Open::Create).map_err(failed("opening", &path))?;
-        let current = |file: &dyn File| {
-            let (named, open) = (self.fs.stat(&path), file.stat());
-            named.is_ok_and(|named| open.is_ok_and(|open| named.inode == open.inode))
-        };
-        // A lock on a file that was removed meanwhile owns nothing.
-        if !file.try_lock().map_err(failed("locking", &path))? || !current(&*file) {
-            return Err(Error::Owned { session, holder: lock::holder(&*self.fs, &path) });
-        }
-        lock::sign(&*file)?;
-        Ok(Box::new(FileLease { session, file }))
     }
 }

@@ -20,30 +20,34 @@ pub(super) struct LockFile {
 }
 
 /// Proof that a lock is held. It is given back, not only closed, when this goes.
-pub(super) struct Held<'a> {
-    file: &'a dyn File,
-    mark: &'a [u8],
-}
+pub(super) struct Held<'a>(&'a LockFile);
 
 impl Held<'_> {
     /// Notes in the file who took the lock last to change something: for the error that
     /// others get, and for [`Held::took_last`]. Never a reason to steal it.
     pub(super) fn sign(&self) {
-        // A lock without a note is as good; its holder only has to look around each time.
-        let _ = self.file.write_all_at(self.mark, 0);
+        self.0.sign();
     }
 
     /// Whether nobody else has signed since this holder did.
     pub(super) fn took_last(&self) -> bool {
         let mut note = [0; NOTE_LEN];
-        self.file.read_at(&mut note, 0).is_ok() && note == *self.mark
+        self.0.file.read_at(&mut note, 0).is_ok() && note == *self.0.mark
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // A lock that cannot be given back goes with the process at the latest.
-        let _ = self.file.unlock();
+        self.0.give_back();
+    }
+}
+
+/// A lock that is held as long as its file: taken once, by one that keeps it.
+pub(super) struct Kept(LockFile);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.give_back();
     }
 }
 
@@ -61,7 +65,7 @@ impl LockFile {
                 std::thread::sleep(PAUSE);
             }
             if self.try_take(fs)? {
-                return Ok(Some(self.held()));
+                return Ok(Some(Held(self)));
             }
         }
         Ok(None)
@@ -69,11 +73,26 @@ impl LockFile {
 
     /// Takes the lock if it is free now.
     pub(super) fn try_acquire(&mut self, fs: &dyn Fs) -> Result<Option<Held<'_>>> {
-        Ok(self.try_take(fs)?.then(|| self.held()))
+        Ok(self.try_take(fs)?.then(|| Held(self)))
     }
 
-    fn held(&self) -> Held<'_> {
-        Held { file: &*self.file, mark: &self.mark }
+    /// Takes the lock if it is free now, signs it and keeps it.
+    pub(super) fn try_keep(mut self, fs: &dyn Fs) -> Result<Option<Kept>> {
+        if !self.try_take(fs)? {
+            return Ok(None);
+        }
+        self.sign();
+        Ok(Some(Kept(self)))
+    }
+
+    fn sign(&self) {
+        // A lock without a note is as good; its holder only has to look around each time.
+        let _ = self.file.write_all_at(&self.mark, 0);
+    }
+
+    fn give_back(&self) {
+        // A lock that cannot be given back goes with the process at the latest.
+        let _ = self.file.unlock();
     }
 
     /// A lock on a file that somebody unlinked locks nothing, so the name must still lead to it.
@@ -116,11 +135,4 @@ fn mark() -> Result<Vec<u8>> {
     let mut mark = format!("process {} {:016x}", std::process::id(), crate::random()?).into_bytes();
     mark.resize(NOTE_LEN, b' ');
     Ok(mark)
-}
-
-/// Notes in a lock file who holds it.
-pub(super) fn sign(file: &dyn File) -> Result<()> {
-    // The note is for people; a lock without one is as good.
-    let _ = file.write_all_at(&mark()?, 0);
-    Ok(())
 }
