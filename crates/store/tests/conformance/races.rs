@@ -1,13 +1,16 @@
 //! Things that happen at the same time.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 
 use cairn_core::id::{BundleId, EventIndex};
+use cairn_core::pin::BlobKind;
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::{Config, Error, gc, open};
 
-use crate::given::{self, SESSION, start, step};
+use crate::given::{self, SESSION, notes, snapshot, start, step};
 
 /// Blobs are put before they are pinned; a collection in between must not take them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,6 +46,52 @@ async fn collecting_beside_appends_takes_nothing_that_is_needed() {
     assert!(appended > 0, "no append beside 5 collections");
     let report = cairn_store::verify(&store, SESSION).await.unwrap();
     assert_eq!((report.problems, report.events), (Vec::new(), 2 + 2 * appended));
+}
+
+/// A caller that goes away takes neither its append back nor the share that keeps the append's
+/// blobs: a collection that begins then finds them pinned.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_nobody_waits_for_is_done_and_has_its_blobs() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(&Config::files(home.path())).unwrap();
+    store.log.append(SESSION, start()).await.unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    // Only who finds somebody else committing has to wait, and can stop waiting.
+    let busy = {
+        let (store, done) = (store.clone(), done.clone());
+        tokio::spawn(async move {
+            for number in 1_000_000.. {
+                if done.load(Ordering::Relaxed) {
+                    return;
+                }
+                store.log.append(SESSION, notes(number)).await.unwrap();
+            }
+        })
+    };
+    let (mut left, mut number) = (0, 0);
+    while left < 20 {
+        let mut append = store.log.append(SESSION, step(number));
+        let waits = poll_fn(|task| Poll::Ready(append.as_mut().poll(task).is_pending())).await;
+        drop(append);
+        left += u64::from(waits);
+        let sweep = store.blobs.sweep().await.unwrap();
+        let pins = store.log.status(SESSION).await.unwrap().pins;
+        for (blob, _) in sweep.list(BlobKind::Snapshot).await.unwrap() {
+            if pins.iter().all(|pin| pin.snapshot_ref != blob) {
+                sweep.remove(BlobKind::Snapshot, blob).await.unwrap();
+            }
+        }
+        number += 1;
+    }
+    done.store(true, Ordering::Relaxed);
+    busy.await.unwrap();
+    let again = open(&Config::files(home.path())).unwrap();
+    for number in 0..number {
+        // The retry below would bring the blob along.
+        again.blobs.get(BlobKind::Snapshot, snapshot(number).digest()).await.unwrap();
+        let appended = again.log.append(SESSION, step(number)).await.unwrap();
+        assert!(appended.replayed, "step {number} was undone");
+    }
 }
 
 /// Whoever reads a session that is being deleted gets all of it or is told that it is gone.
