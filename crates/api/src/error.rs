@@ -29,6 +29,9 @@ pub enum Error {
     /// The store says no.
     #[error(transparent)]
     Store(store::Error),
+    /// A session cannot be exported whole, but a part of it can.
+    #[error(transparent)]
+    NotWhole(store::Error),
     /// The operating system does not let this user near the data.
     #[error("{context}: {source}")]
     DataDenied {
@@ -197,11 +200,25 @@ impl From<engine::Error> for Error {
 }
 
 impl Error {
+    /// Why an export failed: of most sessions that are not whole a part can be exported.
+    #[must_use]
+    pub fn of_export(error: store::Error) -> Self {
+        use store::Error as E;
+        match error {
+            E::Corrupt { health: store::Health::CorruptHead, .. } => Self::Store(error),
+            E::Corrupt { .. }
+            | E::UnknownVersion { .. }
+            | E::BlobMissing { .. }
+            | E::BlobCorrupt { .. } => Self::NotWhole(error),
+            error => error.into(),
+        }
+    }
+
     /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Store(error) => error.code(),
+            Self::Store(error) | Self::NotWhole(error) => error.code(),
             Self::DataDenied { .. } => "STORE_DENIED",
             Self::SessionIdInvalid(_) => "SESSION_ID_INVALID",
             Self::SessionIdAmbiguous { .. } => "SESSION_ID_AMBIGUOUS",
@@ -249,6 +266,9 @@ impl Error {
             Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
                 "restore the session's folder from a backup, or import a bundle of it"
             }
+            Self::NotWhole(_) => {
+                "add --partial to export the part that is sound; `cairn session verify` says what is not"
+            }
             _ => answer.suggestion,
         };
         Envelope {
@@ -290,7 +310,7 @@ impl Error {
 
     fn details(&self) -> Option<Value> {
         match self {
-            Self::Store(error) => store_details(error),
+            Self::Store(error) | Self::NotWhole(error) => store_details(error),
             Self::SessionIdInvalid(text) => Some(json!({"given": text})),
             Self::SessionIdAmbiguous { prefix, matches } => {
                 let matches: Vec<String> = matches.iter().map(ToString::to_string).collect();

@@ -1,11 +1,12 @@
 //! Moving sessions between stores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::bundle::{self, Opened, Parts, Producer, Salvage};
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::{BundleId, SessionId};
+use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::lineage;
 use cairn_core::manifest::{Record, Sealed};
 use cairn_core::pin::{BlobKind, Pin};
 
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::health::Health;
 use crate::open::Store;
 use crate::plan::Blob;
-use crate::port::Origin;
+use crate::port::{Origin, Prefix};
 
 /// What a bundle says of how it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,35 +38,107 @@ pub struct Imported {
     pub as_new: bool,
 }
 
-/// Packs a session; of a damaged one, what can still be trusted, and says so.
+/// Packs a whole session. Fails on one that is damaged or lacks a blob: [`salvage`] packs what
+/// is left of such a one.
 pub async fn export(store: &Store, session: SessionId, info: ExportInfo) -> Result<Vec<u8>> {
-    let prefix = store.log.read_prefix(session).await?;
-    let salvage = (prefix.health != Health::Healthy).then(|| Salvage {
-        damage: prefix.damage.unwrap_or_default(),
-        health: prefix.health.name().to_owned(),
-    });
-    if prefix.events.is_empty() {
-        let what = salvage.map(|salvage| salvage.damage).unwrap_or_default();
-        return Err(Error::Corrupt { session, health: prefix.health, what });
-    }
+    let events = store.log.read(session, EventIndex(0)).await?;
     let mut blobs = Vec::new();
-    let pins: Vec<Pin> = prefix.events.iter().flat_map(Event::pins).collect();
-    let needed: BTreeSet<(BlobKind, Digest)> =
-        pins.iter().map(|pin| (pin.blob_kind, pin.snapshot_ref)).collect();
-    for (kind, digest) in needed {
+    for (kind, digest) in needed(&events) {
         blobs.push((kind, store.blobs.get(kind, digest).await?));
     }
-    let manifest = attest(session, &prefix.events)?;
-    let parts = Parts {
-        bundle: info.bundle_id,
-        exported_at: info.exported_at,
-        producer: Producer { app_version: info.app_version, applied_config_hash: None },
-        salvage,
-        session,
-        events: prefix.events,
-        manifest,
-        blobs,
+    pack(session, events, blobs, None, info)
+}
+
+/// What could be packed of a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Salvaged {
+    /// The bundle.
+    pub bytes: Vec<u8>,
+    /// How many events are in it.
+    pub events: u64,
+    /// How many events can be read and are not in it.
+    pub left_out: u64,
+    /// What is wrong with the session; none when it is whole.
+    pub salvage: Option<Salvage>,
+}
+
+/// Packs the sound beginning of a session: everything before the first damage, and before the
+/// first event that needs a blob that is not there.
+///
+/// Events keep their places, so what comes after the first loss is left out even where it does
+/// not depend on it. The beginning ends where its events fit together, so it can be imported.
+pub async fn salvage(store: &Store, session: SessionId, info: ExportInfo) -> Result<Salvaged> {
+    let Prefix { mut events, health, damage } = store.log.read_prefix(session).await?;
+    let readable = events.len();
+    let mut wrong: Vec<String> = damage.into_iter().collect();
+    let (sound, mut blobs, lost) = sound_part(store, &events).await?;
+    wrong.extend(lost);
+    events.truncate(sound);
+    while let Err(broken) = lineage::check(&events) {
+        events.truncate(usize::try_from(broken.index.0).unwrap_or_default());
+    }
+    let health = match health {
+        // Its history can be read, and it cannot go on everywhere.
+        Health::Healthy if !wrong.is_empty() => Health::CorruptTail,
+        health => health,
     };
+    if events.is_empty() {
+        return Err(Error::Corrupt { session, health, what: wrong.join("; ") });
+    }
+    let (kept, left_out) = (events.len() as u64, (readable - events.len()) as u64);
+    let salvage = (health != Health::Healthy)
+        .then(|| Salvage { damage: wrong.join("; "), health: health.name().to_owned() });
+    let needed = needed(&events);
+    blobs.retain(|blob, _| needed.contains(blob));
+    let blobs = blobs.into_iter().map(|((kind, _), bytes)| (kind, bytes)).collect();
+    let bytes = pack(session, events, blobs, salvage.clone(), info)?;
+    Ok(Salvaged { bytes, events: kept, left_out, salvage })
+}
+
+type Found = BTreeMap<(BlobKind, Digest), Vec<u8>>;
+
+/// How many events come before the first that needs a lost blob, the blobs of those, and
+/// which one is lost.
+async fn sound_part(store: &Store, events: &[Event]) -> Result<(usize, Found, Option<String>)> {
+    let mut found = Found::new();
+    for (place, event) in events.iter().enumerate() {
+        for pin in event.pins() {
+            let blob = (pin.blob_kind, pin.snapshot_ref);
+            if found.contains_key(&blob) {
+                continue;
+            }
+            match store.blobs.get(blob.0, blob.1).await {
+                Ok(bytes) => {
+                    found.insert(blob, bytes);
+                }
+                Err(lost @ (Error::BlobMissing { .. } | Error::BlobCorrupt { .. })) => {
+                    let lost = format!("{lost}, and event {} needs it", event.index);
+                    return Ok((place, found, Some(lost)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok((events.len(), found, None))
+}
+
+fn needed(events: &[Event]) -> BTreeSet<(BlobKind, Digest)> {
+    let pins = events.iter().flat_map(Event::pins);
+    pins.map(|pin| (pin.blob_kind, pin.snapshot_ref)).collect()
+}
+
+fn pack(
+    session: SessionId,
+    events: Vec<Event>,
+    blobs: Vec<(BlobKind, Vec<u8>)>,
+    salvage: Option<Salvage>,
+    info: ExportInfo,
+) -> Result<Vec<u8>> {
+    let manifest = attest(session, &events)?;
+    let ExportInfo { bundle_id, exported_at, app_version } = info;
+    let producer = Producer { app_version, applied_config_hash: None };
+    let bundle = bundle_id;
+    let parts = Parts { bundle, exported_at, producer, salvage, session, events, manifest, blobs };
     Ok(bundle::pack(parts)?)
 }
 

@@ -112,7 +112,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     answer("SERVER_PORT_TAKEN", 500, Exit::Conflict, NEVER,
         "stop the other program, or choose a port with --listen 127.0.0.1:0"),
     answer("SESSION_CORRUPT", 500, Exit::Invalid, NEVER,
-        "see what is damaged with `cairn session verify`, save the valid part with `cairn session export`"),
+        "see what is damaged with `cairn session verify`, save the valid part with `cairn session export --partial`"),
     answer("SESSION_EXISTS", 409, Exit::Conflict, NEVER,
         "import it under a fresh id, as `cairn session import` does by itself"),
     answer("SESSION_ID_AMBIGUOUS", 400, Exit::Usage, NEVER,

@@ -76,6 +76,15 @@ impl TestEnv {
         fs::write(&path, bytes).unwrap();
     }
 
+    /// Removes the blob that was stored last, whoever needs it.
+    pub(crate) fn lose_a_blob(&self) {
+        let shelves = ["snapshots", "artifacts"].map(|shelf| self.home().join(shelf));
+        let blobs = shelves.iter().flat_map(|shelf| files(shelf));
+        let changed = |path: &PathBuf| path.metadata().unwrap().modified().unwrap();
+        let last = blobs.map(|(_, path)| path).max_by_key(changed).unwrap();
+        fs::remove_file(last).unwrap();
+    }
+
     /// Puts a folder where a session's manifest belongs, so that nobody can read it.
     pub(crate) fn make_unreadable(&self, session: &str) {
         let manifest = self.home().join("sessions").join(session).join("manifest.jsonl");

@@ -39,16 +39,49 @@ fn a_bundle_holds_no_path_of_this_machine() {
 }
 
 #[test]
-fn of_a_damaged_session_the_valid_part_is_exported() {
+fn a_session_that_is_not_whole_is_exported_only_when_a_part_will_do() {
     let env = TestEnv::with_session();
     env.damage(SESSION);
     let outcome = env.run(&["session", "export", SESSION, "-o", "a.json"]);
+    assert_eq!(outcome.code, 3, "{outcome}");
+    assert!(outcome.stderr.starts_with("error[SESSION_CORRUPT]"), "{outcome}");
+    assert!(outcome.stderr.contains("\n  → add --partial to export"), "{outcome}");
+    assert!(!env.path("a.json").exists());
+    assert_imported(&env);
+}
+
+#[test]
+fn of_a_session_that_lacks_a_blob_the_part_before_it_is_exported() {
+    let env = TestEnv::with_session();
+    env.lose_a_blob();
+    let outcome = env.run(&["session", "export", SESSION, "-o", "a.json", "--json"]);
+    assert_eq!(outcome.code, 3, "{outcome}");
+    assert!(outcome.stderr.contains(r#""code":"STORE_BLOB_MISSING""#), "{outcome}");
+    assert!(outcome.stderr.contains(r#""suggestion":"add --partial"#), "{outcome}");
+    assert_imported(&env);
+}
+
+/// Exports a part of the session, which says so, and imports it elsewhere.
+fn assert_imported(env: &TestEnv) {
+    let outcome = env.run(&["session", "export", SESSION, "-o", "a.json", "--partial", "--json"]);
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stderr.starts_with("the session is damaged"), "{outcome}");
+    assert!(outcome.stderr.starts_with("PARTIAL EXPORT: "), "{outcome}");
+    let answer: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(answer["salvage"]["health"], "corrupt_tail", "{outcome}");
     let other = TestEnv::new();
     let file = env.path("a.json");
-    let outcome = other.run(&["session", "import", file.to_str().unwrap()]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let imported = other.run(&["session", "import", file.to_str().unwrap(), "--json"]);
+    assert_eq!(imported.code, 0, "{imported}");
+    let imported: serde_json::Value = serde_json::from_str(&imported.stdout).unwrap();
+    assert_eq!(imported["events"], answer["salvage"]["eventsExported"]);
+}
+
+#[test]
+fn a_part_of_a_whole_session_is_all_of_it() {
+    let env = TestEnv::with_session();
+    let outcome = env.run(&["session", "export", SESSION, "-o", "a.json", "--partial", "--json"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert!(!outcome.stdout.contains("salvage"), "{outcome}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) fn session(number: u64) -> SessionId {
     SessionId::mint(1_700_000_000_000, u128::from(number))
 }
 
-fn event(number: u64, scope: Scope, data: impl Into<EventData>) -> NewEvent {
+pub(crate) fn event(number: u64, scope: Scope, data: impl Into<EventData>) -> NewEvent {
     NewEvent {
         id: EventId::mint(1_700_000_000_000 + number, u128::from(number)),
         scope,

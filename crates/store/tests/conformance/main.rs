@@ -14,4 +14,5 @@ mod habits;
 mod laws;
 mod locks;
 mod races;
+mod salvage;
 mod suite;

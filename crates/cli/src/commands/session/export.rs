@@ -1,24 +1,26 @@
 //! `cairn session export`: a session with all it needs, as one file.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::session;
 use cairn_api::time;
-use cairn_store::Health;
+use cairn_core::bundle::Salvage;
+use cairn_core::id::SessionId;
+use cairn_store::Store;
 use cairn_store::bundle::{self, ExportInfo};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::render;
 use crate::{fresh, home};
 
+mod file;
+
 /// Write a session with all it needs into one file
 ///
-/// Of a damaged session the part before the damage is written, and the bundle says so.
+/// A session that is damaged, or that lacks something it needs, is exported with --partial only: the part before the first loss is written, and the file says so.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session export sess_01hf7yat -o work.bundle.json\n  cairn session export sess_01hf7yat | ssh host cairn session import -"
@@ -31,40 +33,48 @@ pub(crate) struct Args {
     /// File to write; `-` is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+
+    /// Export what is sound of a session that is not whole
+    #[arg(long)]
+    partial: bool,
+}
+
+/// What is to be written, and what to say of it.
+struct Export {
+    bytes: Vec<u8>,
+    bundle_id: String,
+    /// What is missing, when something is: for people, and for programs.
+    banner: Option<(String, Value)>,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let bundle_id = fresh::bundle_id()?;
-    let info = ExportInfo {
-        bundle_id,
-        exported_at: time::rfc3339(fresh::now_ms()).unwrap_or_default(),
-        app_version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let (session, damage, bytes) = home::with_store(config, async |store| {
+    let (session, export) = home::with_store(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
-        let status = store.log.status(session).await?;
-        let damage = (status.health != Health::Healthy).then_some(status.damage).flatten();
-        Ok((session, damage, bundle::export(store, session, info).await?))
+        Ok((session, export(args, store, session).await?))
     })?;
-    if let Some(damage) = damage {
-        config
-            .output
-            .remark(&format!("the session is damaged ({damage}); its valid part is exported"));
+    let Export { bytes, bundle_id, banner } = export;
+    let (banner, salvage) = banner.unzip();
+    if let Some(banner) = banner {
+        config.output.remark(&banner);
     }
     if args.output == Path::new("-") {
         config.output.bytes(&bytes)?;
         return Ok(Exit::Success);
     }
-    write(&args.output, &bytes)
+    file::write(&args.output, &bytes)
         .map_err(|source| Error::File { path: args.output.clone(), source })?;
     let file = args.output.display().to_string();
     if config.output.json {
-        config.output.object(&json!({
+        let mut answer = json!({
             "sessionId": session.to_string(),
-            "bundleId": bundle_id.to_string(),
+            "bundleId": bundle_id,
             "file": file,
             "bytes": bytes.len(),
-        }))?;
+        });
+        if let (Some(salvage), Some(answer)) = (salvage, answer.as_object_mut()) {
+            answer.insert("salvage".to_owned(), salvage);
+        }
+        config.output.object(&answer)?;
     } else {
         let size = render::size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         config.output.line(&format!("exported {session} to {file} ({size})"))?;
@@ -72,45 +82,32 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Writes to what a path stands for: where a link leads, or straight into a device or a pipe.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            OpenOptions::new().write(true).open(path)?.write_all(bytes)
-        }
-        Ok(_) => replace(&fs::canonicalize(path)?, bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&followed(path), bytes),
-        Err(error) => Err(error),
+async fn export(args: &Args, store: &Store, session: SessionId) -> Result<Export> {
+    let bundle_id = fresh::bundle_id()?;
+    let info = ExportInfo {
+        bundle_id,
+        exported_at: time::rfc3339(fresh::now_ms()).unwrap_or_default(),
+        app_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let bundle_id = bundle_id.to_string();
+    if !args.partial {
+        let bytes = bundle::export(store, session, info).await.map_err(Error::of_export)?;
+        return Ok(Export { bytes, bundle_id, banner: None });
     }
-}
-
-/// Where the links of a path lead when nothing is there yet.
-fn followed(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    // The kernel follows no more than this many, either.
-    for _ in 0..40 {
-        match fs::read_link(&path) {
-            Ok(to) => path = path.with_file_name(to),
-            Err(_) => break,
-        }
-    }
-    path
-}
-
-/// Writes beside the file first, so that nobody finds half a bundle under its name.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(name);
-    let written = (|| {
-        let mut file = File::create_new(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    })();
-    if written.is_err() {
-        // What is left of it is of no use to anybody.
-        let _ = fs::remove_file(&part);
-    }
-    written
+    let saved = bundle::salvage(store, session, info).await?;
+    let banner = saved.salvage.map(|Salvage { damage, health }| {
+        let (kept, left_out) = (saved.events, saved.left_out);
+        let text = format!(
+            "PARTIAL EXPORT: {session} is {health}: {damage}\n  {} exported, {left_out} more could be read and are left out",
+            render::count(kept, "event is", "events are"),
+        );
+        let details = json!({
+            "health": health,
+            "damage": damage,
+            "eventsExported": kept,
+            "eventsLeftOut": left_out,
+        });
+        (text, details)
+    });
+    Ok(Export { bytes: saved.bytes, bundle_id, banner })
 }
