@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod markdown;
 mod read;
 mod resolve;
+mod story;
 
+pub use markdown::{Document, Extent, tell};
 pub use read::{Filter, RUNS_MAX, TIMELINE_DEFAULT, list, show};
 pub use resolve::resolve;
 

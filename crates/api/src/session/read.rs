@@ -146,7 +146,7 @@ async fn summarize(
     }
 }
 
-fn latest_first(view: &SessionView) -> Vec<RunId> {
+pub(super) fn latest_first(view: &SessionView) -> Vec<RunId> {
     let mut runs: Vec<_> = view.runs.iter().collect();
     runs.sort_by_key(|(_, run)| Reverse(run.last_index));
     runs.into_iter().map(|(id, _)| *id).collect()
@@ -215,10 +215,10 @@ fn moment(entry: &Entry) -> Moment {
     }
 }
 
-fn instant(ms: u64) -> Option<String> {
+pub(super) fn instant(ms: u64) -> Option<String> {
     time::plausible(ms).and_then(time::rfc3339)
 }
 
-fn count(len: usize) -> u64 {
+pub(super) fn count(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }

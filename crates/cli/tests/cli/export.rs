@@ -77,6 +77,27 @@ fn assert_imported(env: &TestEnv) {
 }
 
 #[test]
+fn a_session_is_written_down_to_be_read() {
+    let env = TestEnv::new();
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sessions/rounding.json");
+    assert_eq!(env.run(&["session", "import", bundle]).code, 0);
+    let printed = env.run(&["session", "export", "sess_01m4ts", "--markdown"]);
+    assert!(printed.stdout.starts_with("# Bug hunt\n\n- Session: `sess_01m4ts"), "{printed}");
+    assert_snapshot!(env.run(&["session", "export", "sess_01m4ts", "--markdown", "-o", "a.md", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {"bytes":"[size]","file":"a.md","sessionId":"sess_[fresh]"}
+    "#);
+    assert_eq!(fs::read_to_string(env.path("a.md")).unwrap(), printed.stdout);
+    env.lose_a_blob();
+    let outcome = env.run(&["session", "export", "sess_01m4ts", "--markdown"]);
+    assert!(outcome.stderr.contains("\n  → add --partial"), "{outcome}");
+    let outcome = env.run(&["session", "export", "sess_01m4ts", "--markdown", "--partial"]);
+    assert!(outcome.stderr.starts_with("PARTIAL EXPORT: sess_01m4ts"), "{outcome}");
+    assert!(outcome.stdout.contains("\n> **This is not the whole session.**"), "{outcome}");
+}
+
+#[test]
 fn a_part_of_a_whole_session_is_all_of_it() {
     let env = TestEnv::with_session();
     let outcome = env.run(&["session", "export", SESSION, "-o", "a.json", "--partial", "--json"]);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
-use cairn_api::session;
+use cairn_api::session::{self, Document, Extent};
 use cairn_api::time;
 use cairn_core::bundle::Salvage;
 use cairn_core::id::SessionId;
@@ -18,12 +18,12 @@ use crate::{fresh, home};
 
 mod file;
 
-/// Write a session with all it needs into one file
+/// Write a session with all it needs into one file, or as a document to read
 ///
-/// A session that is damaged, or that lacks something it needs, is exported with --partial only: the part before the first loss is written, and the file says so.
+/// A session that is damaged, or that lacks something it needs, is exported with --partial only: a bundle then holds the part before the first loss, a document everything that can be read, and both say so.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn session export sess_01hf7yat -o work.bundle.json\n  cairn session export sess_01hf7yat | ssh host cairn session import -"
+    after_help = "Examples:\n  cairn session export sess_01hf7yat -o work.bundle.json\n  cairn session export sess_01hf7yat | ssh host cairn session import -\n  cairn session export sess_01hf7yat --markdown -o work.md"
 )]
 pub(crate) struct Args {
     /// Session, or the beginning of its id
@@ -34,6 +34,10 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
+    /// Write a document for people, which cannot be imported
+    #[arg(long)]
+    markdown: bool,
+
     /// Export what is sound of a session that is not whole
     #[arg(long)]
     partial: bool,
@@ -42,7 +46,8 @@ pub(crate) struct Args {
 /// What is to be written, and what to say of it.
 struct Export {
     bytes: Vec<u8>,
-    bundle_id: String,
+    /// The bundle, when it is one.
+    bundle_id: Option<String>,
     /// What is missing, when something is: for people, and for programs.
     banner: Option<(String, Value)>,
 }
@@ -50,7 +55,11 @@ struct Export {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let (session, export) = home::with_store(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
-        Ok((session, export(args, store, session).await?))
+        let export = match args.markdown {
+            true => document(args, store, session).await?,
+            false => bundle(args, store, session).await?,
+        };
+        Ok((session, export))
     })?;
     let Export { bytes, bundle_id, banner } = export;
     let (banner, salvage) = banner.unzip();
@@ -67,12 +76,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     if config.output.json {
         let mut answer = json!({
             "sessionId": session.to_string(),
-            "bundleId": bundle_id,
             "file": file,
             "bytes": bytes.len(),
         });
-        if let (Some(salvage), Some(answer)) = (salvage, answer.as_object_mut()) {
-            answer.insert("salvage".to_owned(), salvage);
+        if let Some(answer) = answer.as_object_mut() {
+            answer.extend(bundle_id.map(|id| ("bundleId".to_owned(), Value::String(id))));
+            answer.extend(salvage.map(|salvage| ("salvage".to_owned(), salvage)));
         }
         config.output.object(&answer)?;
     } else {
@@ -82,14 +91,24 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-async fn export(args: &Args, store: &Store, session: SessionId) -> Result<Export> {
+async fn document(args: &Args, store: &Store, session: SessionId) -> Result<Export> {
+    let extent = if args.partial { Extent::Partial } else { Extent::Whole };
+    let Document { markdown, salvage } = session::tell(store, session, extent).await?;
+    let banner = salvage.map(|Salvage { damage, health }| {
+        let text = format!("PARTIAL EXPORT: {session} is {health}: {damage}");
+        (text, json!({"health": health, "damage": damage}))
+    });
+    Ok(Export { bytes: markdown.into_bytes(), bundle_id: None, banner })
+}
+
+async fn bundle(args: &Args, store: &Store, session: SessionId) -> Result<Export> {
     let bundle_id = fresh::bundle_id()?;
     let info = ExportInfo {
         bundle_id,
         exported_at: time::rfc3339(fresh::now_ms()).unwrap_or_default(),
         app_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let bundle_id = bundle_id.to_string();
+    let bundle_id = Some(bundle_id.to_string());
     if !args.partial {
         let bytes = bundle::export(store, session, info).await.map_err(Error::of_export)?;
         return Ok(Export { bytes, bundle_id, banner: None });
