@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod graph;
 mod markdown;
 mod read;
 mod resolve;
 mod story;
 
+pub use graph::{Drawn, Graph, GraphGap, GraphNode, GraphStep, NODES_DEFAULT, draw};
 pub use markdown::{Document, Extent, tell};
 pub use read::{Filter, RUNS_MAX, TIMELINE_DEFAULT, list, show};
 pub use resolve::resolve;

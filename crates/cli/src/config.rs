@@ -105,6 +105,14 @@ pub(crate) fn user_workflows() -> Option<PathBuf> {
     Some(user.config_dir().join("cairn").join("workflows"))
 }
 
+/// Whether the locale's encoding is UTF-8.
+pub(crate) fn is_utf8() -> bool {
+    let said = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(said).unwrap_or_default();
+    let encoding = locale.to_ascii_lowercase().replace('-', "");
+    encoding.contains("utf8")
+}
+
 /// A variable of the environment that is there and says something.
 pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())

@@ -140,7 +140,9 @@ const LINE_MAX: usize = 120;
 
 /// The first line that says something, cut to a readable length.
 pub(super) fn first_line(notes: &str) -> String {
-    let line = notes.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    // A heading's marks say nothing where it stands alone.
+    let mut lines = notes.lines().map(|line| line.trim().trim_start_matches('#').trim_start());
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
     let mut words = line.chars();
     let short: String = words.by_ref().take(LINE_MAX).collect();
     if words.next().is_some() { format!("{}…", short.trim_end()) } else { short }

@@ -29,8 +29,74 @@ fn a_session_is_shown_at_a_glance() {
     assert_snapshot!(env.run(&["session", "show", SESSION, "--events", "1", "--json"]), @r#"
     exit 0
     --- stdout
-    {"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","damage":null,"createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"},"notices":[],"blobs":2,"observations":[{"key":"git_branch","value":"branch-5-0"}],"runs":[{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}],"timeline":[{"index":10,"at":"2023-11-14T22:13:20.010Z","kind":"context_set","runId":"run_2vs7m9naht9m8j50ahpxk73q6k","nodeId":null,"text":"context given: 2 keys"}]}
+    {"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","damage":null,"createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"},"notices":[],"blobs":2,"observations":[{"key":"git_branch","value":"branch-5-0"}],"runs":[{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}],"timeline":[{"index":10,"at":"2023-11-14T22:13:20.010Z","kind":"context_set","runId":"run_2vs7m9naht9m8j50ahpxk73q6k","nodeId":null,"text":"context given: 2 keys"}],"graphs":[]}
     "#);
+}
+
+/// A home with the example that has forks, a checkpoint and gaps.
+fn with_forks() -> TestEnv {
+    let env = TestEnv::new();
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sessions/rounding.json");
+    assert_eq!(env.run(&["session", "import", bundle]).code, 0);
+    env
+}
+
+#[test]
+fn a_guided_run_is_drawn_with_its_forks() {
+    let env = with_forks();
+    let show = ["session", "show", "sess_01m4ts", "--events", "0"];
+    let drawn = |stdout: &str| stdout.split_once("\n\nrun_").unwrap().1.to_owned();
+    let mut command = env.command(&show);
+    let shown = command.env("LC_ALL", "C.UTF-8").output().unwrap().stdout;
+    assert_snapshot!(drawn(std::str::from_utf8(&shown).unwrap()), @r"
+    01m4ts07r10000002f39vw079e: Bug hunt
+      ●    …wehp6j  Show that it is gone              [gap: critical] ← tip  All 213 tests pass; the reproduction prints 10.00.
+      ●    …wswq5x  Write the fix                     [preferences]          Adds first and rounds the sum. New test `two halves make a whole`.
+      │ ●  …x57r58  Write the fix                     [blocked] [diverged]   Rounds down instead. Every total is off by one the other way.
+      ├─╯
+      ●    …xgjs4k  Find the cause                                           The cause
+      │ ◆  …xvxt3y  checkpoint before Find the cause
+      ├─╯
+      ●    …y78v39  Reproduce the fault                                      `cart total` prints 10.01 for two items of 5.00.
+      ●    …yjkw2m  start
+    ");
+    // Without a locale there is only ASCII.
+    let plain = env.run(&show).stdout;
+    assert_snapshot!(drawn(&plain), @r"
+    01m4ts07r10000002f39vw079e: Bug hunt
+      *    ..wehp6j  Show that it is gone              [gap: critical] <- tip  All 213 tests pass; the reproduction prints 10.00.
+      *    ..wswq5x  Write the fix                     [preferences]           Adds first and rounds the sum. New test `two halves make a whole`.
+      | *  ..x57r58  Write the fix                     [blocked] [diverged]    Rounds down instead. Every total is off by one the other way.
+      |-'
+      *    ..xgjs4k  Find the cause                                            The cause
+      | #  ..xvxt3y  checkpoint before Find the cause
+      |-'
+      *    ..y78v39  Reproduce the fault                                       `cart total` prints 10.01 for two items of 5.00.
+      *    ..yjkw2m  start
+    ");
+    let asked = command.env("LC_ALL", "C.UTF-8").arg("--ascii").output().unwrap().stdout;
+    assert_eq!(drawn(std::str::from_utf8(&asked).unwrap()), drawn(&plain));
+}
+
+#[test]
+fn a_graph_is_the_same_for_programs() {
+    let env = with_forks();
+    let shown = env.run(&["session", "show", "sess_01m4ts", "--json"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let graph = &shown["graphs"][0];
+    assert_eq!((graph["nodes"].as_array().unwrap().len(), &graph["nodesLeftOut"]), (7, &0.into()));
+    assert_eq!(graph["preferredTip"], graph["nodes"][6]["nodeId"]);
+    assert_eq!(graph["nodes"][3]["step"]["title"], "Find the cause");
+    assert_eq!(graph["nodes"][6]["gaps"][0]["severity"], "critical");
+    assert_eq!(graph["nodes"][4]["blockers"][0], "The suite's result is not in the notes");
+}
+
+#[test]
+fn a_narrow_terminal_cuts_the_notes() {
+    let env = with_forks();
+    let shown = env.run_on_terminal(&["session", "show", "sess_01m4ts", "--events", "0"], 90);
+    let drawn = shown.split_once("\n\nrun_").unwrap().1;
+    assert!(drawn.lines().all(|line| line.chars().count() <= 90), "{drawn}");
 }
 
 #[test]

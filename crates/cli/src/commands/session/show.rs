@@ -2,25 +2,31 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::session::{self, Detail, Moment, Run, TIMELINE_DEFAULT};
+use cairn_api::session::{
+    self, Detail, Drawn, Graph, Moment, NODES_DEFAULT, Run, TIMELINE_DEFAULT,
+};
 
 use super::list;
-use crate::config::Config;
-use crate::output::{Output, Style};
+use crate::config::{self, Config};
+use crate::output::{Output, Style, plain};
 use crate::render::{self, Cell, Narrow};
 use crate::{fresh, home};
 
+mod graph;
+
 /// On a narrow terminal a run's number of events gives way, then its workflow is cut.
 const NARROW_RUNS: Narrow = Narrow { drop: &[3], cut: 2 };
+/// Of a node the first line of its notes is cut.
+const NARROW_NODES: Narrow = Narrow { drop: &[], cut: 4 };
 /// Of an event the particulars are cut.
 const NARROW_MOMENTS: Narrow = Narrow { drop: &[], cut: 3 };
 
-/// Show a session: its state, its runs and what happened last
+/// Show a session: its state, its runs as graphs and what happened last
 ///
 /// Of a damaged session the part before the damage is shown.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn session show sess_01hf7yat\n  cairn session show sess_01hf7yat --events 100"
+    after_help = "Examples:\n  cairn session show sess_01hf7yat\n  cairn session show sess_01hf7yat --events 100 --all"
 )]
 pub(crate) struct Args {
     /// Session, or the beginning of its id
@@ -30,28 +36,50 @@ pub(crate) struct Args {
     /// Show this many of the last events
     #[arg(long, value_name = "N", default_value_t = TIMELINE_DEFAULT)]
     events: usize,
+
+    /// Draw every node, not only the newest 200
+    #[arg(long)]
+    all: bool,
+
+    /// Draw with plain letters; without it the locale decides
+    #[arg(long)]
+    ascii: bool,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let detail = home::with_store(config, async |store| {
+    let nodes = if args.all { usize::MAX } else { NODES_DEFAULT };
+    let drawn = home::with_store(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
-        session::show(store, session, args.events).await
+        session::draw(store, session, args.events, nodes).await
     })?;
     if config.output.json {
-        config.output.object(&detail)?;
+        config.output.object(&drawn)?;
     } else {
-        print(&config.output, &detail, fresh::now_ms())?;
+        let ascii = args.ascii || !config::is_utf8();
+        let signs = if ascii { &graph::ASCII } else { &graph::UNICODE };
+        print(&config.output, &drawn, signs, fresh::now_ms())?;
     }
     Ok(Exit::Success)
 }
 
-fn print(output: &Output, detail: &Detail, now_ms: u64) -> Result<()> {
+fn print(output: &Output, drawn: &Drawn, signs: &graph::Signs, now_ms: u64) -> Result<()> {
+    let detail = &drawn.detail;
     lines(output, &render::fold(facts(detail, now_ms), output.width))?;
     if !detail.runs.is_empty() {
         output.line("")?;
         output.line(&output.paint(Style::Strong, "runs"))?;
         let rows = detail.runs.iter().map(|run| run_row(run, now_ms)).collect();
         lines(output, &render::fit(rows, output.width, &NARROW_RUNS))?;
+    }
+    for graph in drawn.graphs.iter().filter(|graph| !graph.nodes.is_empty()) {
+        output.line("")?;
+        output.line(&output.paint(Style::Strong, &plain(&title(graph))))?;
+        lines(output, &render::fit(graph::rows(graph, signs), output.width, &NARROW_NODES))?;
+    }
+    let left_out: u64 = drawn.graphs.iter().map(|graph| graph.nodes_left_out).sum();
+    if left_out > 0 {
+        let nodes = render::count(left_out, "older node is", "older nodes are");
+        output.line(&output.paint(Style::Faint, &format!("  {nodes} left out; see --all")))?;
     }
     if !detail.timeline.is_empty() {
         output.line("")?;
@@ -60,6 +88,11 @@ fn print(output: &Output, detail: &Detail, now_ms: u64) -> Result<()> {
         lines(output, &render::fit(rows, output.width, &NARROW_MOMENTS))?;
     }
     Ok(())
+}
+
+fn title(graph: &Graph) -> String {
+    let workflow = graph.workflow_name.as_deref().or(graph.workflow_id.as_deref());
+    format!("{}: {}", graph.run_id, workflow.unwrap_or("-"))
 }
 
 fn lines(output: &Output, rows: &[Vec<Cell>]) -> Result<()> {
