@@ -74,7 +74,7 @@ pub enum Error {
         matches: Vec<String>,
     },
     /// No workflow has this id.
-    #[error("there is no workflow `{given}`{}", nearest.as_ref().map(|id| format!("; did you mean `{id}`?")).unwrap_or_default())]
+    #[error("there is no workflow `{given}`{}", meant(nearest))]
     WorkflowUnknown {
         /// What was given.
         given: String,
@@ -97,6 +97,18 @@ pub enum Error {
     /// Something that cannot be undone was not confirmed.
     #[error("{0} cannot be undone, and nobody confirmed it")]
     Unconfirmed(String),
+    /// The configuration file says something that cannot be.
+    #[error("{}{}: {what}{}", .path.display(), line.map(|line| format!(":{line}")).unwrap_or_default(), meant(nearest))]
+    ConfigInvalid {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: Option<usize>,
+        /// What is wrong there.
+        what: String,
+        /// The name that was likely meant.
+        nearest: Option<String>,
+    },
     /// There is no place for the data directory.
     #[error("no data directory: neither --home, CAIRN_HOME, XDG_DATA_HOME nor HOME says where")]
     HomeUnknown,
@@ -229,6 +241,7 @@ impl Error {
             Self::Engine(error) => error.code(),
             Self::Usage { .. } => "USAGE_INVALID",
             Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
+            Self::ConfigInvalid { .. } => "CONFIG_INVALID",
             Self::HomeUnknown => "HOME_UNKNOWN",
             Self::HomeNotADirectory(_) => "HOME_NOT_A_DIRECTORY",
             Self::File { source, .. } => match source.kind() {
@@ -327,6 +340,10 @@ impl Error {
                 Some(json!({"given": given, "nearest": nearest}))
             }
             Self::Engine(error) => engine_details(error),
+            Self::ConfigInvalid { path, line, nearest, .. } => {
+                let path = path.display().to_string();
+                Some(json!({"path": path, "line": line, "nearest": nearest}))
+            }
             Self::HomeNotADirectory(path)
             | Self::File { path, .. }
             | Self::AdminToken { path, .. } => Some(json!({"path": path.display().to_string()})),
@@ -348,6 +365,10 @@ fn engine_details(error: &engine::Error) -> Option<Value> {
         engine::Error::TokenSessionLocked(error) => store_details(error),
         other => other.details(),
     }
+}
+
+fn meant(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 fn store_details(error: &store::Error) -> Option<Value> {

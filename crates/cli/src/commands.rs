@@ -9,6 +9,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::config::{Config, Globals};
 
 mod completions;
+mod config;
 mod dev;
 mod doctor;
 mod key;
@@ -38,6 +39,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Completions(completions::Args),
+    Config(config::Args),
     #[command(hide = true)]
     Dev(dev::Args),
     Doctor(doctor::Args),
@@ -53,6 +55,7 @@ impl Command {
     pub(crate) fn run(self, config: &Config) -> Result<Exit> {
         match self {
             Self::Completions(args) => completions::run(&args, config),
+            Self::Config(args) => config::run(args, config),
             Self::Dev(args) => dev::run(args, config),
             Self::Doctor(args) => doctor::run(&args, config),
             Self::Key(args) => key::run(args, config),

@@ -1,13 +1,22 @@
-//! What commands work with: defaults, then the environment, then flags.
+//! What commands work with: defaults, then the file, then the environment, then flags.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use cairn_api::error::{Error, Result};
+use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
+use cairn_server::DEFAULT_ADDRESS;
 use cairn_store::files;
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use etcetera::BaseStrategy as _;
 
+use self::file::File;
 use crate::output::Output;
+
+mod file;
+pub(crate) mod names;
 
 /// Options that every command takes.
 #[derive(Args)]
@@ -16,6 +25,10 @@ pub(crate) struct Globals {
     /// Data directory [default: `cairn` in the XDG data directory]
     #[arg(long, global = true, value_name = "DIR", env = "CAIRN_HOME", hide_env_values = true)]
     home: Option<PathBuf>,
+
+    /// Configuration file [default: `cairn/config.toml` in the XDG configuration directory]
+    #[arg(long, global = true, value_name = "FILE", env = "CAIRN_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
 
     /// Answer in JSON, errors too
     #[arg(long, global = true)]
@@ -43,6 +56,22 @@ pub(crate) struct Globals {
     /// Take a data directory on a file system that may lose what it said was safe
     #[arg(long, global = true, env = "CAIRN_UNSAFE_FILESYSTEM", hide_env_values = true, value_parser = clap::builder::BoolishValueParser::new())]
     unsafe_filesystem: bool,
+
+    /// Whether `home` is from the command line, not from the environment.
+    #[arg(skip)]
+    home_typed: bool,
+}
+
+impl Globals {
+    /// Notes what only the matches know: which options were typed.
+    pub(crate) fn typed(&mut self, matches: &ArgMatches) {
+        self.home_typed = matches.value_source("home") == Some(ValueSource::CommandLine);
+    }
+
+    /// How to answer, whatever the configuration is.
+    pub(crate) fn output(&self) -> Output {
+        Output::new(self.json, self.quiet, self.no_color)
+    }
 }
 
 /// How often the disk is made to keep its word.
@@ -54,24 +83,107 @@ enum Durability {
     Strict,
 }
 
+/// A value and where it comes from.
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// Where a value comes from, the weakest first.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    Default,
+    File(PathBuf, usize),
+    Environment(&'static str),
+    Flag(&'static str),
+}
+
+impl Origin {
+    /// The layer in one word.
+    pub(crate) const fn layer(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File(..) => "file",
+            Self::Environment(_) => "environment",
+            Self::Flag(_) => "flag",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Environment(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
 /// What a command works with.
 pub(crate) struct Config {
     /// How it answers.
     pub(crate) output: Output,
-    /// Where the data is, when the user says.
-    home: Option<PathBuf>,
+    /// The file that was read, when there was one.
+    pub(crate) file: Option<PathBuf>,
+    /// The directories of workflows beside the user's own.
+    pub(crate) workflows: Setting<Vec<PathBuf>>,
+    /// The directories of workflows that came with something.
+    pub(crate) bundled: Setting<Vec<PathBuf>>,
+    /// Where the server listens.
+    pub(crate) listen: Setting<SocketAddr>,
+    /// When runs stop for a person, unless they say otherwise.
+    pub(crate) autonomy: Setting<Autonomy>,
+    /// How much risk runs take, unless they say otherwise.
+    pub(crate) risk_policy: Setting<RiskPolicy>,
+    /// Where the data is, when somebody says.
+    home: Option<Setting<PathBuf>>,
     durability: Durability,
     unsafe_filesystem: bool,
 }
 
 impl Config {
-    pub(crate) fn new(globals: Globals) -> Self {
-        Self {
-            output: Output::new(globals.json, globals.quiet, globals.no_color),
-            home: globals.home,
+    pub(crate) fn load(globals: Globals) -> Result<Self> {
+        let named = globals.config.clone();
+        let path = named.clone().or_else(|| own_directory().map(|own| own.join("config.toml")));
+        // Only a file that somebody named has to be there.
+        let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
+        let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
+        let File { autonomy, bundled, home, listen, risk_policy, workflows } = file;
+        let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
+        let standard = Preferences::default();
+        let typed = match (globals.home_typed, &globals.home) {
+            (true, Some(home)) => {
+                Some(Setting { value: home.clone(), origin: Origin::Flag("--home") })
+            }
+            (_, home) => home
+                .clone()
+                .map(|value| Setting { value, origin: Origin::Environment("CAIRN_HOME") }),
+        };
+        Ok(Self {
+            output: globals.output(),
+            workflows: layers.pick(Vec::new(), workflows, "CAIRN_WORKFLOWS", directories)?,
+            bundled: layers.pick(Vec::new(), bundled, "CAIRN_BUNDLED", directories)?,
+            listen: layers.pick(DEFAULT_ADDRESS, listen, "CAIRN_LISTEN", |name| {
+                said(name, "an address such as 127.0.0.1:7373", |text| text.parse().ok())
+            })?,
+            autonomy: layers.pick(standard.autonomy, autonomy, "CAIRN_AUTONOMY", |name| {
+                said(name, &one_of(&names::AUTONOMY), |text| names::find(&names::AUTONOMY, text))
+            })?,
+            risk_policy: layers.pick(
+                standard.risk_policy,
+                risk_policy,
+                "CAIRN_RISK_POLICY",
+                |name| {
+                    let choices = &names::RISK_POLICY;
+                    said(name, &one_of(choices), |text| names::find(choices, text))
+                },
+            )?,
+            home: typed.or_else(|| home.map(|said| layers.said_in_file(said))),
             durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,
-        }
+            file: path,
+        })
     }
 
     /// How the files of the data directory are kept.
@@ -85,24 +197,81 @@ impl Config {
 
     /// The data directory, which need not exist yet.
     pub(crate) fn home(&self) -> Result<PathBuf> {
-        if let Some(home) = &self.home {
-            return Ok(home.clone());
+        self.home_setting().map(|home| home.value)
+    }
+
+    /// The data directory and who says so.
+    pub(crate) fn home_setting(&self) -> Result<Setting<PathBuf>> {
+        if let Some(Setting { value, origin }) = &self.home {
+            return Ok(Setting { value: value.clone(), origin: origin.clone() });
         }
         let user = etcetera::choose_base_strategy().map_err(|_| Error::HomeUnknown)?;
-        Ok(user.data_dir().join("cairn"))
+        Ok(Setting { value: user.data_dir().join("cairn"), origin: Origin::Default })
     }
 }
 
+/// The layers below the command line.
+struct Layers<'a> {
+    file: &'a Path,
+}
+
+impl Layers<'_> {
+    /// What the strongest layer says that says anything.
+    fn pick<T>(
+        &self,
+        default: T,
+        file: Option<(T, usize)>,
+        variable: &'static str,
+        environment: impl FnOnce(&'static str) -> Result<Option<T>>,
+    ) -> Result<Setting<T>> {
+        if let Some(value) = environment(variable)? {
+            return Ok(Setting { value, origin: Origin::Environment(variable) });
+        }
+        let file = file.map(|said| self.said_in_file(said));
+        Ok(file.unwrap_or(Setting { value: default, origin: Origin::Default }))
+    }
+
+    fn said_in_file<T>(&self, (value, line): (T, usize)) -> Setting<T> {
+        Setting { value, origin: Origin::File(self.file.to_owned(), line) }
+    }
+}
+
+/// What a variable of the environment says, when it is set.
+fn said<T>(
+    name: &'static str,
+    wanted: &str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>> {
+    let text = std::env::var_os(name).filter(|text| !text.is_empty());
+    let Some(text) = text.map(|text| text.to_string_lossy().into_owned()) else { return Ok(None) };
+    let value = read(&text).ok_or_else(|| Error::Usage {
+        message: format!("the variable {name} is `{text}`, and should be {wanted}"),
+        suggestion: format!("set {name} to {wanted}, or unset it"),
+    })?;
+    Ok(Some(value))
+}
+
+fn one_of<T>(choices: &[(&'static str, T)]) -> String {
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    format!("one of {}", names.join(", "))
+}
+
 /// The directories that a variable of the environment lists.
-pub(crate) fn directories(name: &str) -> Vec<PathBuf> {
-    let list = std::env::var_os(name).unwrap_or_default();
-    std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+fn directories(name: &str) -> Result<Option<Vec<PathBuf>>> {
+    let Some(list) = std::env::var_os(name) else { return Ok(None) };
+    let paths = std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty());
+    Ok(Some(paths.collect()))
 }
 
 /// The directory of the user's own workflows, which need not exist.
 pub(crate) fn user_workflows() -> Option<PathBuf> {
+    own_directory().map(|own| own.join("workflows"))
+}
+
+/// The directory of what the user has set up for this program.
+fn own_directory() -> Option<PathBuf> {
     let user = etcetera::choose_base_strategy().ok()?;
-    Some(user.config_dir().join("cairn").join("workflows"))
+    Some(user.config_dir().join("cairn"))
 }
 
 /// Whether the locale's encoding is UTF-8.

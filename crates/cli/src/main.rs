@@ -34,10 +34,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Exit {
-    let config = Config::new(cli.globals);
-    match cli.command.run(&config) {
+    let output = cli.globals.output();
+    match Config::load(cli.globals).and_then(|config| cli.command.run(&config)) {
         Ok(exit) => exit,
-        Err(error) => config.output.fail(&error),
+        Err(error) => output.fail(&error),
     }
 }
 
@@ -45,7 +45,9 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let plain = args.iter().any(|arg| arg == "--no-color");
     let color = if plain { ColorChoice::Never } else { ColorChoice::Auto };
     let matches = Cli::command().color(color).try_get_matches_from(args)?;
-    Cli::from_arg_matches(&matches)
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.globals.typed(&matches);
+    Ok(cli)
 }
 
 /// Answers a command line that does not name a thing to do: with help, or with what is wrong.

@@ -14,7 +14,7 @@ use cairn_lang::guided;
 use cairn_lang::ids::{self, IdStatus, SourceKind};
 use cairn_lang::source::{self, BYTES_MAX, SourceTree};
 
-use crate::config;
+use crate::config::{self, Config};
 
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 8;
@@ -37,13 +37,13 @@ pub(crate) struct Found {
 }
 
 /// The sources there are, the nearest first.
-pub(crate) fn open() -> Result<Vec<Source>> {
+pub(crate) fn open(config: &Config) -> Result<Vec<Source>> {
     let named = |kind: SourceKind, paths: Vec<PathBuf>| paths.into_iter().map(move |p| (kind, p));
     let project = ["workflows", ".cairn/workflows"].map(PathBuf::from).into();
     let directories = named(SourceKind::Project, project)
-        .chain(named(SourceKind::User, config::directories("CAIRN_WORKFLOWS")))
+        .chain(named(SourceKind::User, config.workflows.value.clone()))
         .chain(named(SourceKind::User, config::user_workflows().into_iter().collect()))
-        .chain(named(SourceKind::Bundled, config::directories("CAIRN_BUNDLED")));
+        .chain(named(SourceKind::Bundled, config.bundled.value.clone()));
     let mut sources = Vec::new();
     for (kind, root) in directories.filter(|(_, root)| root.is_dir()) {
         sources.push(Source { tree: read(&root, kind, DEPTH_MAX)?, root });
@@ -66,12 +66,12 @@ fn library(sources: &[Source]) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The source of a directory that the user named: one inside a bundled directory is bundled.
-pub(crate) fn directory(path: &Path, sources: &[Source]) -> Result<Source> {
+pub(crate) fn directory(path: &Path, sources: &[Source], config: &Config) -> Result<Source> {
     let whole = |path: &Path| fs::canonicalize(path).ok();
-    let inside = |root: PathBuf| {
-        whole(path).zip(whole(&root)).is_some_and(|(path, root)| path.starts_with(root))
+    let inside = |root: &PathBuf| {
+        whole(path).zip(whole(root)).is_some_and(|(path, root)| path.starts_with(root))
     };
-    let bundled = config::directories("CAIRN_BUNDLED").into_iter().any(inside);
+    let bundled = config.bundled.value.iter().any(inside);
     let kind = if bundled { SourceKind::Bundled } else { SourceKind::Project };
     let tree = SourceTree { library: library(sources), ..read(path, kind, DEPTH_MAX)? };
     Ok(Source { root: path.to_owned(), tree })
@@ -93,8 +93,8 @@ pub(crate) fn list(sources: &[Source]) -> Vec<Found> {
 }
 
 /// The workflow that an id, the name part of one, or a path names.
-pub(crate) fn find(given: &str) -> Result<Found> {
-    let sources = open()?;
+pub(crate) fn find(given: &str, config: &Config) -> Result<Found> {
+    let sources = open(config)?;
     let path = Path::new(given);
     if path.is_file() {
         return file(path, &sources);

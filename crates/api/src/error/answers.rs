@@ -70,6 +70,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "keep the session and copy the data directory instead; start new sessions for further work"),
     answer("BUNDLE_UNSUPPORTED_VERSION", 422, Exit::Invalid, NEVER,
         "import it with the version of cairn that wrote it, or a later one"),
+    answer("CONFIG_INVALID", 500, Exit::Usage, NEVER,
+        "correct the file, or name another one with --config; `cairn config show --help` says what it may hold"),
     answer("FILE_DENIED", 500, Exit::Denied, NEVER,
         "give yourself access to the file, or name another one"),
     answer("FILE_IO", 500, Exit::Failed, NEVER,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
-use cairn_server::{DEFAULT_ADDRESS, Front};
+use cairn_server::Front;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -28,9 +28,9 @@ use admin_token::AdminToken;
     after_help = "Examples:\n  cairn serve\n  cairn serve --listen 127.0.0.1:0\n  cairn serve --listen 0.0.0.0:7373 --behind-proxy --public-host cairn.example.org"
 )]
 pub(crate) struct Args {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", env = "CAIRN_LISTEN", hide_env_values = true, default_value_t = DEFAULT_ADDRESS)]
-    listen: SocketAddr,
+    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7373]
+    #[arg(long, value_name = "ADDRESS", env = "CAIRN_LISTEN", hide_env_values = true)]
+    listen: Option<SocketAddr>,
 
     /// Take an address that other machines can reach, because a proxy with TLS is in front
     #[arg(long)]
@@ -60,9 +60,9 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     // A key ring that others could read is a reason not to start.
     store.keys.load().await?;
     let front = if args.behind_proxy { Front::Proxy } else { Front::None };
-    let listener = cairn_server::listen(args.listen, front).await?;
-    let address =
-        listener.local_addr().map_err(|source| Error::Bind { address: args.listen, source })?;
+    let address = args.listen.unwrap_or(config.listen.value);
+    let listener = cairn_server::listen(address, front).await?;
+    let address = listener.local_addr().map_err(|source| Error::Bind { address, source })?;
     let path = admin_token_path(&config.home()?);
     let token = admin_token::load_or_make(&path)?;
     announce(&config.output, address, &token, &path)?;

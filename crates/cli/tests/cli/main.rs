@@ -8,6 +8,7 @@
 
 mod append_loop;
 mod completions;
+mod config;
 mod delete;
 mod doctor;
 mod env;

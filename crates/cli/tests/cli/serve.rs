@@ -17,7 +17,11 @@ struct Server {
 
 impl Server {
     fn start(env: &TestEnv, args: &[&str]) -> Self {
-        let mut command = env.command(&["serve", "--listen", "127.0.0.1:0"]);
+        Self::start_where_told(env, &[&["--listen", "127.0.0.1:0"], args].concat())
+    }
+
+    fn start_where_told(env: &TestEnv, args: &[&str]) -> Self {
+        let mut command = env.command(&["serve"]);
         command.args(args).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -52,6 +56,18 @@ fn get(address: &str, path: &str, token: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+#[test]
+fn the_configuration_file_says_where_to_listen() {
+    let env = TestEnv::new();
+    fs::write(env.path("free.toml"), "serve.listen = \"127.0.0.2:0\"\n").unwrap();
+    let mut server = Server::start_where_told(&env, &["--config", "free.toml"]);
+    let address = server.line();
+    assert!(address.starts_with("listening on http://127.0.0.2:"), "{address}");
+    let mut server = Server::start(&env, &["--config", "free.toml"]);
+    let address = server.line();
+    assert!(address.starts_with("listening on http://127.0.0.1:"), "{address}");
 }
 
 #[test]

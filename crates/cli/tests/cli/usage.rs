@@ -23,6 +23,7 @@ fn help_shows_the_commands() {
 
     Commands:
       completions  Print a script that lets a shell complete commands
+      config       See the configuration
       doctor       Check the data directory: file system, sync latency, permissions, free space,
                    versions
       key          Look after the keys that sign tokens
@@ -37,6 +38,8 @@ fn help_shows_the_commands() {
     Global options:
           --home <DIR>          Data directory [default: `cairn` in the XDG data directory] [env:
                                 CAIRN_HOME]
+          --config <FILE>       Configuration file [default: `cairn/config.toml` in the XDG
+                                configuration directory] [env: CAIRN_CONFIG]
           --json                Answer in JSON, errors too
       -q, --quiet               Leave out remarks on standard error
           --no-color            Use no colors; the variable NO_COLOR does the same

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let found = sources::find(&args.workflow)?;
+    let found = sources::find(&args.workflow, config)?;
     let output = &config.output;
     if !output.json {
         let told = found.diagnostics();

@@ -13,15 +13,16 @@ use crate::sources;
 /// List the workflows there are, by id
 ///
 /// Workflows come from `workflows` and `.cairn/workflows` here, from the directories in
-/// CAIRN_WORKFLOWS, from `cairn/workflows` in the user's configuration directory, and from
-/// the directories in CAIRN_BUNDLED. Where several have the same id, the first of these
-/// wins; only ids that begin with `wr.` are always the bundled ones.
+/// CAIRN_WORKFLOWS or else in the configuration file, from `cairn/workflows` in the user's
+/// configuration directory, and from the directories in CAIRN_BUNDLED or else in the file.
+/// Where several have the same id, the first of these wins; only ids that begin with `wr.`
+/// are always the bundled ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn workflow list\n  cairn workflow list --json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let found = sources::list(&sources::open()?);
+    let found = sources::list(&sources::open(config)?);
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
     let items: Vec<Summary> = found.iter().map(|found| found.summary(&taken)).collect();
     let output = &config.output;

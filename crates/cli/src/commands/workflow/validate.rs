@@ -27,14 +27,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let sources = sources::open()?;
+    let sources = sources::open(config)?;
     let mut found: Vec<Found> = Vec::new();
     if args.paths.is_empty() {
         found.extend(sources.iter().flat_map(Source::workflows));
     }
     for path in &args.paths {
         if path.is_dir() {
-            found.extend(sources::directory(path, &sources)?.workflows());
+            found.extend(sources::directory(path, &sources, config)?.workflows());
         } else {
             found.push(sources::file(path, &sources)?);
         }

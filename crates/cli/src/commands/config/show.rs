@@ -1,0 +1,82 @@
+//! `cairn config show`: each value, and where it comes from.
+
+use std::path::PathBuf;
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use serde_json::{Value, json};
+
+use crate::config::{Config, Origin, Setting, names};
+use crate::output::Style;
+use crate::render::{self, Cell};
+
+/// Show each value of the configuration, and where it comes from
+///
+/// The file is `cairn/config.toml` in the XDG configuration directory, unless --config or CAIRN_CONFIG names another. Its keys are the ones shown here; paths in it start at its own folder.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cairn config show\n  cairn config show --origin")]
+pub(crate) struct Args {
+    /// Show where each value comes from, too
+    #[arg(long)]
+    origin: bool,
+}
+
+/// A value as it is shown.
+struct Shown {
+    key: &'static str,
+    value: Value,
+    origin: Origin,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let values = values(config)?;
+    if config.output.json {
+        let values: Vec<Value> = values.iter().map(for_programs).collect();
+        let file = config.file.as_ref().map(|file| file.display().to_string());
+        config.output.object(&json!({"file": file, "values": values}))?;
+        return Ok(Exit::Success);
+    }
+    let rows: Vec<Vec<Cell>> = values.iter().map(|shown| row(shown, args.origin)).collect();
+    render::table(&config.output, &rows).iter().try_for_each(|line| config.output.line(line))?;
+    Ok(Exit::Success)
+}
+
+fn values(config: &Config) -> Result<Vec<Shown>> {
+    let shown = |key, value: Value, origin: &Origin| Shown { key, value, origin: origin.clone() };
+    let paths = |key, setting: &Setting<Vec<PathBuf>>| {
+        let paths = setting.value.iter().map(|path| path.display().to_string());
+        shown(key, paths.collect(), &setting.origin)
+    };
+    let home = config.home_setting()?;
+    let autonomy = names::of(&names::AUTONOMY, &config.autonomy.value);
+    let risk_policy = names::of(&names::RISK_POLICY, &config.risk_policy.value);
+    Ok(vec![
+        shown("autonomy", autonomy.into(), &config.autonomy.origin),
+        paths("bundled", &config.bundled),
+        shown("home", home.value.display().to_string().into(), &home.origin),
+        shown("risk_policy", risk_policy.into(), &config.risk_policy.origin),
+        shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
+        paths("workflows", &config.workflows),
+    ])
+}
+
+fn row(shown: &Shown, origin: bool) -> Vec<Cell> {
+    let value = match &shown.value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut row = vec![Cell::styled(Style::Faint, shown.key), Cell::new(value)];
+    if origin {
+        row.push(Cell::styled(Style::Faint, shown.origin.to_string()));
+    }
+    row
+}
+
+fn for_programs(shown: &Shown) -> Value {
+    json!({
+        "key": shown.key,
+        "value": shown.value,
+        "layer": shown.origin.layer(),
+        "origin": shown.origin.to_string(),
+    })
+}

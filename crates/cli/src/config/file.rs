@@ -1,0 +1,200 @@
+//! The configuration file: TOML with a closed set of keys.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cairn_api::error::{Error, Result};
+use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_lang::diagnostic::nearest;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::names;
+
+/// Every key that a file may have.
+pub(super) const KEYS: [&str; 6] =
+    ["autonomy", "bundled", "home", "risk_policy", "serve.listen", "workflows"];
+/// The table that some of them stand in.
+const SERVE: &str = "serve";
+
+/// What a file says, each with its line.
+#[derive(Default)]
+pub(super) struct File {
+    pub(super) autonomy: Option<(Autonomy, usize)>,
+    pub(super) bundled: Option<(Vec<PathBuf>, usize)>,
+    pub(super) home: Option<(PathBuf, usize)>,
+    pub(super) listen: Option<(SocketAddr, usize)>,
+    pub(super) risk_policy: Option<(RiskPolicy, usize)>,
+    pub(super) workflows: Option<(Vec<PathBuf>, usize)>,
+}
+
+/// What is wrong with a file.
+#[derive(PartialEq, Eq, Debug)]
+struct Fault {
+    line: Option<usize>,
+    what: String,
+    nearest: Option<String>,
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> Result<File> {
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    let text = fs::read_to_string(path).map_err(failed)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    parse(&text, folder).map_err(|Fault { line, what, nearest }| Error::ConfigInvalid {
+        path: path.to_owned(),
+        line,
+        what,
+        nearest,
+    })
+}
+
+fn parse(text: &str, folder: &Path) -> std::result::Result<File, Fault> {
+    let line_at = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let table = DeTable::parse(text).map_err(|error| Fault {
+        line: error.span().map(|span| line_at(span.start)),
+        what: error.message().lines().collect::<Vec<_>>().join("; "),
+        nearest: None,
+    })?;
+    let mut file = File::default();
+    for (key, value) in table.get_ref() {
+        let line = line_at(key.span().start);
+        if key.get_ref() != SERVE {
+            file.take(key.get_ref(), value, line, folder)?;
+            continue;
+        }
+        let inner = value.get_ref().as_table();
+        for (key, value) in inner.ok_or_else(|| wrong(SERVE, "a table", value, line))? {
+            let name = format!("{SERVE}.{}", key.get_ref());
+            file.take(&name, value, line_at(key.span().start), folder)?;
+        }
+    }
+    Ok(file)
+}
+
+impl File {
+    fn take(
+        &mut self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        line: usize,
+        folder: &Path,
+    ) -> std::result::Result<(), Fault> {
+        match key {
+            "autonomy" => self.autonomy = Some((choice(key, value, &names::AUTONOMY, line)?, line)),
+            "risk_policy" => {
+                self.risk_policy = Some((choice(key, value, &names::RISK_POLICY, line)?, line));
+            }
+            "home" => self.home = Some((path(key, value, line, folder)?, line)),
+            "bundled" => self.bundled = Some((paths(key, value, line, folder)?, line)),
+            "workflows" => self.workflows = Some((paths(key, value, line, folder)?, line)),
+            "serve.listen" => {
+                let address = value.get_ref().as_str().and_then(|text| text.parse().ok());
+                let wanted = "an address such as \"127.0.0.1:7373\"";
+                self.listen = Some((address.ok_or_else(|| wrong(key, wanted, value, line))?, line));
+            }
+            _ => return Err(unknown(key, line)),
+        }
+        Ok(())
+    }
+}
+
+fn unknown(key: &str, line: usize) -> Fault {
+    // Who forgets the table has the name right.
+    let last = |name: &&str| name.rsplit('.').next() == Some(key);
+    let near = KEYS.into_iter().find(last).or_else(|| nearest(key, KEYS));
+    Fault {
+        line: Some(line),
+        what: format!("there is no key `{key}`"),
+        nearest: near.map(str::to_owned),
+    }
+}
+
+fn wrong(key: &str, wanted: &str, value: &Spanned<DeValue<'_>>, line: usize) -> Fault {
+    let found = match value.get_ref().as_str() {
+        Some(text) => format!("\"{text}\""),
+        None => format!("of type {}", value.get_ref().type_str()),
+    };
+    let what = format!("`{key}` is {found}, and should be {wanted}");
+    Fault { line: Some(line), what, nearest: None }
+}
+
+/// A path is meant from the file's own folder, wherever the command runs.
+fn path(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    line: usize,
+    folder: &Path,
+) -> std::result::Result<PathBuf, Fault> {
+    let wanted = "a path, whole or from the file's folder, without `~`";
+    let text = value.get_ref().as_str().filter(|text| !text.is_empty());
+    // A shell would have put something else in its place, and here nobody does.
+    let text = text.filter(|text| !text.starts_with('~'));
+    text.map(|text| folder.join(text)).ok_or_else(|| wrong(key, wanted, value, line))
+}
+
+fn paths(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    line: usize,
+    folder: &Path,
+) -> std::result::Result<Vec<PathBuf>, Fault> {
+    let list = value.get_ref().as_array();
+    let list = list.ok_or_else(|| wrong(key, "a list of paths", value, line))?;
+    list.iter().map(|value| path(key, value, line, folder)).collect()
+}
+
+fn choice<T: Copy>(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    choices: &[(&'static str, T)],
+    line: usize,
+) -> std::result::Result<T, Fault> {
+    let given = value.get_ref().as_str();
+    if let Some((_, value)) = choices.iter().find(|(name, _)| Some(*name) == given) {
+        return Ok(*value);
+    }
+    let all: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let near = given.and_then(|given| nearest(given, all.iter().copied())).map(str::to_owned);
+    let wanted = format!("one of {}", all.join(", "));
+    Err(Fault { nearest: near, ..wrong(key, &wanted, value, line) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        let fault = parse(text, Path::new("/etc")).err().unwrap();
+        format!("{:?}: {} ({:?})", fault.line, fault.what, fault.nearest)
+    }
+
+    #[test]
+    fn a_file_says_what_it_says() {
+        let text =
+            "home = \"data\"\nworkflows = [\"/a\", \"b\"]\n\n[serve]\nlisten = \"[::1]:80\"\n";
+        let file = parse(text, Path::new("/etc")).ok().unwrap();
+        assert_eq!(file.home, Some(("/etc/data".into(), 1)));
+        assert_eq!(file.workflows, Some((vec!["/a".into(), "/etc/b".into()], 2)));
+        assert_eq!(file.listen, Some(("[::1]:80".parse().unwrap(), 5)));
+        assert_eq!((file.bundled, file.autonomy), (None, None));
+        assert!(parse("", Path::new("")).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line_and_the_nearest_name() {
+        insta::assert_snapshot!(fault("\nhom = \"x\""), @r#"Some(2): there is no key `hom` (Some("home"))"#);
+        insta::assert_snapshot!(fault("listen = \"x\""), @r#"Some(1): there is no key `listen` (Some("serve.listen"))"#);
+        insta::assert_snapshot!(fault("[serve]\n\nlistne = 1"), @r#"Some(3): there is no key `serve.listne` (Some("serve.listen"))"#);
+        insta::assert_snapshot!(fault("colour = 1"), @"Some(1): there is no key `colour` (None)");
+        insta::assert_snapshot!(fault("home = 1"), @"Some(1): `home` is of type integer, and should be a path, whole or from the file's folder, without `~` (None)");
+        insta::assert_snapshot!(fault("home = \"~/x\""), @r#"Some(1): `home` is "~/x", and should be a path, whole or from the file's folder, without `~` (None)"#);
+        insta::assert_snapshot!(fault("workflows = \"x\""), @r#"Some(1): `workflows` is "x", and should be a list of paths (None)"#);
+        insta::assert_snapshot!(fault("serve = 1"), @"Some(1): `serve` is of type integer, and should be a table (None)");
+        insta::assert_snapshot!(fault("[serve]\nlisten = \"localhost\""), @r#"Some(2): `serve.listen` is "localhost", and should be an address such as "127.0.0.1:7373" (None)"#);
+        insta::assert_snapshot!(fault("autonomy = \"guidedd\""), @r#"Some(1): `autonomy` is "guidedd", and should be one of guided, full_auto_stop_on_user_deps, full_auto_never_stop (Some("guided"))"#);
+        insta::assert_snapshot!(fault("home = \"a\"\nhome = \"b\""), @"Some(2): duplicate key (None)");
+        insta::assert_snapshot!(fault("home ="), @"Some(1): string values must be quoted, expected literal string (None)");
+    }
+}
