@@ -1,4 +1,4 @@
-//! Workflow sources: the directories that workflows come from, and what is in them.
+//! Workflow sources: the directories that workflows come from, and those that are built in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cairn_api::error::{Error, Result};
 use cairn_api::workflow::{Diagnostic, Summary};
 use cairn_lang::Compiled;
-use cairn_lang::builtins::Builtins;
+use cairn_lang::builtins::{self, Builtins};
 use cairn_lang::diagnostic::{self, Severity, nearest};
 use cairn_lang::guided;
 use cairn_lang::ids::{self, IdStatus, SourceKind};
@@ -19,9 +19,13 @@ use crate::config::{self, Config};
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 8;
 
-/// A directory with workflows.
+/// What stands in place of a directory where there is none.
+const BUILT_IN: &str = "(built in)";
+
+/// A directory with workflows, or those that are built in.
 pub(crate) struct Source {
-    pub(crate) root: PathBuf,
+    /// The directory; none for what is built in.
+    pub(crate) root: Option<PathBuf>,
     pub(crate) tree: SourceTree,
 }
 
@@ -46,8 +50,9 @@ pub(crate) fn open(config: &Config) -> Result<Vec<Source>> {
         .chain(named(SourceKind::Bundled, config.bundled.value.clone()));
     let mut sources = Vec::new();
     for (kind, root) in directories.filter(|(_, root)| root.is_dir()) {
-        sources.push(Source { tree: read(&root, kind, DEPTH_MAX)?, root });
+        sources.push(Source { tree: read(&root, kind, DEPTH_MAX)?, root: Some(root) });
     }
+    sources.push(Source { tree: builtins::bundled(), root: None });
     let library = library(&sources);
     for source in sources.iter_mut().filter(|source| source.tree.kind != SourceKind::Bundled) {
         source.tree.library.clone_from(&library);
@@ -58,7 +63,7 @@ pub(crate) fn open(config: &Config) -> Result<Vec<Source>> {
 /// What the bundled sources offer to the others.
 fn library(sources: &[Source]) -> BTreeMap<String, Vec<u8>> {
     let bundled = sources.iter().filter(|source| source.tree.kind == SourceKind::Bundled);
-    let whole = |source: &Source, path: &str| source.root.join(path).display().to_string();
+    let whole = |source: &Source, path: &str| source.shown(path).display().to_string();
     bundled
         .flat_map(|source| source.tree.files.iter().map(move |file| (source, file)))
         .map(|(source, (path, bytes))| (whole(source, path), bytes.clone()))
@@ -74,7 +79,7 @@ pub(crate) fn directory(path: &Path, sources: &[Source], config: &Config) -> Res
     let bundled = config.bundled.value.iter().any(inside);
     let kind = if bundled { SourceKind::Bundled } else { SourceKind::Project };
     let tree = SourceTree { library: library(sources), ..read(path, kind, DEPTH_MAX)? };
-    Ok(Source { root: path.to_owned(), tree })
+    Ok(Source { root: Some(path.to_owned()), tree })
 }
 
 /// Every workflow, each id once, in order of the ids. The nearest source wins, except that
@@ -127,7 +132,8 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Found> {
 pub(crate) fn file(path: &Path, sources: &[Source]) -> Result<Found> {
     let whole = fs::canonicalize(path).map_err(|source| failed(path, source))?;
     for source in sources {
-        let root = fs::canonicalize(&source.root).unwrap_or_default();
+        let root = source.root.as_ref().and_then(|root| fs::canonicalize(root).ok());
+        let Some(root) = root else { continue };
         let inside = whole.strip_prefix(&root).ok().map(relative);
         if let Some(inside) = inside.filter(|inside| source.tree.files.contains_key(inside)) {
             return Ok(Found { path: path.to_owned(), ..source.workflow(&inside) });
@@ -141,11 +147,16 @@ pub(crate) fn file(path: &Path, sources: &[Source]) -> Result<Found> {
     let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();
     tree.files.insert(name.clone(), bytes(path)?);
-    let source = Source { root: folder.to_owned(), tree };
+    let source = Source { root: Some(folder.to_owned()), tree };
     Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
 }
 
 impl Source {
+    /// A file of it, for people.
+    fn shown(&self, path: &str) -> PathBuf {
+        self.root.as_deref().unwrap_or(Path::new(BUILT_IN)).join(path)
+    }
+
     /// The workflows in it. Files that are something else are passed over.
     pub(crate) fn workflows(&self) -> impl Iterator<Item = Found> {
         let files = self.tree.files.iter();
@@ -162,7 +173,7 @@ impl Source {
         let document = source::parse(path, &bytes).ok();
         let id = document.as_ref().and_then(|document| document.get("id")?.as_text());
         Found {
-            path: self.root.join(path),
+            path: self.shown(path),
             kind: self.tree.kind,
             id: id.unwrap_or(path).to_owned(),
             outcome,

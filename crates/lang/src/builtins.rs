@@ -1,4 +1,4 @@
-//! What every workflow may use: contracts, features, refs, step types and templates.
+//! What every workflow may use: contracts, features, refs, step types, templates and workflows.
 //!
 //! Each is defined once, here; schemas, examples, instructions and the catalogs that
 //! authors see are made from the definitions.
@@ -9,6 +9,7 @@ mod refs;
 mod runs;
 mod shape;
 mod templates;
+mod workflows;
 
 pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
@@ -16,6 +17,7 @@ pub use refs::{REFS, Ref};
 pub use runs::{Holds, RUN_TYPES, RunType, Setting};
 pub use shape::{ContractPack, Field, Shape};
 pub use templates::{PROBE_TEMPLATE, ROUTINES, TEMPLATES, Template};
+pub use workflows::{Bundled, WORKFLOWS, bundled};
 
 /// The catalog that a workflow is compiled against.
 #[derive(Clone, Debug)]

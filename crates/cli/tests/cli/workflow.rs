@@ -122,11 +122,17 @@ fn list_names_each_workflow_once() {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     assert_snapshot!(run(&["workflow", "list"]), @r"
-    WORKFLOW        NAME    SOURCE   STEPS
-    mine            Triage  user     3
-    project.bad     -       user     2 errors
-    project.triage  Triage  project  3
-    wr.triage       Triage  bundled  3
+    WORKFLOW                   NAME                    SOURCE   STEPS
+    mine                       Triage                  user     3
+    project.bad                -                       user     2 errors
+    project.triage             Triage                  project  3
+    wr.bug-investigation       Bug investigation       bundled  8
+    wr.code-review             Code review             bundled  7
+    wr.documentation           Documentation           bundled  8
+    wr.feature-implementation  Feature implementation  bundled  12
+    wr.incident-review         Incident review         bundled  7
+    wr.quick-task              Quick task              bundled  3
+    wr.triage                  Triage                  bundled  3
     ");
     let listed = run(&["workflow", "list", "--json"]);
     assert!(listed.contains(r#""idStatus":"legacy""#), "{listed}");
@@ -137,6 +143,55 @@ fn list_names_each_workflow_once() {
     error[WORKFLOW_ID_AMBIGUOUS]: 2 workflows go by the name `triage`
       → give the whole id, with its namespace; `cairn workflow list` shows them
     ");
+}
+
+#[test]
+fn some_workflows_are_built_in() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["workflow", "list"]), @r"
+    exit 0
+    --- stdout
+    WORKFLOW                   NAME                    SOURCE   STEPS
+    wr.bug-investigation       Bug investigation       bundled  8
+    wr.code-review             Code review             bundled  7
+    wr.documentation           Documentation           bundled  8
+    wr.feature-implementation  Feature implementation  bundled  12
+    wr.incident-review         Incident review         bundled  7
+    wr.quick-task              Quick task              bundled  3
+    ");
+    assert_snapshot!(env.run(&["workflow", "show", "quick-task"]), @r"
+    exit 0
+    --- stdout
+    wr.quick-task  Quick task
+    A small, clear task from its definition of done to the proof that it is done.
+    bundled sha256:083f2ca6922037b6d6f75a5975605ed5943f39414558dcc90bafe6e85a34a5c7
+
+      frame  Say what done means
+      work  Do it
+      prove  Show that it is done
+
+    contracts
+      wr.contracts.user_dependency
+    ");
+    assert_snapshot!(env.run(&["workflow", "validate"]), @r"
+    exit 0
+    --- stdout
+    0 workflows: 0 errors, 0 warnings
+    ");
+}
+
+#[test]
+fn an_operator_can_replace_a_built_in_workflow_and_a_project_cannot() {
+    let env = TestEnv::new();
+    write(&env, "workflows/quick.yaml", &GOOD.replace("project.triage", "wr.quick-task"));
+    let shown = |env: &TestEnv, bundled: &str| {
+        let mut command = env.command(&["workflow", "show", "wr.quick-task"]);
+        let output = command.env("CAIRN_BUNDLED", env.path(bundled)).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert_eq!(shown(&env, "nothing"), "wr.quick-task  Quick task");
+    write(&env, "ours/quick.yaml", &GOOD.replace("project.triage", "wr.quick-task"));
+    assert_eq!(shown(&env, "ours"), "wr.quick-task  Triage");
 }
 
 #[test]

@@ -14,9 +14,9 @@ use crate::sources;
 ///
 /// Workflows come from `workflows` and `.cairn/workflows` here, from the directories in
 /// CAIRN_WORKFLOWS or else in the configuration file, from `cairn/workflows` in the user's
-/// configuration directory, and from the directories in CAIRN_BUNDLED or else in the file.
-/// Where several have the same id, the first of these wins; only ids that begin with `wr.`
-/// are always the bundled ones.
+/// configuration directory, from the directories in CAIRN_BUNDLED or else in the file, and
+/// some are built in. Where several have the same id, the first of these wins; only ids that
+/// begin with `wr.` are always the bundled ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn workflow list\n  cairn workflow list --json")]
 pub(crate) struct Args {}
@@ -28,10 +28,6 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let output = &config.output;
     if output.json {
         output.object(&json!({"items": items}))?;
-        return Ok(Exit::Success);
-    }
-    if items.is_empty() {
-        output.remark("no workflows; put some into ./workflows");
         return Ok(Exit::Success);
     }
     let heading = ["WORKFLOW", "NAME", "SOURCE", "STEPS"];

@@ -14,8 +14,8 @@ use crate::sources::{self, Found, Source};
 
 /// Say what is wrong with workflows, and where
 ///
-/// Without a path, every workflow that `cairn workflow list` shows is checked. The exit
-/// code is 3 when any has an error; warnings alone are fine.
+/// Without a path, every workflow in a directory that `cairn workflow list` looks into is
+/// checked. The exit code is 3 when any has an error; warnings alone are fine.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn workflow validate\n  cairn workflow validate triage.yaml workflows/"
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let sources = sources::open(config)?;
     let mut found: Vec<Found> = Vec::new();
     if args.paths.is_empty() {
-        found.extend(sources.iter().flat_map(Source::workflows));
+        let directories = sources.iter().filter(|source| source.root.is_some());
+        found.extend(directories.flat_map(Source::workflows));
     }
     for path in &args.paths {
         if path.is_dir() {
