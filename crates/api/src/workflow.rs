@@ -49,6 +49,9 @@ pub struct Summary {
     pub workflow_id: String,
     /// `namespaced` or `legacy`.
     pub id_status: &'static str,
+    /// Its id, when it was asked for by an old one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical_id: Option<String>,
     /// The id that one without a namespace should get.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_id: Option<String>,

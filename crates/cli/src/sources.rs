@@ -9,10 +9,10 @@ use cairn_api::error::{Error, Result};
 use cairn_api::workflow::{Diagnostic, Summary};
 use cairn_lang::Compiled;
 use cairn_lang::builtins::{self, Builtins};
-use cairn_lang::diagnostic::{self, Severity, nearest};
+use cairn_lang::diagnostic::{self, Code, Severity, nearest};
 use cairn_lang::guided;
 use cairn_lang::ids::{self, IdStatus, SourceKind};
-use cairn_lang::source::{self, BYTES_MAX, SourceTree};
+use cairn_lang::source::{self, BYTES_MAX, Position, SourceTree};
 
 use crate::config::{self, Config};
 
@@ -36,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) kind: SourceKind,
     /// Its id, as far as it has one.
     pub(crate) id: String,
+    /// The old id that it was asked for by.
+    pub(crate) alias: Option<String>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) outcome: std::result::Result<Compiled, Vec<diagnostic::Diagnostic>>,
 }
@@ -97,7 +99,7 @@ pub(crate) fn list(sources: &[Source]) -> Vec<Found> {
     listed.into_values().collect()
 }
 
-/// The workflow that an id, the name part of one, or a path names.
+/// The workflow that an id, the name part of one, an old id or a path names.
 pub(crate) fn find(given: &str, config: &Config) -> Result<Found> {
     let sources = open(config)?;
     let path = Path::new(given);
@@ -121,6 +123,11 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Found> {
     match all.iter().position(|found| wanted.contains(&found.id)) {
         Some(place) => Ok(all.swap_remove(place)),
         None => {
+            let canonical = builtins::canonical(given);
+            let place = all.iter().position(|found| Some(found.id.as_str()) == canonical);
+            if let Some(place) = place {
+                return Ok(all.swap_remove(place).asked_for_by(given));
+            }
             let near = nearest(given, all.iter().map(|found| found.id.as_str()));
             let near = near.map(str::to_owned);
             Err(Error::WorkflowUnknown { given: given.to_owned(), nearest: near })
@@ -176,6 +183,7 @@ impl Source {
             path: self.shown(path),
             kind: self.tree.kind,
             id: id.unwrap_or(path).to_owned(),
+            alias: None,
             outcome,
             bytes,
         }
@@ -183,6 +191,27 @@ impl Source {
 }
 
 impl Found {
+    /// The same workflow, with a word on the old id that led to it.
+    fn asked_for_by(mut self, alias: &str) -> Self {
+        let Position { line, column } = Position::START;
+        let warning = diagnostic::Diagnostic {
+            path: self.path.display().to_string(),
+            line,
+            column,
+            severity: Severity::Warning,
+            code: Code::LegacyAlias,
+            pointer: "/id".to_owned(),
+            message: format!("`{alias}` is an old id of `{}`", self.id),
+            suggestion: Some(format!("use `{}`", self.id)),
+        };
+        match &mut self.outcome {
+            Ok(compiled) => compiled.warnings.insert(0, warning),
+            Err(found) => found.insert(0, warning),
+        }
+        self.alias = Some(alias.to_owned());
+        self
+    }
+
     /// What is worth telling about it, with its path as people see it.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let found = match &self.outcome {
@@ -215,6 +244,7 @@ impl Found {
         Summary {
             workflow_id: self.id.clone(),
             id_status: status.name(),
+            canonical_id: self.alias.as_ref().map(|_| self.id.clone()),
             suggested_id: (status == IdStatus::Legacy).then(suggested),
             name: plan.map(|plan| plan.name.clone()).unwrap_or_default(),
             description: plan.map(|plan| plan.description.clone()).unwrap_or_default(),

@@ -3,6 +3,7 @@
 //! Each is defined once, here; schemas, examples, instructions and the catalogs that
 //! authors see are made from the definitions.
 
+mod aliases;
 mod contracts;
 mod features;
 mod refs;
@@ -11,6 +12,7 @@ mod shape;
 mod templates;
 mod workflows;
 
+pub use aliases::{ALIASES, Alias, canonical};
 pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
 pub use refs::{REFS, Ref};

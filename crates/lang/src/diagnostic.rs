@@ -85,6 +85,8 @@ codes! {
     InvalidId = "invalid_id";
     /// A value is out of range or empty.
     InvalidValue = "invalid_value";
+    /// An old id was used for a workflow that has another now.
+    LegacyAlias = "legacy_alias";
     /// A workflow id has no namespace.
     LegacyId = "legacy_id";
     /// Whether a loop goes on is up to the context.

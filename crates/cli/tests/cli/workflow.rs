@@ -195,6 +195,28 @@ fn an_operator_can_replace_a_built_in_workflow_and_a_project_cannot() {
 }
 
 #[test]
+fn an_old_id_leads_to_the_workflow_it_stands_for() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @r"
+    exit 0
+    --- stdout
+    sha256:979fe4fe2a53fafb1b4e3f1b542ebabd6bdd3780462f2f95c42873eecc795003
+    --- stderr
+    (built in)/code-review.yaml:1:1: warning[legacy_alias] /id: `mr-review-workflow` is an old id of `wr.code-review`
+      1 | id: wr.code-review
+        | ^
+      = use `wr.code-review`
+    ");
+    let shown = env.run(&["workflow", "show", "mr-review-workflow", "--json"]);
+    assert!(shown.stdout.contains(r#""canonicalId":"wr.code-review""#), "{shown}");
+    let shown = env.run(&["workflow", "show", "wr.code-review", "--json"]);
+    assert!(!shown.stdout.contains("canonicalId"), "{shown}");
+    write(&env, "workflows/own.yaml", &GOOD.replace("project.triage", "mr-review-workflow"));
+    let own = env.run(&["workflow", "show", "mr-review-workflow"]);
+    assert!(own.stdout.starts_with("mr-review-workflow  Triage"), "{own}");
+}
+
+#[test]
 fn a_project_can_call_bundled_routines() {
     let env = TestEnv::new();
     write(&env, "ours/routine.yaml", &GOOD.replace("project.triage", "wr.routine-triage"));

@@ -4,11 +4,22 @@ use super::*;
 
 #[test]
 fn lists_are_in_alphabetical_order() {
+    assert!(ALIASES.is_sorted_by_key(|item| item.legacy));
     assert!(CONTRACTS.is_sorted_by_key(|item| item.id));
     assert!(FEATURES.is_sorted_by_key(|item| item.id));
     assert!(REFS.is_sorted_by_key(|item| item.id));
     assert!(RUN_TYPES.is_sorted_by_key(|item| item.id));
     assert!(TEMPLATES.is_sorted_by_key(|item| item.id));
+}
+
+#[test]
+fn old_ids_stand_for_workflows_that_are_there() {
+    let paths: Vec<&str> = WORKFLOWS.iter().map(|file| file.path).collect();
+    for Alias { legacy, canonical: now } in ALIASES {
+        assert!(paths.contains(&format!("{}.yaml", &now["wr.".len()..]).as_str()), "{now}");
+        assert_eq!(canonical(legacy), Some(*now));
+    }
+    assert_eq!(canonical("wr.code-review"), None);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
     let output = &config.output;
-    if found.outcome.is_err() && !output.json {
+    if (found.outcome.is_err() || found.alias.is_some()) && !output.json {
         let told = found.diagnostics();
         marks::render(&found, &told).iter().for_each(|line| output.remark(line));
     }
