@@ -16,7 +16,7 @@ pub use aliases::{ALIASES, Alias, canonical};
 pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
 pub use refs::{REFS, Ref};
-pub use runs::{Holds, RUN_TYPES, RunType, Setting};
+pub use runs::{Holds, RUN_TYPES, RunType, SHELL_SECONDS, Setting};
 pub use shape::{ContractPack, Field, Shape};
 pub use templates::{PROBE_TEMPLATE, ROUTINES, TEMPLATES, Template};
 pub use workflows::{Bundled, WORKFLOWS, bundled};

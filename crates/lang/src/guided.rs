@@ -9,6 +9,7 @@ mod check;
 mod choice;
 mod condition;
 mod delegate;
+mod follow;
 mod function;
 mod header;
 mod items;

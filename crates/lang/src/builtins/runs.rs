@@ -72,6 +72,11 @@ const fn may(name: &'static str, holds: Holds, about: &'static str) -> Setting {
     Setting { name, about, required: false, holds }
 }
 
+/// How long a command may take when nothing else is said.
+pub const SHELL_SECONDS: u32 = 60;
+
+const TIMEOUT: Holds = Holds::Seconds { default: SHELL_SECONDS, max: 3_600 };
+
 /// Every type, in alphabetical order.
 pub const RUN_TYPES: &[RunType] = &[
     RunType {
@@ -92,7 +97,7 @@ pub const RUN_TYPES: &[RunType] = &[
             may("cwd", Holds::InnerPath, "where, from the working directory of the run"),
             may("env", Holds::Environment, "environment variables to set"),
             may("stdin", Holds::Text, "what the command reads"),
-            may("timeoutSec", Holds::Seconds { default: 60, max: 3_600 }, "how long it may take"),
+            may("timeoutSec", TIMEOUT, "how long it may take"),
         ],
     },
     RunType {

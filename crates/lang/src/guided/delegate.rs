@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cairn_core::event::guided::Capability;
-use cairn_core::plan::{Action, Fragment, Need, Origin, Prompt, StepSource};
+use cairn_core::plan::{Action, Fragment, Need, Origin, Prompt, Step, StepSource};
 use cairn_core::text::Slug;
 
 use super::header::Metrics;
-use super::{Build, Scope, header, prompt, step};
+use super::{Build, Scope, header, prompt};
 use crate::builtins::PROBE_TEMPLATE;
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
@@ -30,10 +30,8 @@ const INTRODUCTION: &str = "Hand out each of the following pieces of work to a s
 impl<'a> Build<'a> {
     /// A step that hands out work side by side. Each piece is a fragment, so that those
     /// whose condition does not hold are not even mentioned.
-    pub(super) fn parallel(&mut self, item: &Spot<'a>, scope: &Scope) -> Option<Slug> {
-        let fields = item.fields(FIELDS)?;
-        let hint = "write the synthesis as a step behind this one";
-        step::refuse(&fields, &[("synthesis", hint)]);
+    pub(super) fn parallel(&mut self, item: &Spot<'a>, scope: &Scope) -> Vec<Slug> {
+        let Some(fields) = item.fields(FIELDS) else { return Vec::new() };
         let named = self.id(&fields, scope);
         let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
         let list = fields.need("parallelDelegations");
@@ -57,7 +55,10 @@ impl<'a> Build<'a> {
             text: INTRODUCTION.to_owned(),
             ..Prompt::default()
         };
-        self.keep(&fields, scope, named, Action::Prompt(Box::new(prompt)), Vec::new())
+        let synthesis = self.synthesis(&fields, scope);
+        let action = Action::Prompt(Box::new(prompt));
+        let kept = self.keep(&fields, scope, named, action, Vec::new());
+        self.follow(kept, item, synthesis)
     }
 
     /// The steps that find out whether required capabilities are there.
@@ -87,13 +88,14 @@ impl<'a> Build<'a> {
         const REQUESTS: &str = "Set the context key `metrics_pr_numbers` to the numbers of the pull requests concerned.";
         const OUTCOME: &str =
             "Set the context key `metrics_outcome` to success, partial, abandoned or error.";
-        // A step that the engine performs has nobody to ask.
-        let is_typed = |id: &Slug| {
-            let step = self.steps.iter().find(|step| step.id == *id);
-            step.is_some_and(|step| matches!(step.action, Action::Typed { .. }))
-        };
-        let last = order.iter().rev().find(|id| !is_typed(id)).cloned();
         let added = StepSource::FeatureInjected;
+        // A step that the engine performs has nobody to ask.
+        let is_passed_over = |id: &Slug| {
+            let step = self.steps.iter().find(|step| step.id == *id);
+            let typed = |step: &Step| matches!(step.action, Action::Typed { .. });
+            step.is_some_and(|step| typed(step) || step.origin.source == added)
+        };
+        let last = order.iter().rev().find(|id| !is_passed_over(id)).cloned();
         for found in self.steps.iter_mut().filter(|step| step.origin.source != added) {
             let Action::Prompt(prompt) = &mut found.action else { continue };
             let mut lines = Vec::new();

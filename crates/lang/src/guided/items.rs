@@ -38,9 +38,9 @@ impl<'a> Build<'a> {
         let kind = item.node.get("type").and_then(|kind| kind.as_text());
         match kind {
             Some("loop") => self.looped(item, scope, by_name).into_iter().collect(),
-            Some("parallel") => self.parallel(item, scope).into_iter().collect(),
+            Some("parallel") => self.parallel(item, scope),
             _ if item.node.get("templateCall").is_some() => self.template(item, scope),
-            _ => self.step(item, scope).into_iter().collect(),
+            _ => self.step(item, scope),
         }
     }
 

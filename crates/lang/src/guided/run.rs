@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::step::FIELDS;
 use super::{Build, Scope, condition, prompt};
-use crate::builtins::{Holds, RunType, Setting};
+use crate::builtins::{Holds, RunType, SHELL_SECONDS, Setting};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source;
@@ -76,6 +76,16 @@ impl<'a> Build<'a> {
     }
 }
 
+/// The action that runs a command and keeps the outcome under a key.
+pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
+    let config = json!({
+        "command": command(spot)?,
+        "saveAs": key,
+        "timeoutMs": u64::from(SHELL_SECONDS) * 1_000,
+    });
+    Some(Action::Typed { config: StrictValue(config), r#type: "shell".parse().ok()? })
+}
+
 /// The keys of the context that the steps of a list set by being performed.
 pub(super) fn outcomes(list: &Spot<'_>, scope: &Scope) -> BTreeSet<String> {
     let source::Value::List(items) = &list.node.value else { return BTreeSet::new() };
@@ -87,7 +97,7 @@ pub(super) fn outcomes(list: &Spot<'_>, scope: &Scope) -> BTreeSet<String> {
     items.iter().filter_map(key).collect()
 }
 
-fn default_key(id: &str) -> String {
+pub(super) fn default_key(id: &str) -> String {
     id.replace(['-', '.'], "_")
 }
 

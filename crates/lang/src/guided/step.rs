@@ -39,21 +39,15 @@ pub(super) const FIELDS: &[&str] = &[
     "verification",
 ];
 
-/// What the schema of such files knows and this compiler does not, with what to write instead.
-const REFUSED: [(&str, &str); 2] = [
-    ("audit", "write the audit as a step of its own, with an assessment"),
-    ("verification", "write the verification as a step of its own"),
-];
-
 impl<'a> Build<'a> {
-    pub(super) fn step(&mut self, item: &Spot<'a>, scope: &Scope) -> Option<Slug> {
-        let fields = item.fields(FIELDS)?;
-        refuse(&fields, &REFUSED);
+    /// The step, and what follows it.
+    pub(super) fn step(&mut self, item: &Spot<'a>, scope: &Scope) -> Vec<Slug> {
+        let Some(fields) = item.fields(FIELDS) else { return Vec::new() };
         if let Some(kind) = fields.get("type") {
             kind.choice(&[("step", ()), ("loop", ()), ("parallel", ())]);
         }
         if fields.get("run").is_some() {
-            return self.run(&fields, scope);
+            return self.run(&fields, scope).into_iter().collect();
         }
         let named = self.id(&fields, scope);
         let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
@@ -65,7 +59,10 @@ impl<'a> Build<'a> {
             self.call(&fields, id);
         }
         let output_contracts = self.demands(&fields, &name, &mut prompt);
-        self.keep(&fields, scope, named, Action::Prompt(Box::new(prompt)), output_contracts)
+        let followers = self.followers(&fields, scope, &name);
+        let action = Action::Prompt(Box::new(prompt));
+        let kept = self.keep(&fields, scope, named, action, output_contracts);
+        self.follow(kept, item, followers)
     }
 
     /// What is asked of the answer: contracts, checks and assessments.
@@ -164,14 +161,5 @@ impl<'a> Build<'a> {
         super::prompt::add_lines(&mut prompt.text, "Guidance:", &lines);
         super::prompt::within_budget(&fields.spot, &prompt);
         prompt
-    }
-}
-
-/// Refuses fields that cannot be used, instead of passing over them.
-pub(super) fn refuse(fields: &Fields<'_>, refused: &[(&str, &str)]) {
-    for (name, hint) in refused {
-        if let Some(spot) = fields.get(name) {
-            spot.error_hint(Code::Unsupported, format!("`{name}` cannot be used yet"), *hint);
-        }
     }
 }

@@ -1,4 +1,5 @@
 mod features;
+mod follow;
 mod mistakes;
 mod run;
 

@@ -72,7 +72,12 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
             "    prompt: Hand it over.",
             "    prompt: Hand it over.\n    promptBlocks: {goal: Twice.}",
         ),
-        ("    prompt: Hand it over.", "    prompt: Hand it over.\n    audit: {}"),
+        ("    prompt: Hand it over.", "    prompt: Hand it over.\n    audit: {rubrik: [a]}"),
+        ("    prompt: Hand it over.", "    prompt: Hand it over.\n    verification: {}"),
+        (
+            "    prompt: Hand it over.",
+            "    prompt: Hand it over.\n    verification: {command: 'test {{x}}'}",
+        ),
         ("    prompt: Hand it over.", "    prompt: ''"),
         ("    prompt: Hand it over.", ""),
         ("    prompt: Hand it over.", "    prompt: Hand it over.\n    title: Again"),
@@ -137,7 +142,9 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:145:13: error[unknown_value] /steps/9/requireConfirmation/kind: `approval` is not one of `human_approval`, `coordinator_eval`
     w.yaml:35:71: error[invalid_value] /assessments/0/dimensions/0/levels: a dimension has at least two levels, each once
     w.yaml:139:19: error[conflict] /steps/9/promptBlocks: the step has both `prompt` and `promptBlocks`; keep one of them
-    w.yaml:139:12: error[unsupported] /steps/9/audit: `audit` cannot be used yet; write the audit as a step of its own, with an assessment
+    w.yaml:139:13: error[unknown_field] /steps/9/audit/rubrik: the field `rubrik` is not known here; did you mean `rubric`?
+    w.yaml:139:19: error[missing_field] /steps/9/verification: nothing says how to verify; add `command`, `prompt` or both
+    w.yaml:139:29: error[unsupported] /steps/9/verification/command: `{{…}}` cannot stand in a command: what a run brings is data, not program text; hand the value over in `env` or `stdin`, and write `"$NAME"` here
     w.yaml:138:13: error[invalid_value] /steps/9/prompt: this must not be empty
     w.yaml:136:5: error[missing_field] /steps/9: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:139:5: error[duplicate_key]: `title` stands twice in one map, first in line 137; keep one of the two
