@@ -16,7 +16,7 @@ use cairn_store as store;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::workflow::{Diagnostic, count};
+use crate::workflow::Diagnostic;
 
 mod answers;
 
@@ -56,31 +56,6 @@ pub enum Error {
     /// No session has this id or begins like this.
     #[error("there is no session {0}")]
     SessionUnknown(String),
-
-    /// A workflow does not compile.
-    #[error("{path} has {}", count(.diagnostics))]
-    WorkflowInvalid {
-        /// Its file.
-        path: String,
-        /// What is wrong with it.
-        diagnostics: Vec<Diagnostic>,
-    },
-    /// Several workflows go by this name.
-    #[error("{} workflows go by the name `{given}`", .matches.len())]
-    WorkflowAmbiguous {
-        /// What was given.
-        given: String,
-        /// Their ids.
-        matches: Vec<String>,
-    },
-    /// No workflow has this id.
-    #[error("there is no workflow `{given}`{}", meant(nearest))]
-    WorkflowUnknown {
-        /// What was given.
-        given: String,
-        /// The id that was likely meant.
-        nearest: Option<String>,
-    },
 
     /// The engine says no.
     #[error(transparent)]
@@ -235,9 +210,6 @@ impl Error {
             Self::SessionIdInvalid(_) => "SESSION_ID_INVALID",
             Self::SessionIdAmbiguous { .. } => "SESSION_ID_AMBIGUOUS",
             Self::SessionUnknown(_) => "SESSION_NOT_FOUND",
-            Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
-            Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
-            Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",
             Self::Engine(error) => error.code(),
             Self::Usage { .. } => "USAGE_INVALID",
             Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
@@ -330,15 +302,6 @@ impl Error {
                 Some(json!({"given": prefix, "matches": matches}))
             }
             Self::SessionUnknown(text) => Some(json!({"sessionId": text})),
-            Self::WorkflowInvalid { path, diagnostics } => {
-                Some(json!({"path": path, "diagnostics": diagnostics}))
-            }
-            Self::WorkflowAmbiguous { given, matches } => {
-                Some(json!({"given": given, "matches": matches}))
-            }
-            Self::WorkflowUnknown { given, nearest } => {
-                Some(json!({"given": given, "nearest": nearest}))
-            }
             Self::Engine(error) => engine_details(error),
             Self::ConfigInvalid { path, line, nearest, .. } => {
                 let path = path.display().to_string();

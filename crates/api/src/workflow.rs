@@ -1,6 +1,8 @@
 //! Workflows as doors show them: what there is, and what is wrong with a source.
 
+use cairn_engine::catalog::Found;
 use cairn_lang::diagnostic::{self, Severity};
+use cairn_lang::ids::{self, IdStatus};
 use serde::Serialize;
 
 /// One thing that is wrong with a source, or worth a look.
@@ -72,8 +74,26 @@ pub struct Summary {
     pub errors: usize,
 }
 
-/// How many errors there are, in words.
-pub(crate) fn count(diagnostics: &[Diagnostic]) -> String {
-    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error.name()).count();
-    if errors == 1 { "1 error".to_owned() } else { format!("{errors} errors") }
+impl Summary {
+    /// The summary of a workflow. A suggested id is none of `taken`.
+    #[must_use]
+    pub fn of(found: &Found, taken: &[&str]) -> Self {
+        let plan = found.outcome.as_ref().ok().map(|compiled| &compiled.plan);
+        let status = ids::check(&found.id, found.kind).unwrap_or(IdStatus::Legacy);
+        let suggested = || ids::suggest(&found.id, found.kind, &found.bytes, taken);
+        let errors = found.outcome.as_ref().err().map(Vec::as_slice).unwrap_or_default();
+        Self {
+            workflow_id: found.id.clone(),
+            id_status: status.name(),
+            canonical_id: found.alias.as_ref().map(|_| found.id.clone()),
+            suggested_id: (status == IdStatus::Legacy).then(suggested),
+            name: plan.map(|plan| plan.name.clone()).unwrap_or_default(),
+            description: plan.map(|plan| plan.description.clone()).unwrap_or_default(),
+            source_kind: found.kind.name(),
+            path: found.path.display().to_string(),
+            steps: plan.map(|plan| plan.steps.len()).unwrap_or_default(),
+            workflow_hash: plan.and_then(|plan| plan.hash().ok()).map(|hash| hash.to_string()),
+            errors: errors.iter().filter(|found| found.severity == Severity::Error).count(),
+        }
+    }
 }

@@ -8,17 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_lang::builtins::Builtins;
-use cairn_lang::diagnostic::{Diagnostic, nearest};
+use cairn_lang::builtins::{self, Builtins};
+use cairn_lang::diagnostic::{Code, Diagnostic, Severity, nearest};
 use cairn_lang::ids::{self, IdStatus, SourceKind};
-use cairn_lang::source::{self, SourceTree};
+use cairn_lang::source::{self, Position, SourceTree};
 use cairn_lang::{Compiled, guided};
 
 use crate::error::{Error, Result};
 use tree::Stamp;
 
 /// The workflow of sessions that only keep notes.
-pub const NOTES: &str = "wr.session-notes";
+pub(crate) const NOTES: &str = "wr.session-notes";
+const NOTES_FILE: &str = "session-notes.yaml";
 
 /// A directory that workflows come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,15 +41,19 @@ struct Read {
     found: Vec<Arc<Found>>,
 }
 
-/// A source: a directory, or the program itself.
+/// What stands in place of a directory where there is none.
+const BUILT_IN: &str = "(built in)";
+
+/// A directory with workflows, or those that are built in.
 pub struct Source {
-    /// Where it is.
-    pub root: PathBuf,
+    /// The directory; none for what is built in.
+    pub root: Option<PathBuf>,
     /// What is in it.
     pub tree: SourceTree,
 }
 
 /// A workflow of a source, right or wrong.
+#[derive(Clone, Debug)]
 pub struct Found {
     /// Its file, for people.
     pub path: PathBuf,
@@ -56,6 +61,8 @@ pub struct Found {
     pub kind: SourceKind,
     /// Its id, as far as it has one.
     pub id: String,
+    /// The old id that it was asked for by.
+    pub alias: Option<String>,
     /// The file's bytes.
     pub bytes: Vec<u8>,
     /// What it compiled to, or everything that is wrong with it.
@@ -82,8 +89,11 @@ impl Catalog {
         Ok(found)
     }
 
-    /// The workflow that an id, or the name part of one, means.
+    /// The workflow that an id, the name part of one, or an old id means.
     pub fn find(&self, given: &str) -> Result<Arc<Found>> {
+        if given == NOTES {
+            return Ok(Arc::new(notes().workflow(NOTES_FILE)));
+        }
         find(&self.list()?, given)
     }
 
@@ -91,9 +101,9 @@ impl Catalog {
     pub fn sources(&self) -> Result<Vec<Source>> {
         let mut sources = Vec::new();
         for Directory { kind, root } in self.directories.iter().filter(|d| d.root.is_dir()) {
-            sources.push(Source { root: root.clone(), tree: tree::read(root, *kind)? });
+            sources.push(Source { root: Some(root.clone()), tree: tree::read(root, *kind)? });
         }
-        sources.push(own());
+        sources.push(Source { root: None, tree: builtins::bundled() });
         let library = library(&sources);
         for source in sources.iter_mut().filter(|s| s.tree.kind != SourceKind::Bundled) {
             source.tree.library.clone_from(&library);
@@ -113,25 +123,25 @@ impl Catalog {
             false => SourceKind::Project,
         };
         let tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
-        Ok(Source { root: path.to_owned(), tree })
+        Ok(Source { root: Some(path.to_owned()), tree })
     }
 }
 
-/// What the program brings along.
-fn own() -> Source {
-    let files = [(format!("{NOTES}.yaml"), include_bytes!("catalog/session-notes.yaml").to_vec())];
+/// Where the workflow of notes is. Nobody chooses it, so it is in no list.
+fn notes() -> Source {
+    let text = include_bytes!("catalog/session-notes.yaml").to_vec();
     let tree = SourceTree {
         kind: SourceKind::Bundled,
-        files: files.into_iter().collect(),
+        files: BTreeMap::from([(NOTES_FILE.to_owned(), text)]),
         library: BTreeMap::new(),
     };
-    Source { root: PathBuf::from("(bundled)"), tree }
+    Source { root: None, tree }
 }
 
 /// What the bundled sources offer to the others.
 fn library(sources: &[Source]) -> BTreeMap<String, Vec<u8>> {
     let bundled = sources.iter().filter(|source| source.tree.kind == SourceKind::Bundled);
-    let whole = |source: &Source, path: &str| source.root.join(path).display().to_string();
+    let whole = |source: &Source, path: &str| source.shown(path).display().to_string();
     bundled
         .flat_map(|source| source.tree.files.iter().map(move |file| (source, file)))
         .map(|(source, (path, bytes))| (whole(source, path), bytes.clone()))
@@ -161,6 +171,10 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
     match named.as_slice() {
         [found] => Ok(Arc::clone(found)),
         [] => {
+            let canonical = builtins::canonical(given);
+            if let Some(found) = all.iter().find(|found| Some(found.id.as_str()) == canonical) {
+                return Ok(Arc::new(Found::clone(found).asked_for_by(given)));
+            }
             let near = nearest(given, all.iter().map(|found| found.id.as_str()));
             Err(Error::WorkflowUnknown {
                 given: given.to_owned(),
@@ -179,7 +193,8 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
 pub fn file(path: &Path, sources: &[Source]) -> Result<Found> {
     let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;
     for source in sources {
-        let root = std::fs::canonicalize(&source.root).unwrap_or_default();
+        let root = source.root.as_ref().and_then(|root| std::fs::canonicalize(root).ok());
+        let Some(root) = root else { continue };
         let inside = whole.strip_prefix(&root).ok().map(tree::relative);
         if let Some(inside) = inside.filter(|inside| source.tree.files.contains_key(inside)) {
             return Ok(Found { path: path.to_owned(), ..source.workflow(&inside) });
@@ -191,11 +206,16 @@ pub fn file(path: &Path, sources: &[Source]) -> Result<Found> {
     let mut tree = tree::neighbours(folder);
     tree.library = library(sources);
     tree.files.insert(name.clone(), tree::bytes(path)?);
-    let source = Source { root: folder.to_owned(), tree };
+    let source = Source { root: Some(folder.to_owned()), tree };
     Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
 }
 
 impl Source {
+    /// A file of it, for people.
+    fn shown(&self, path: &str) -> PathBuf {
+        self.root.as_deref().unwrap_or(Path::new(BUILT_IN)).join(path)
+    }
+
     /// The workflows in it. Files that are something else are passed over.
     pub fn workflows(&self) -> impl Iterator<Item = Found> {
         let files = self.tree.files.iter();
@@ -212,9 +232,10 @@ impl Source {
         let document = source::parse(path, &bytes).ok();
         let id = document.as_ref().and_then(|document| document.get("id")?.as_text());
         Found {
-            path: self.root.join(path),
+            path: self.shown(path),
             kind: self.tree.kind,
             id: id.unwrap_or(path).to_owned(),
+            alias: None,
             outcome,
             bytes,
         }
@@ -222,6 +243,27 @@ impl Source {
 }
 
 impl Found {
+    /// The same workflow, with a word on the old id that led to it.
+    fn asked_for_by(mut self, alias: &str) -> Self {
+        let Position { line, column } = Position::START;
+        let warning = Diagnostic {
+            path: self.path.display().to_string(),
+            line,
+            column,
+            severity: Severity::Warning,
+            code: Code::LegacyAlias,
+            pointer: "/id".to_owned(),
+            message: format!("`{alias}` is an old id of `{}`", self.id),
+            suggestion: Some(format!("use `{}`", self.id)),
+        };
+        match &mut self.outcome {
+            Ok(compiled) => compiled.warnings.insert(0, warning),
+            Err(found) => found.insert(0, warning),
+        }
+        self.alias = Some(alias.to_owned());
+        self
+    }
+
     /// The plan, or an error that holds everything that is wrong.
     pub fn compiled(&self) -> Result<&Compiled> {
         self.outcome.as_ref().map_err(|_| Error::WorkflowInvalid {
@@ -244,8 +286,11 @@ impl Found {
         found.iter().map(shown).collect()
     }
 
-    /// What to say about an id without a namespace.
+    /// What to say about an id that is not what it should be.
     pub(crate) fn id_warning(&self) -> Option<String> {
+        if let Some(alias) = &self.alias {
+            return Some(format!("`{alias}` is an old id; use `{}`", self.id));
+        }
         let legacy = ids::check(&self.id, self.kind) == Ok(IdStatus::Legacy);
         legacy.then(|| {
             let better = ids::suggest(&self.id, self.kind, &self.bytes, &[]);

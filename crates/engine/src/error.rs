@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{io, sync::Arc};
 
 use cairn_core::token;
-use cairn_lang::diagnostic::Diagnostic;
+use cairn_lang::diagnostic::{Diagnostic, Severity};
 use cairn_store as store;
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("the run `{0}` is complete; there is no step to acknowledge")]
     RunComplete(String),
     /// A workflow does not compile.
-    #[error("{} does not compile: {}", .path.display(), first(.diagnostics))]
+    #[error("{} has {}", .path.display(), count(.diagnostics))]
     WorkflowInvalid {
         /// Its file.
         path: PathBuf,
@@ -156,6 +156,12 @@ impl Error {
     }
 }
 
-fn first(diagnostics: &[Diagnostic]) -> String {
-    diagnostics.first().map(|d| format!("line {}: {}", d.line, d.message)).unwrap_or_default()
+/// How many errors there are, in words, and the first of them.
+fn count(diagnostics: &[Diagnostic]) -> String {
+    let mut errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let first = errors.next().map(|d| format!("line {}: {}", d.line, d.message));
+    match (errors.count(), first.unwrap_or_default()) {
+        (0, first) => format!("1 error: {first}"),
+        (more, first) => format!("{} errors, the first in {first}", more + 1),
+    }
 }

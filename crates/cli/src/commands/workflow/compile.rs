@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
     let output = &config.output;
     if !output.json {
-        let told = found.diagnostics();
+        let told = sources::diagnostics(&found);
         marks::render(&found, &told).iter().for_each(|line| output.remark(line));
     }
     let plan = &found.compiled()?.plan;

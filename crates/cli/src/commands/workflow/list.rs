@@ -22,9 +22,9 @@ use crate::sources;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let found = sources::list(&sources::open(config)?);
+    let found = sources::catalog(config).list()?;
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
-    let items: Vec<Summary> = found.iter().map(|found| found.summary(&taken)).collect();
+    let items: Vec<Summary> = found.iter().map(|found| Summary::of(found, &taken)).collect();
     let output = &config.output;
     if output.json {
         output.object(&json!({"items": items}))?;

@@ -1,9 +1,9 @@
 //! Diagnostics for people: the line of the source, and a mark under the place.
 
 use cairn_api::workflow::Diagnostic;
+use cairn_engine::catalog::Found;
 
 use crate::output::plain;
-use crate::sources::Found;
 
 /// How much of a line is shown.
 const WIDTH: usize = 100;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_api::workflow::Summary;
 use cairn_core::plan::{Loop, Plan, Repeat, Step, StepSource};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
     let output = &config.output;
     if (found.outcome.is_err() || found.alias.is_some()) && !output.json {
-        let told = found.diagnostics();
+        let told = sources::diagnostics(&found);
         marks::render(&found, &told).iter().for_each(|line| output.remark(line));
     }
     let plan = &found.compiled()?.plan;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     if output.json {
         let contracts: Vec<&str> = plan.contracts.iter().map(|c| c.r#ref.as_str()).collect();
         output.object(&json!({
-            "workflow": found.summary(&[]),
+            "workflow": Summary::of(&found, &[]),
             "steps": order.iter().map(|id| item(plan, id)).collect::<Vec<_>>(),
             "contracts": contracts,
         }))?;

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
+use cairn_engine::catalog::{self, Found, Source};
 use serde_json::json;
 
 use super::marks;
 use crate::config::Config;
 use crate::render;
-use crate::sources::{self, Found, Source};
+use crate::sources;
 
 /// Say what is wrong with workflows, and where
 ///
@@ -27,7 +28,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let sources = sources::open(config)?;
+    let catalog = sources::catalog(config);
+    let sources = catalog.sources()?;
     let mut found: Vec<Found> = Vec::new();
     if args.paths.is_empty() {
         let directories = sources.iter().filter(|source| source.root.is_some());
@@ -35,12 +37,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     }
     for path in &args.paths {
         if path.is_dir() {
-            found.extend(sources::directory(path, &sources, config)?.workflows());
+            found.extend(catalog.directory(path, &sources)?.workflows());
         } else {
-            found.push(sources::file(path, &sources)?);
+            found.push(catalog::file(path, &sources)?);
         }
     }
-    let told: Vec<Vec<Diagnostic>> = found.iter().map(Found::diagnostics).collect();
+    let told: Vec<Vec<Diagnostic>> = found.iter().map(sources::diagnostics).collect();
     let count = |severity: &str| {
         let of = |list: &Vec<Diagnostic>| list.iter().filter(|d| d.severity == severity).count();
         told.iter().map(of).sum::<usize>()
