@@ -1,3 +1,9 @@
+use cairn_core::digest::{SnapshotRef, WorkflowHash};
+use cairn_core::event::guided::{NodeCreated, NodeKind, RunStarted, SessionCreated, SourceKind};
+use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::id::{EventId, NodeId, RunId};
+use cairn_core::pin::BlobKind;
+use cairn_store::{AppendPlan, Blob, Config};
 use insta::assert_snapshot;
 
 use crate::env::{NO_SESSION, SESSION, TestEnv};
@@ -89,6 +95,51 @@ fn a_graph_is_the_same_for_programs() {
     assert_eq!(graph["nodes"][3]["step"]["title"], "Find the cause");
     assert_eq!(graph["nodes"][6]["gaps"][0]["severity"], "critical");
     assert_eq!(graph["nodes"][4]["blockers"][0], "The suite's result is not in the notes");
+}
+
+/// A home with a guided run of this many nodes, one after the other.
+fn with_nodes(count: u128) -> TestEnv {
+    let env = TestEnv::new();
+    let blob = |kind| Blob { kind, bytes: b"{}".to_vec() };
+    let blobs = vec![blob(BlobKind::Plan), blob(BlobKind::Snapshot)];
+    let (run, digest) = (RunId::from_bits(1), blobs[0].digest());
+    let started = RunStarted {
+        workflow_hash: WorkflowHash(digest),
+        workflow_id: "project.long".into(),
+        workflow_source_kind: SourceKind::Project,
+        workflow_source_ref: String::new(),
+    };
+    let mut facts: Vec<(Scope, EventData)> =
+        vec![(Scope::Session, SessionCreated {}.into()), (Scope::Run(run), started.into())];
+    facts.extend((1..=count).map(|number| {
+        let created = NodeCreated {
+            node_kind: NodeKind::Step,
+            parent_node_id: (number > 1).then(|| NodeId::from_bits(number - 1)),
+            snapshot_ref: SnapshotRef(digest),
+            workflow_hash: WorkflowHash(digest),
+        };
+        (Scope::Node(run, NodeId::from_bits(number)), created.into())
+    }));
+    let facts = (1..).zip(facts);
+    let events =
+        facts.map(|(n, (scope, data))| NewEvent { id: EventId::from_bits(n), scope, data });
+    let plan = AppendPlan { events: events.collect(), seen: Vec::new(), blobs };
+    let store = cairn_store::open(&Config::files(env.home())).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.log.append(SESSION.parse().unwrap(), plan)).unwrap();
+    env
+}
+
+#[test]
+fn a_long_run_is_drawn_from_its_end() {
+    let env = with_nodes(203);
+    let nodes = |shown: &str| shown.lines().filter(|line| line.starts_with("  *  ..")).count();
+    let shown = env.run(&["session", "show", SESSION, "--events", "0"]).stdout;
+    assert_eq!(nodes(&shown), 200);
+    assert!(shown.ends_with("  :\n  3 older nodes are left out; see --all\n"), "{shown}");
+    let shown = env.run(&["session", "show", SESSION, "--events", "0", "--all"]).stdout;
+    assert_eq!(nodes(&shown), 203);
+    assert!(shown.ends_with("  start\n"), "{shown}");
 }
 
 #[test]
