@@ -98,13 +98,13 @@ fn compile_prints_a_plan_whose_digest_is_its_hash() {
       5 |   - {id: one, title: One, promt: Do it.}
         |                           ^
       = did you mean `prompt`?
-    error[WORKFLOW_INVALID]: bad.yaml has 2 errors
+    error[WORKFLOW_INVALID]: bad.yaml has 2 errors, the first in line 5: the step says nothing to do
       → correct the file; `cairn workflow validate` shows each mistake with its line
     ");
     assert_snapshot!(env.run(&["workflow", "compile", "bad.yaml", "--json"]), @r#"
     exit 3
     --- stderr
-    {"code":"WORKFLOW_INVALID","details":{"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"path":"bad.yaml"},"message":"bad.yaml has 2 errors","retry":{"kind":"not_retryable"},"suggestion":"correct the file; `cairn workflow validate` shows each mistake with its line"}
+    {"code":"WORKFLOW_INVALID","details":{"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"path":"bad.yaml"},"message":"bad.yaml has 2 errors, the first in line 5: the step says nothing to do","retry":{"kind":"not_retryable"},"suggestion":"correct the file; `cairn workflow validate` shows each mistake with its line"}
     "#);
 }
 
