@@ -3,10 +3,11 @@
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
 //! (commit and recovery), `seal`,
-//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`.
+//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`, `derived`.
 
 mod blobs;
 mod checkup;
+mod derived;
 mod durable;
 pub mod fs;
 mod head;
@@ -80,10 +81,13 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
     if !config.unsafe_filesystem {
         checkup::require_sound_filesystem(&config.root)?;
     }
-    open_on(Arc::new(Disk), config)
+    let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
+    Ok(Store { derived: index, ..open_on(Arc::new(Disk), config)? })
 }
 
 /// Opens the files of a data directory on any file system. The directory has to be there.
+///
+/// What is derived stays in memory: it needs a file system that SQLite knows.
 pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
     let layout = Layout { root: config.root.clone() };
     ensure_dir(&*fs, &layout.sessions())?;
@@ -94,6 +98,7 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(fs.clone(), layout.clone())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
+        derived: crate::memory::derived(),
         blobs,
         log,
     })

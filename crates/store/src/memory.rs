@@ -15,7 +15,10 @@ use crate::error::{Error, Result};
 use crate::health::Health;
 use crate::open::Store;
 use crate::plan::{AppendPlan, Appended, Blob};
-use crate::port::{Blobs, EventLog, Keys, Lease, Leases, Origin, Prefix, Sessions, Status, Sweep};
+use crate::port::{
+    Blobs, Derived, EventLog, Keys, Lease, Leases, Mark, Origin, Prefix, Row, Sessions, Status,
+    Sweep,
+};
 
 /// Opens an empty store.
 pub(crate) fn open() -> Store {
@@ -25,8 +28,14 @@ pub(crate) fn open() -> Store {
         sessions: memory.clone(),
         blobs: memory.clone(),
         leases: memory.clone(),
-        keys: memory,
+        keys: memory.clone(),
+        derived: memory,
     }
+}
+
+/// A place for what is derived that nothing outlives.
+pub(crate) fn derived() -> Arc<dyn Derived> {
+    Arc::new(Memory::default())
 }
 
 type Shelf = BTreeMap<(BlobKind, Digest), Vec<u8>>;
@@ -37,6 +46,7 @@ struct Memory {
     blobs: Arc<Mutex<Shelf>>,
     owned: Arc<Mutex<HashSet<SessionId>>>,
     keys: Mutex<Option<Keyring>>,
+    derived: Mutex<BTreeMap<(&'static str, SessionId), Row>>,
 }
 
 #[derive(Default)]
@@ -124,9 +134,30 @@ impl EventLog for Memory {
 }
 
 #[async_trait]
+impl Derived for Memory {
+    async fn load(&self, name: &'static str) -> Result<Vec<Row>> {
+        let rows = held(&self.derived);
+        Ok(rows.iter().filter(|((of, _), _)| *of == name).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()> {
+        let mut kept = held(&self.derived);
+        kept.extend(rows.into_iter().map(|row| ((name, row.session), row)));
+        kept.retain(|(of, session), _| *of != name || !gone.contains(session));
+        Ok(())
+    }
+}
+
+#[async_trait]
 impl Sessions for Memory {
     async fn list(&self) -> Result<Vec<SessionId>> {
         Ok(held(&self.sessions).keys().copied().collect())
+    }
+
+    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
+        let sessions = held(&self.sessions);
+        let mark = |session: &Session| Mark(session.events.len().to_string());
+        Ok(sessions.iter().map(|(id, session)| (*id, mark(session))).collect())
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::port::{Blobs, EventLog, Keys, Leases, Sessions};
+use crate::port::{Blobs, Derived, EventLog, Keys, Leases, Sessions};
 use crate::{files, memory};
 
 /// Which store, and how.
@@ -33,6 +33,7 @@ pub struct Store {
     pub blobs: Arc<dyn Blobs>,
     pub leases: Arc<dyn Leases>,
     pub keys: Arc<dyn Keys>,
+    pub derived: Arc<dyn Derived>,
 }
 
 /// Opens a store.

@@ -74,6 +74,9 @@ pub trait Sessions: Send + Sync {
     /// Lists the sessions there are, in order of their ids. One without any event is not there.
     async fn list(&self) -> Result<Vec<SessionId>>;
 
+    /// Lists the sessions there are, each with a mark that changes with every append.
+    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>>;
+
     /// Says whether a session is kept whatever its age.
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()>;
 
@@ -94,6 +97,10 @@ pub trait Sessions: Send + Sync {
         origin: Option<Origin>,
     ) -> Result<()>;
 }
+
+/// How far a session is, for whoever only wants to know whether it moved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mark(pub String);
 
 /// Where an imported session comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +134,28 @@ pub trait Sweep: Send + Sync {
 
     /// Removes a blob.
     async fn remove(&self, kind: BlobKind, digest: Digest) -> Result<()>;
+}
+
+/// What follows from sessions and can be made from them again. Losing it costs time only.
+#[async_trait]
+pub trait Derived: Send + Sync {
+    /// Gives what is kept under a name. What cannot be read is not there.
+    async fn load(&self, name: &'static str) -> Result<Vec<Row>>;
+
+    /// Keeps rows under a name, each in the place of its session's last one, and forgets
+    /// those of sessions that are gone. It may keep nothing at all.
+    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()>;
+}
+
+/// What follows from one session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The session.
+    pub session: SessionId,
+    /// How far it was.
+    pub mark: Mark,
+    /// What followed.
+    pub value: String,
 }
 
 /// The right to perform a session's runs, held by one process at a time.

@@ -1,7 +1,14 @@
 //! Finding the run that somebody means who has no token.
 
-use cairn_core::projection::resume::{Candidate, Query, rank};
+use std::collections::BTreeMap;
+
+use cairn_core::id::SessionId;
+use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
 use cairn_core::projection::session::Status;
+use cairn_core::token::compact::Kind;
+use cairn_store as store;
+use cairn_store::port::{Mark, Row};
+use serde_json::{Value, json};
 
 use super::answer::{Resumable, RunRef};
 use super::ask::Resume;
@@ -10,9 +17,11 @@ use super::session;
 use super::tokens::Spot;
 use super::{Inner, workspace};
 use crate::error::{Error, Result};
-use cairn_core::token::compact::Kind;
-use cairn_store as store;
 
+/// What the rows are kept under. They change their name when they change their shape.
+const ROWS: &str = "resume.1";
+
+/// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
     let root = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
     let here = root.and_then(|root| workspace::checkout(root)).unwrap_or_default();
@@ -21,43 +30,108 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
         git_branch: ask.git_branch.or(here.branch),
         text: ask.query,
     };
-    let offers = rank(&query, candidates(inner).await?);
-    let keys = inner.store.keys.load().await?;
-    let mut found = Vec::new();
-    for offer in offers {
-        let Candidate { session: id, run, tip, ref workflow_id, .. } = offer.candidate;
-        let session = session::read(&inner.store, id).await?;
-        let position = Position::load(inner, &session, run, tip).await?;
-        let spot = Spot::new(&session, run, tip);
-        let complete = position.state.is_complete();
-        let status = match session.view.status(run, |_| complete) {
-            Some(Status::Guided(status)) => status.name(),
-            _ => continue,
-        };
-        found.push(Resumable {
-            run: RunRef { session: id, run },
-            label: spot.label.as_str().to_owned(),
-            workflow_id: workflow_id.clone(),
-            status,
-            pending_step: position.step().map(|step| step.title.clone()),
-            why: offer.why,
-            snippet: offer.snippet,
-            continue_token: spot.token(&session, Kind::Continue, session.unused(tip), &keys)?,
-        });
-    }
-    Ok(found)
-}
-
-/// The guided runs of every sound session. A damaged one is never offered.
-async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
-    let mut all = Vec::new();
-    for id in inner.store.sessions.list().await? {
-        match session::read(&inner.store, id).await {
-            Ok(session) => all.extend(session.view.candidates()),
-            Err(Error::Store(store::Error::Io { .. } | store::Error::Busy { .. })) => continue,
-            Err(Error::Store(_)) => continue,
-            Err(error) => return Err(error),
+    let mut candidates = candidates(inner).await?;
+    loop {
+        let offers = rank(&query, candidates.clone());
+        let mut found = Vec::new();
+        let mut damaged = None;
+        for offer in offers {
+            let session = offer.candidate.session;
+            match offered(inner, offer).await {
+                Ok(offer) => found.extend(offer),
+                Err(Error::Store(_) | Error::Broken(_)) => {
+                    damaged = Some(session);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match damaged {
+            None => return Ok(found),
+            Some(session) => candidates.retain(|candidate| candidate.session != session),
         }
     }
+}
+
+async fn offered(inner: &Inner, offer: Offer) -> Result<Option<Resumable>> {
+    let Candidate { session: id, run, tip, .. } = offer.candidate;
+    let session = session::read(&inner.store, id).await?;
+    let position = Position::load(inner, &session, run, tip).await?;
+    let spot = Spot::new(&session, run, tip);
+    let complete = position.state.is_complete();
+    let Some(Status::Guided(status)) = session.view.status(run, |_| complete) else {
+        return Ok(None);
+    };
+    let keys = inner.store.keys.load().await?;
+    Ok(Some(Resumable {
+        run: RunRef { session: id, run },
+        label: spot.label.as_str().to_owned(),
+        workflow_id: offer.candidate.workflow_id,
+        status: status.name(),
+        pending_step: position.step().map(|step| step.title.clone()),
+        why: offer.why,
+        snippet: offer.snippet,
+        continue_token: spot.token(&session, Kind::Continue, session.unused(tip), &keys)?,
+    }))
+}
+
+/// The guided runs of all sessions. What did not move since the last look is not read again.
+async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
+    let store = &inner.store;
+    let mut known: BTreeMap<SessionId, Row> =
+        store.derived.load(ROWS).await?.into_iter().map(|row| (row.session, row)).collect();
+    let mut all = Vec::new();
+    let mut rows = Vec::new();
+    for (id, mark) in store.sessions.marks().await? {
+        let row = known.remove(&id).filter(|row| row.mark == mark);
+        if let Some(read) = row.and_then(|row| read(id, &row.value)) {
+            all.extend(read);
+            continue;
+        }
+        let found = match session::read(store, id).await {
+            Ok(session) => session.view.candidates().collect(),
+            // Its mark changes when it is mended.
+            Err(Error::Store(store::Error::Corrupt { .. })) => Vec::new(),
+            Err(_) => continue,
+        };
+        rows.push(written(id, mark, &found));
+        all.extend(found);
+    }
+    if !rows.is_empty() || !known.is_empty() {
+        store.derived.save(ROWS, rows, known.into_keys().collect()).await?;
+    }
     Ok(all)
+}
+
+fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
+    let one = |candidate: &Candidate| {
+        json!([
+            candidate.run,
+            candidate.tip,
+            candidate.last_activity,
+            candidate.git_head_sha,
+            candidate.git_branch,
+            candidate.notes,
+            candidate.workflow_id,
+        ])
+    };
+    let value = Value::Array(candidates.iter().map(one).collect()).to_string();
+    Row { session, mark, value }
+}
+
+fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
+    let rows: Vec<(_, _, _, _, _, _, String)> = serde_json::from_str(value).ok()?;
+    let candidate =
+        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id)| Candidate {
+            session,
+            run,
+            tip,
+            last_activity,
+            git_head_sha,
+            git_branch,
+            notes,
+            workflow_id,
+            workflow_name: None,
+        };
+    Some(rows.into_iter().map(candidate).collect())
 }

@@ -20,7 +20,7 @@ use super::lock::{self, LockFile};
 use super::log::FileLog;
 use crate::error::{Error, Result};
 use crate::health::Health;
-use crate::port::{Origin, Sessions};
+use crate::port::{Mark, Origin, Sessions};
 
 pub(super) struct FileSessions {
     log: Arc<FileLog>,
@@ -51,6 +51,19 @@ impl FileSessions {
                 }
             }
         }
+    }
+
+    /// How far a session is, as its witness and the stamps of its files say.
+    fn mark(&self, session: SessionId) -> Option<Mark> {
+        let (fs, dir) = (&*self.log.fs, self.log.dir(session));
+        let stamp = |path: PathBuf| fs.stat(&path).map_or((0, 0), |s| (s.len, s.modified_ms));
+        let (journal, manifest) = (stamp(dir.journal()), stamp(dir.manifest()));
+        let head = match head::read(fs, &dir) {
+            Ok(Witness::Says(head, _)) => format!("{}:{}", head.last, head.rec),
+            _ if self.exists(session).unwrap_or(true) => String::new(),
+            _ => return None,
+        };
+        Some(Mark(format!("{head}:{journal:?}:{manifest:?}")))
     }
 
     fn require(&self, session: SessionId) -> Result<SessionDir> {
@@ -127,6 +140,13 @@ impl Sessions for FileSessions {
         let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
         let sessions = names.iter().filter_map(|name| name.parse().ok());
         Ok(sessions.filter(|session| self.exists(*session).unwrap_or(true)).collect())
+    }
+
+    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
+        let path = self.log.layout.sessions();
+        let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
+        let sessions = names.iter().filter_map(|name| name.parse().ok());
+        Ok(sessions.filter_map(|session| Some((session, self.mark(session)?))).collect())
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {

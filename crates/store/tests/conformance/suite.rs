@@ -8,6 +8,7 @@ use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::SessionView;
 use cairn_store::bundle::ExportInfo;
+use cairn_store::port::{Mark, Row};
 use cairn_store::{AppendPlan, Appended, Config, Error, Health, Store, bundle, gc, open};
 
 /// A store and what it needs to exist.
@@ -61,6 +62,8 @@ macro_rules! conformance {
 }
 
 conformance! {
+    a_mark_changes_with_every_append
+    what_is_derived_is_kept_by_name
     what_is_appended_can_be_read
     the_same_plan_twice_changes_nothing
     a_half_known_plan_is_refused
@@ -80,6 +83,36 @@ conformance! {
     an_exported_session_comes_back_equal
     an_import_beside_its_original_gets_a_new_id
     keys_rotate
+}
+
+async fn a_mark_changes_with_every_append(given: &Given) {
+    assert_eq!(given.store.sessions.marks().await.unwrap(), []);
+    append(&given.store, start()).await.unwrap();
+    let mut before = given.again().sessions.marks().await.unwrap();
+    assert_eq!(before.first().map(|(session, _)| *session), Some(SESSION));
+    for number in 0..20 {
+        append(&given.store, notes(number)).await.unwrap();
+        let after = given.again().sessions.marks().await.unwrap();
+        assert_ne!(after, before, "after append {number}");
+        assert_eq!(after, given.store.sessions.marks().await.unwrap(), "it is for everybody");
+        before = after;
+    }
+}
+
+async fn what_is_derived_is_kept_by_name(given: &Given) {
+    let row = |mark: &str| Row {
+        session: SESSION,
+        mark: Mark(mark.to_owned()),
+        value: format!("what follows at {mark}"),
+    };
+    let derived = &given.store.derived;
+    derived.save("one", vec![row("x")], Vec::new()).await.unwrap();
+    derived.save("one", vec![row("y")], Vec::new()).await.unwrap();
+    derived.save("two", vec![row("z")], Vec::new()).await.unwrap();
+    assert_eq!(given.again().derived.load("one").await.unwrap(), [row("y")]);
+    derived.save("one", Vec::new(), vec![SESSION]).await.unwrap();
+    assert_eq!(derived.load("one").await.unwrap(), []);
+    assert_eq!(derived.load("two").await.unwrap(), [row("z")]);
 }
 
 async fn what_is_appended_can_be_read(given: &Given) {

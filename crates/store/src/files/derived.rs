@@ -1,0 +1,187 @@
+//! What follows from sessions, in an SQLite file that may be deleted at any time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_core::id::SessionId;
+use rusqlite::{Connection, params};
+
+use crate::error::{Error, Result};
+use crate::port::{Derived, Mark, Row};
+
+/// The version of the tables; a file of another version is made anew.
+const VERSION: i64 = 1;
+/// How long another process is waited for.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+pub(super) struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    path: PathBuf,
+    connection: Mutex<Option<Connection>>,
+}
+
+impl Sqlite {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { shared: Arc::new(Shared { path, connection: Mutex::new(None) }) }
+    }
+
+    /// Does something with the file on a thread that may wait. A file that is no good is
+    /// put aside: whatever was in it follows from the sessions.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || {
+            shared.attempt(&work).or_else(|_| {
+                shared.discard();
+                shared.attempt(&work)
+            })
+        });
+        let failed = |what: String| Error::Io {
+            context: "using the index".to_owned(),
+            source: Arc::new(std::io::Error::other(what)),
+        };
+        match done.await {
+            Ok(done) => done.map_err(|error| failed(error.to_string())),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+}
+
+impl Shared {
+    fn attempt<T>(
+        &self,
+        work: impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match held.take() {
+            Some(open) => open,
+            None => self.open()?,
+        };
+        work(held.insert(connection))
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let connection = Connection::open(&self.path)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // Losing the last rows in a power cut costs reading their sessions again.
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version != VERSION {
+            connection.execute_batch(&format!(
+                "BEGIN IMMEDIATE;
+                 DROP TABLE IF EXISTS derived;
+                 CREATE TABLE derived (
+                     name TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NULL,
+                     value TEXT NOT NULL, PRIMARY KEY (name, session)
+                 ) WITHOUT ROWID;
+                 PRAGMA user_version = {VERSION};
+                 COMMIT;"
+            ))?;
+        }
+        Ok(connection)
+    }
+
+    fn discard(&self) {
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for ending in ["", "-wal", "-shm"] {
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            // It may not be there, and if it cannot go the second attempt says why.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[async_trait]
+impl Derived for Sqlite {
+    async fn load(&self, name: &'static str) -> Result<Vec<Row>> {
+        let read = move |connection: &mut Connection| {
+            let query = "SELECT session, mark, value FROM derived WHERE name = ?1";
+            let mut query = connection.prepare_cached(query)?;
+            let rows = query.query_map(params![name], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<(String, String, String)>>>()
+        };
+        // Whoever cannot read what is derived makes it again.
+        let rows = self.with(read).await.unwrap_or_default();
+        let row = |(session, mark, value): (String, String, String)| {
+            Some(Row { session: session.parse().ok()?, mark: Mark(mark), value })
+        };
+        Ok(rows.into_iter().filter_map(row).collect())
+    }
+
+    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()> {
+        let rows: Vec<(String, String, String)> =
+            rows.into_iter().map(|row| (row.session.to_string(), row.mark.0, row.value)).collect();
+        let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
+        let write = move |connection: &mut Connection| {
+            let change = connection.transaction()?;
+            {
+                let put = "INSERT INTO derived (name, session, mark, value) VALUES (?1, ?2, ?3, ?4)
+                           ON CONFLICT DO UPDATE SET mark = excluded.mark, value = excluded.value";
+                let mut put = change.prepare_cached(put)?;
+                for (session, mark, value) in &rows {
+                    put.execute(params![name, session, mark, value])?;
+                }
+                let mut drop = change
+                    .prepare_cached("DELETE FROM derived WHERE name = ?1 AND session = ?2")?;
+                for session in &gone {
+                    drop.execute(params![name, session])?;
+                }
+            }
+            change.commit()
+        };
+        // It may keep nothing: a read-only or full disk only makes the next look slower.
+        self.with(write).await.or(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(session: u128, mark: &str) -> Row {
+        let session = SessionId::from_bits(session);
+        Row { session, mark: Mark(mark.to_owned()), value: format!("value of {mark}") }
+    }
+
+    #[tokio::test]
+    async fn rows_are_kept_replaced_and_forgotten() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        let index = Sqlite::new(path.clone());
+        index.save("a", vec![row(1, "x"), row(2, "x")], Vec::new()).await.unwrap();
+        index.save("b", vec![row(1, "other")], Vec::new()).await.unwrap();
+        let gone = vec![SessionId::from_bits(2)];
+        index.save("a", vec![row(1, "y")], gone).await.unwrap();
+        assert_eq!(index.load("a").await.unwrap(), [row(1, "y")]);
+        assert_eq!(Sqlite::new(path).load("b").await.unwrap(), [row(1, "other")]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_good_is_made_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        std::fs::write(&path, vec![7; 9000]).unwrap();
+        let index = Sqlite::new(path.clone());
+        assert_eq!(index.load("a").await.unwrap(), []);
+        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
+    }
+
+    #[tokio::test]
+    async fn a_place_that_takes_nothing_is_no_error() {
+        let index = Sqlite::new(PathBuf::from("/proc/nowhere/index.sqlite"));
+        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        assert_eq!(index.load("a").await.unwrap(), []);
+    }
+}
