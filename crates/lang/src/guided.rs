@@ -17,6 +17,7 @@ mod output;
 mod prompt;
 mod repeat;
 mod run;
+mod schema;
 mod step;
 mod template;
 

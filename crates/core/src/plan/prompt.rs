@@ -111,6 +111,17 @@ pub enum Check {
         message: String,
         pattern: String,
     },
+    /// The notes are JSON of this shape.
+    Schema {
+        /// The condition under which it is checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        condition: Option<Slug>,
+        message: String,
+        /// A JSON schema of few keywords: `type`, `enum`, `const`, `properties`, `required`,
+        /// `additionalProperties`, `items`, `minItems`, `maxItems`, `minLength`, `maxLength`,
+        /// `minimum`, `maximum`, `pattern`, `title` and `description`.
+        schema: StrictValue,
+    },
 }
 
 /// What follows from an assessment: more is to be done before the run goes on.
@@ -149,7 +160,8 @@ impl Check {
             Self::Not { check } => check.conditions(),
             Self::Contains { condition, .. }
             | Self::Length { condition, .. }
-            | Self::Regex { condition, .. } => condition.iter().collect(),
+            | Self::Regex { condition, .. }
+            | Self::Schema { condition, .. } => condition.iter().collect(),
         }
     }
 }

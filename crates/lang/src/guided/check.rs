@@ -1,10 +1,11 @@
 //! What a step's notes must satisfy.
 
+use cairn_core::canonical::StrictValue;
 use cairn_core::plan::Check;
 use cairn_core::text::Slug;
 use regex::RegexBuilder;
 
-use super::Build;
+use super::{Build, schema};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 
@@ -12,6 +13,9 @@ use crate::read::{Fields, Spot};
 const LINES_MAX: usize = 5;
 /// How long a text may be asked to be.
 const LENGTH_MAX: u32 = 1_000_000;
+
+/// How many bytes a schema may have.
+const SCHEMA_MAX: usize = 4 << 10;
 
 const RULE: &[&str] =
     &["type", "value", "pattern", "flags", "min", "max", "message", "schema", "condition"];
@@ -119,12 +123,14 @@ impl<'a> Build<'a> {
                 Some(Check::Length { condition, max, message: message?, min })
             }
             Kind::Schema => {
-                kind.error_hint(
-                    Code::Unsupported,
-                    "a workflow cannot bring a schema of its own",
-                    "use `outputContract` with one of the `wr.contracts.*`",
-                );
-                None
+                let spot = fields.need("schema")?;
+                let schema = schema::read(&spot)?;
+                let bytes = schema.to_string().len();
+                if bytes > SCHEMA_MAX {
+                    let text = format!("the schema has {bytes} bytes; at most {SCHEMA_MAX} may be");
+                    spot.error_hint(Code::TooLong, text, "the agent is shown it: ask for less");
+                }
+                Some(Check::Schema { condition, message: message?, schema: StrictValue(schema) })
             }
         }
     }
@@ -167,7 +173,9 @@ fn only_phrases(check: &Check) -> bool {
         Check::Contains { .. } => true,
         Check::All { checks } => checks.len() == 1 && checks.iter().all(only_phrases),
         Check::Any { checks } => checks.iter().any(only_phrases),
-        Check::Not { .. } | Check::Regex { .. } | Check::Length { .. } => false,
+        Check::Not { .. } | Check::Regex { .. } | Check::Length { .. } | Check::Schema { .. } => {
+            false
+        }
     }
 }
 
@@ -197,6 +205,9 @@ fn describe(check: &Check, lines: &mut Vec<String>) {
         }
         Check::Regex { message, pattern, .. } => {
             lines.push(format!("{message} (your notes match `{pattern}`)"));
+        }
+        Check::Schema { message, schema, .. } => {
+            lines.push(format!("{message} (your notes are JSON of the schema `{}`)", schema.0));
         }
         Check::Length { message, min, max, .. } => {
             let bounds = match (min, max) {

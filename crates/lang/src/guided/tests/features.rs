@@ -78,6 +78,43 @@ fn a_plain_prompt_carries_its_guidance_and_its_checks() {
 }
 
 #[test]
+fn notes_can_be_held_to_a_schema() {
+    let checked = |schema: &str| {
+        let rule = format!("{{type: schema, schema: {schema}, message: Answer in JSON}}");
+        with_steps(&format!("- {{id: a, title: A, prompt: A, validationCriteria: [{rule}]}}"))
+    };
+    let plan = checked("{type: object, required: [b, a], properties: {a: {type: [string, 'null']}, b: {type: array, items: {type: integer, minimum: 0}, maxItems: 3}, c: {}}, additionalProperties: false}").unwrap();
+    let a = prompt(&plan, "a");
+    assert_snapshot!(json(&a.check), @r#"{"checks":[{"kind":"schema","message":"Answer in JSON","schema":{"additionalProperties":false,"properties":{"a":{"type":["null","string"]},"b":{"items":{"minimum":0,"type":"integer"},"maxItems":3,"type":"array"},"c":{}},"required":["a","b"],"type":"object"}}],"kind":"all"}"#);
+    assert_snapshot!(a.requirements.join("\n"), @r#"Answer in JSON (your notes are JSON of the schema `{"additionalProperties":false,"properties":{"a":{"type":["null","string"]},"b":{"items":{"minimum":0,"type":"integer"},"maxItems":3,"type":"array"},"c":{}},"required":["a","b"],"type":"object"}`)"#);
+    let told = [
+        "{}",
+        "[]",
+        "{typ: object}",
+        "{type: text}",
+        "{type: []}",
+        "{type: object, properties: [a]}",
+        "{type: object, properties: {a: {pattern: '('}}}",
+        "{enum: []}",
+        "{minimum: low}",
+        "{$ref: '#'}",
+    ];
+    let told: Vec<String> = told.into_iter().map(|one| checked(one).unwrap_err()).collect();
+    assert_snapshot!(told.join("\n"), @r"
+    w.yaml:5:76: error[invalid_value] /steps/0/validationCriteria/0/schema: the schema asks for nothing; say at least the `type`
+    w.yaml:5:76: error[wrong_type] /steps/0/validationCriteria/0/schema: a map should stand here, not a list
+    w.yaml:5:77: error[unknown_field] /steps/0/validationCriteria/0/schema/typ: the field `typ` is not known here; did you mean `type`?
+    w.yaml:5:83: error[unknown_value] /steps/0/validationCriteria/0/schema/type: `text` is not one of `array`, `boolean`, `integer`, `null`, `number`, `object`, `string`
+    w.yaml:5:83: error[invalid_value] /steps/0/validationCriteria/0/schema/type: the list of types is empty
+    w.yaml:5:103: error[wrong_type] /steps/0/validationCriteria/0/schema/properties: a map should stand here, not a list
+    w.yaml:5:117: error[invalid_value] /steps/0/validationCriteria/0/schema/properties/a/pattern: this is not a pattern; patterns have no look-around and no back-references
+    w.yaml:5:83: error[invalid_value] /steps/0/validationCriteria/0/schema/enum: the list of values is empty
+    w.yaml:5:86: error[wrong_type] /steps/0/validationCriteria/0/schema/minimum: a number should stand here
+    w.yaml:5:77: error[unknown_field] /steps/0/validationCriteria/0/schema/$ref: the field `$ref` is not known here; known are `additionalProperties`, `const`, `description`, `enum`, `items`, `maxItems`, `maxLength`, `maximum`, `minItems`, `minLength`, `minimum`, `pattern`, `properties`, `required`, `title`, `type`
+    ");
+}
+
+#[test]
 fn functions_are_found_from_the_step_outwards() {
     let plan = everything().plan;
     assert_snapshot!(json(&plan.functions), @r#"[{"definition":"Run the whole suite.","name":"test()","scope":{"kind":"loop","loopId":"build"}},{"definition":"Give a grade from 1 to 5.\n- what (string): What is graded\n- scale (number, optional); one of [5,10]; 5 by default","name":"grade()","scope":{"kind":"workflow"}}]"#);

@@ -108,7 +108,7 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:51:11: error[invalid_value] /steps/0/validationCriteria/and/1: `min` is more than `max`
     w.yaml:51:11: error[missing_field] /steps/0/validationCriteria/and/1: `length` needs `min`, `max` or both
     w.yaml:53:22: error[unknown_value] /steps/0/validationCriteria/and/2/or/0/type: `contain` is not one of `contains`, `regex`, `length`, `schema`; did you mean `contains`?
-    w.yaml:53:22: error[unsupported] /steps/0/validationCriteria/and/2/or/0/type: a workflow cannot bring a schema of its own; use `outputContract` with one of the `wr.contracts.*`
+    w.yaml:53:38: error[invalid_value] /steps/0/validationCriteria/and/2/or/0/schema: the schema asks for nothing; say at least the `type`
     w.yaml:60:32: error[unknown_name] /steps/1/promptBlocks/constraints/0/0/refId: there is no ref `wr.refs.note_first_durability`; did you mean `wr.refs.notes_first_durability`?
     w.yaml:64:32: error[unknown_name] /steps/1/promptBlocks/procedure/1/0/text: there is no extension point `reviewr`; did you mean `reviewer`?
     w.yaml:73:32: error[wrong_type] /steps/1/runCondition/and/0/gte: `gte` compares with a number
