@@ -13,6 +13,7 @@ mod follow;
 mod function;
 mod header;
 mod items;
+mod named;
 mod output;
 mod prompt;
 mod repeat;
@@ -109,6 +110,7 @@ struct Build<'a> {
     functions: Vec<Function>,
     calls: Vec<function::Call<'a>>,
     loops: Vec<Loop>,
+    named: BTreeMap<String, Spot<'a>>,
     names: BTreeMap<String, u32>,
     steps: Vec<Step>,
 }
@@ -164,6 +166,7 @@ impl<'a> Build<'a> {
             functions: Vec::new(),
             calls: Vec::new(),
             loops: Vec::new(),
+            named: BTreeMap::new(),
             names: BTreeMap::new(),
             steps: Vec::new(),
         }

@@ -17,6 +17,7 @@ pub(super) const FIELDS: &[&str] = &[
     "assessments",
     "capabilities",
     "clarificationPrompts",
+    "conditions",
     "description",
     "examples",
     "extensionPoints",

@@ -23,7 +23,8 @@ impl<'a> Build<'a> {
         let mut by_name = Vec::new();
         for item in list.items() {
             let ids = self.item(&item, scope, &mut by_name);
-            if let Some(name) = item.node.get("id").and_then(|id| id.as_text()) {
+            let id = item.node.get("id").or_else(|| item.node.get("loopId"));
+            if let Some(name) = id.and_then(|id| id.as_text()) {
                 made.entry(name.to_owned()).or_insert_with(|| ids.clone());
             }
             order.extend(ids);
@@ -73,7 +74,8 @@ impl<'a> Build<'a> {
 
     /// The id of a step or loop, which nothing else has.
     pub(super) fn id(&mut self, fields: &Fields<'a>, scope: &Scope) -> Option<(String, Slug)> {
-        let spot = fields.need("id")?;
+        let id = fields.get("id").or_else(|| fields.get("loopId"));
+        let spot = id.or_else(|| fields.need("id"))?;
         let name = spot.filled()?;
         if !ids::is_step_id(name) {
             spot.error_hint(

@@ -21,6 +21,9 @@ const FIELDS: &[&str] = &[
     "type",
     "title",
     "loop",
+    "loopId",
+    "while",
+    "maxIterations",
     "body",
     "functionDefinitions",
     "requireConfirmation",
@@ -44,7 +47,7 @@ const FORGOTTEN: &str =
 const DECIDE: &str = "let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop";
 
 /// What a `while` or `until` loop looks at.
-enum Looked<'a> {
+pub(super) enum Looked<'a> {
     Context(Spot<'a>),
     Decision(Repeat),
 }
@@ -68,11 +71,19 @@ impl<'a> Build<'a> {
         let named = self.id(&fields, scope);
         let name = named.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
         let title = fields.need_text("title").unwrap_or_default();
-        let config = fields.need("loop").and_then(|spot| spot.fields(CONFIG));
+        let referring = fields.get("while");
+        let config = spelled(&fields).and_then(|spot| spot.fields(CONFIG));
         let body = fields.need("body");
         let performed = body.as_ref().map(|list| run::outcomes(list, scope)).unwrap_or_default();
-        let repeat = config.as_ref().and_then(|config| self.repeat(config, &name, &performed));
-        let max = config.as_ref().and_then(|c| c.need("maxIterations"));
+        let repeat = match (&referring, &config) {
+            (Some(spot), _) => self
+                .referred(spot, &fields)
+                .and_then(|looked| self.goes_on(looked, &name, &performed, false)),
+            (None, Some(config)) => self.repeat(config, &name, &performed),
+            (None, None) => None,
+        };
+        let place = if referring.is_some() { Some(&fields) } else { config.as_ref() };
+        let max = place.and_then(|place| place.need("maxIterations"));
         let max_iterations = max.and_then(|spot| spot.whole(1, TURNS_MAX)).unwrap_or(1);
         let inline = body.as_ref().filter(|body| body.node.as_text().is_none());
         let inner = inline.map(|body| self.items(body, scope)).unwrap_or_default();
@@ -123,20 +134,8 @@ impl<'a> Build<'a> {
         ])?;
         match kind {
             Kind::While | Kind::Until => {
-                let (spot, mut holds) = match self.conditional(config)? {
-                    Looked::Decision(repeat) => return Some(repeat),
-                    Looked::Context(spot) => (spot.clone(), condition::read(&spot)),
-                };
-                // What the engine sets is never forgotten.
-                let mut keys = holds.iter().flat_map(condition::keys);
-                if !keys.all(|key| performed.contains(key)) {
-                    spot.warn(Code::LoopContextControlled, FORGOTTEN, DECIDE);
-                }
-                if kind == Kind::Until {
-                    holds = holds.map(|holds| json!({"not": holds}));
-                }
-                let condition_id = self.name_condition(&spot, &format!("{name}.loop"), holds?)?;
-                Some(Repeat::While { condition_id })
+                let looked = self.conditional(config)?;
+                self.goes_on(looked, name, performed, kind == Kind::Until)
             }
             Kind::For => {
                 let spot = config.need("count")?;
@@ -151,6 +150,30 @@ impl<'a> Build<'a> {
                 Some(Repeat::Each { items: StrictValue(items) })
             }
         }
+    }
+
+    /// How long a loop goes on that looks at something.
+    fn goes_on(
+        &mut self,
+        looked: Looked<'a>,
+        name: &str,
+        performed: &BTreeSet<String>,
+        until: bool,
+    ) -> Option<Repeat> {
+        let (spot, mut holds) = match looked {
+            Looked::Decision(repeat) => return Some(repeat),
+            Looked::Context(spot) => (spot.clone(), condition::read(&spot)),
+        };
+        // What the engine sets is never forgotten.
+        let mut keys = holds.iter().flat_map(condition::keys);
+        if !keys.all(|key| performed.contains(key)) {
+            spot.warn(Code::LoopContextControlled, FORGOTTEN, DECIDE);
+        }
+        if until {
+            holds = holds.map(|holds| json!({"not": holds}));
+        }
+        let condition_id = self.name_condition(&spot, &format!("{name}.loop"), holds?)?;
+        Some(Repeat::While { condition_id })
     }
 
     /// What a `while` or `until` loop looks at: a decision artifact, or the context.
@@ -202,6 +225,24 @@ impl<'a> Build<'a> {
             );
         }
     }
+}
+
+/// The `loop` of a step, unless it is of the other spelling, with `while`.
+fn spelled<'a>(fields: &Fields<'a>) -> Option<Spot<'a>> {
+    if fields.get("while").is_none() {
+        for name in ["loopId", "maxIterations"] {
+            if let Some(spot) = fields.get(name) {
+                let message = format!("`{name}` stands beside `while`, and there is none");
+                spot.error_hint(Code::Conflict, message, "put it into `loop`, or add `while`");
+            }
+        }
+        return fields.need("loop");
+    }
+    if let Some(spot) = fields.get("loop") {
+        let message = "the loop has both `loop` and `while`";
+        spot.error_hint(Code::Conflict, message, "keep one of them");
+    }
+    None
 }
 
 fn variables(config: &Fields<'_>) -> LoopVariables {

@@ -63,6 +63,7 @@ impl<'a> Build<'a> {
             scope.slots.extend(id.zip(default));
         }
         self.assessments(fields);
+        self.define_conditions(fields);
         self.define(fields.get("functionDefinitions"), &FunctionScope::Workflow {});
         scope
     }

@@ -1,6 +1,7 @@
 mod features;
 mod follow;
 mod mistakes;
+mod named;
 mod run;
 
 use insta::assert_snapshot;
