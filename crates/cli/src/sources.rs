@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
-use cairn_engine::catalog::{self, Catalog, Directory, Found};
+use cairn_engine::catalog::{Catalog, Directory, Found};
+use cairn_lang::guided;
 use cairn_lang::ids::SourceKind;
 
 use crate::config::{self, Config};
@@ -20,7 +21,8 @@ pub(crate) fn catalog(config: &Config) -> Catalog {
         .chain(named(SourceKind::User, config.workflows.value.clone()))
         .chain(named(SourceKind::User, config::user_workflows().into_iter().collect()))
         .chain(named(SourceKind::Bundled, config.bundled.value.clone()));
-    Catalog::new(directories.collect())
+    let [bindings, _] = guided::BINDINGS;
+    Catalog::new(directories.collect()).bound_by(bindings.into())
 }
 
 /// The workflow that an id, the name part of one, an old id or a path names.
@@ -28,7 +30,7 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Arc<Found>> {
     let catalog = catalog(config);
     let path = Path::new(given);
     if path.is_file() {
-        return Ok(Arc::new(catalog::file(path, &catalog.sources()?)?));
+        return Ok(Arc::new(catalog.file(path, &catalog.sources()?)?));
     }
     Ok(catalog.find(given)?)
 }

@@ -32,6 +32,7 @@ pub struct Directory {
 /// The workflows of some directories, the nearest directory first.
 pub struct Catalog {
     directories: Vec<Directory>,
+    bindings: Option<PathBuf>,
     read: Mutex<Option<Read>>,
 }
 
@@ -73,13 +74,19 @@ impl Catalog {
     /// The workflows of these directories, the nearest first.
     #[must_use]
     pub const fn new(directories: Vec<Directory>) -> Self {
-        Self { directories, read: Mutex::new(None) }
+        Self { directories, bindings: None, read: Mutex::new(None) }
+    }
+
+    /// The same workflows, with what a project's file puts at their extension points.
+    #[must_use]
+    pub fn bound_by(self, bindings: PathBuf) -> Self {
+        Self { bindings: Some(bindings), ..self }
     }
 
     /// Every workflow, each id once, in order of the ids. The nearest source wins, except
     /// that nothing takes the place of a bundled `wr.*`.
     pub fn list(&self) -> Result<Vec<Arc<Found>>> {
-        let stamps = tree::stamps(&self.directories)?;
+        let stamps = tree::stamps(&self.directories, self.bindings.as_deref())?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.as_ref().filter(|known| known.stamps == stamps) {
             return Ok(known.found.clone());
@@ -108,7 +115,19 @@ impl Catalog {
         for source in sources.iter_mut().filter(|s| s.tree.kind != SourceKind::Bundled) {
             source.tree.library.clone_from(&library);
         }
+        for source in &mut sources {
+            self.bind(&mut source.tree)?;
+        }
         Ok(sources)
+    }
+
+    /// Adds the bindings of the project, which hold for the workflows of every source.
+    fn bind(&self, tree: &mut SourceTree) -> Result<()> {
+        let [name, _] = guided::BINDINGS;
+        if let Some(path) = self.bindings.as_deref().filter(|path| path.is_file()) {
+            tree.files.insert(name.to_owned(), tree::bytes(path)?);
+        }
+        Ok(())
     }
 
     /// The source of a directory that somebody named: one inside a bundled directory is bundled.
@@ -122,8 +141,31 @@ impl Catalog {
             true => SourceKind::Bundled,
             false => SourceKind::Project,
         };
-        let tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
+        let mut tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
+        self.bind(&mut tree)?;
         Ok(Source { root: Some(path.to_owned()), tree })
+    }
+
+    /// The workflow in one file. Routines are looked for in the source that the file is of.
+    pub fn file(&self, path: &Path, sources: &[Source]) -> Result<Found> {
+        let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;
+        for source in sources {
+            let root = source.root.as_ref().and_then(|root| std::fs::canonicalize(root).ok());
+            let Some(root) = root else { continue };
+            let inside = whole.strip_prefix(&root).ok().map(tree::relative);
+            if let Some(inside) = inside.filter(|inside| source.tree.files.contains_key(inside)) {
+                return Ok(Found { path: path.to_owned(), ..source.workflow(&inside) });
+            }
+        }
+        let folder = whole.parent().unwrap_or(&whole);
+        let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let mut tree = tree::neighbours(folder);
+        tree.library = library(sources);
+        tree.files.insert(name.clone(), tree::bytes(path)?);
+        self.bind(&mut tree)?;
+        let source = Source { root: Some(folder.to_owned()), tree };
+        Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
     }
 }
 
@@ -189,27 +231,6 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
     }
 }
 
-/// The workflow in one file. Routines are looked for in the source that the file is of.
-pub fn file(path: &Path, sources: &[Source]) -> Result<Found> {
-    let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;
-    for source in sources {
-        let root = source.root.as_ref().and_then(|root| std::fs::canonicalize(root).ok());
-        let Some(root) = root else { continue };
-        let inside = whole.strip_prefix(&root).ok().map(tree::relative);
-        if let Some(inside) = inside.filter(|inside| source.tree.files.contains_key(inside)) {
-            return Ok(Found { path: path.to_owned(), ..source.workflow(&inside) });
-        }
-    }
-    let folder = whole.parent().unwrap_or(&whole);
-    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.unwrap_or_default();
-    let mut tree = tree::neighbours(folder);
-    tree.library = library(sources);
-    tree.files.insert(name.clone(), tree::bytes(path)?);
-    let source = Source { root: Some(folder.to_owned()), tree };
-    Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
-}
-
 impl Source {
     /// A file of it, for people.
     fn shown(&self, path: &str) -> PathBuf {
@@ -219,6 +240,7 @@ impl Source {
     /// The workflows in it. Files that are something else are passed over.
     pub fn workflows(&self) -> impl Iterator<Item = Found> {
         let files = self.tree.files.iter();
+        let files = files.filter(|(path, _)| !guided::BINDINGS.contains(&path.as_str()));
         let files = files.filter(|(path, bytes)| match source::parse(path, bytes) {
             Ok(document) => guided::is_workflow(&document),
             Err(_) => true,

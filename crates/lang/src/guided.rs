@@ -5,6 +5,7 @@
 //! has the same hash.
 
 mod assess;
+mod bind;
 mod check;
 mod choice;
 mod condition;
@@ -21,6 +22,8 @@ mod run;
 mod schema;
 mod step;
 mod template;
+
+pub use bind::BINDINGS;
 
 use std::collections::BTreeMap;
 
@@ -55,6 +58,7 @@ pub fn compile(
     let document = source::parse(path, bytes).map_err(|fault| vec![*fault])?;
     let routines = template::routines(tree, bytes);
     let mut build = Build::new(tree, catalog, &routines);
+    build.bound = bind::read(tree, &report);
     let plan = build.workflow(&Spot::root(path, &document, &report), bytes);
     let found = report.take();
     let Some(mut plan) = plan.filter(|_| found.iter().all(is_warning)) else {
@@ -104,6 +108,7 @@ struct Build<'a> {
     catalog: &'a Builtins,
     routines: &'a BTreeMap<String, (String, Node)>,
     assessments: BTreeMap<String, Assessment>,
+    bound: bind::Bound,
     conditions: BTreeMap<Slug, Condition>,
     contracts: BTreeMap<&'static str, &'static ContractPack>,
     features: BTreeMap<&'static str, &'static Feature>,
@@ -160,6 +165,7 @@ impl<'a> Build<'a> {
             catalog,
             routines,
             assessments: BTreeMap::new(),
+            bound: BTreeMap::new(),
             conditions: BTreeMap::new(),
             contracts: BTreeMap::new(),
             features: BTreeMap::new(),

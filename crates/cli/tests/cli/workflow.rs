@@ -195,6 +195,22 @@ fn an_operator_can_replace_a_built_in_workflow_and_a_project_cannot() {
 }
 
 #[test]
+fn the_bindings_of_a_project_hold_for_every_source() {
+    let env = TestEnv::new();
+    let slot =
+        "extensionPoints:\n  - {slotId: grader, purpose: Grades., default: wr.code-review}\nsteps:";
+    let text = GOOD.replace("steps:", slot).replace("Grade it.", "'Ask {{wr.bindings.grader}}.'");
+    write(&env, ".config/cairn/workflows/mine.yaml", &text.replace("project.", "user."));
+    let plan = |env: &TestEnv| env.run(&["workflow", "compile", "user.triage"]).stdout;
+    assert!(plan(&env).contains("Ask wr.code-review."));
+    write(&env, ".cairn/bindings.json", r#"{"grader": "project.grade"}"#);
+    assert!(plan(&env).contains("Ask project.grade."));
+    write(&env, ".cairn/bindings.json", r#"{"grader": 1}"#);
+    let told = env.run(&["workflow", "validate"]).stdout;
+    assert!(told.starts_with(".cairn/bindings.json:1:12: error[wrong_type] /grader"), "{told}");
+}
+
+#[test]
 fn an_old_id_leads_to_the_workflow_it_stands_for() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @r"

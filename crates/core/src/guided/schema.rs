@@ -1,7 +1,8 @@
 //! Whether a value is as a contract's schema asks.
 //!
-//! Contracts come with the program, so this knows the words that they use and no others.
+//! The compiler lets no other words into a plan than those that are known here.
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 /// What is wrong with a value, each with the path to it; empty when nothing is.
@@ -46,16 +47,31 @@ fn check(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
 
 fn bounds(rules: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
     let limit = |name: &str| rules.get(name).and_then(Value::as_f64);
-    if let Some(number) = value.as_f64()
-        && let Some(min) = limit("minimum").filter(|min| number < *min)
-    {
-        faults.push(format!("{at} must be at least {min}, and is {number}"));
-    }
-    if let Value::String(text) = value
-        && limit("minLength").is_some_and(|min| min > 0.0)
-        && text.trim().is_empty()
-    {
-        faults.push(format!("{at} must not be empty"));
+    let mut within = |found: f64, min: &str, max: &str, what: &str| {
+        if let Some(min) = limit(min).filter(|min| found < *min) {
+            faults.push(format!("{at} must be at least {min}{what}, and is {found}"));
+        }
+        if let Some(max) = limit(max).filter(|max| found > *max) {
+            faults.push(format!("{at} must be at most {max}{what}, and is {found}"));
+        }
+    };
+    let count = |count: usize| u32::try_from(count).map_or(f64::MAX, f64::from);
+    match value {
+        Value::Number(number) => {
+            within(number.as_f64().unwrap_or_default(), "minimum", "maximum", "");
+        }
+        Value::Array(items) => within(count(items.len()), "minItems", "maxItems", " items"),
+        Value::String(text) => {
+            // Blanks alone say nothing.
+            let length = if text.trim().is_empty() { 0 } else { text.chars().count() };
+            within(count(length), "minLength", "maxLength", " characters");
+            let pattern = rules.get("pattern").and_then(Value::as_str);
+            let matches = |pattern: &str| Regex::new(pattern).is_ok_and(|r| r.is_match(text));
+            if let Some(pattern) = pattern.filter(|pattern| !matches(pattern)) {
+                faults.push(format!("{at} must match `{pattern}`"));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -75,6 +91,11 @@ fn object(
         }
     }
     let properties = rules.get("properties").and_then(Value::as_object);
+    if rules.get("additionalProperties") == Some(&Value::Bool(false)) {
+        let known = |name: &str| properties.is_some_and(|known| known.contains_key(name));
+        let unknown = members.keys().filter(|name| !known(name));
+        faults.extend(unknown.map(|name| format!("`{}` is not known", below(name))));
+    }
     for (name, schema) in properties.into_iter().flatten() {
         if let Some(value) = members.get(name) {
             check(schema, value, &below(name), faults);

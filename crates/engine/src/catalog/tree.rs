@@ -24,17 +24,18 @@ pub(super) struct Stamp {
     modified: Option<SystemTime>,
 }
 
-/// How the files of some directories are now.
-pub(super) fn stamps(directories: &[Directory]) -> Result<Vec<Stamp>> {
-    let mut stamps = Vec::new();
+/// How the files of some directories, and one beside them, are now.
+pub(super) fn stamps(directories: &[Directory], beside: Option<&Path>) -> Result<Vec<Stamp>> {
+    let mut all: Vec<PathBuf> = beside.map(Path::to_owned).into_iter().collect();
     for directory in directories.iter().filter(|directory| directory.root.is_dir()) {
-        for path in paths(&directory.root, DEPTH_MAX)? {
-            // A file that is gone again is told by the list that it is missing from.
-            let Ok(meta) = fs::metadata(&path) else { continue };
-            stamps.push(Stamp { path, len: meta.len(), modified: meta.modified().ok() });
-        }
+        all.extend(paths(&directory.root, DEPTH_MAX)?);
     }
-    Ok(stamps)
+    // A file that is not there is told by the list that it is missing from.
+    let stamp = |path: PathBuf| {
+        let meta = fs::metadata(&path).ok()?;
+        Some(Stamp { path, len: meta.len(), modified: meta.modified().ok() })
+    };
+    Ok(all.into_iter().filter_map(stamp).collect())
 }
 
 /// Reads a directory.

@@ -7,7 +7,7 @@ use cairn_core::plan::{
 };
 use cairn_core::text::Slug;
 
-use super::{Build, Scope, condition, header};
+use super::{Build, Scope, bind, condition, header};
 use crate::builtins::{ROUTINES, Template};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
@@ -60,7 +60,10 @@ impl<'a> Build<'a> {
                 kind.choice(&[("routine", ()), ("workflow", ())]);
             }
             let (id, default) = (slot.need_text("slotId"), slot.need_text("default"));
-            scope.slots.extend(id.zip(default));
+            let Some((id, default)) = id.zip(default) else { continue };
+            let workflow = fields.get("id").and_then(|spot| spot.node.as_text());
+            let bound = bind::find(&self.bound, workflow.unwrap_or_default(), &id);
+            scope.slots.insert(id, bound.cloned().unwrap_or(default));
         }
         self.assessments(fields);
         self.define_conditions(fields);

@@ -1,3 +1,4 @@
+mod bind;
 mod features;
 mod follow;
 mod mistakes;

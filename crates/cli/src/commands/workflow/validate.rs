@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
-use cairn_engine::catalog::{self, Found, Source};
+use cairn_engine::catalog::{Found, Source};
 use serde_json::json;
 
 use super::marks;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         if path.is_dir() {
             found.extend(catalog.directory(path, &sources)?.workflows());
         } else {
-            found.push(catalog::file(path, &sources)?);
+            found.push(catalog.file(path, &sources)?);
         }
     }
     let told: Vec<Vec<Diagnostic>> = found.iter().map(sources::diagnostics).collect();

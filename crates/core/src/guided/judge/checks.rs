@@ -3,6 +3,7 @@
 use regex::RegexBuilder;
 
 use super::super::condition::holds;
+use super::super::schema;
 use super::Asked;
 use crate::plan::Check;
 use crate::text::Slug;
@@ -44,6 +45,14 @@ pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String
         Check::Regex { condition, flags, message, pattern } => {
             fault(condition.as_ref(), asked, message, || matches(pattern, flags, notes))
         }
+        Check::Schema { condition, message, schema } => {
+            let wrong = match serde_json::from_str(notes) {
+                Ok(value) => schema::faults(&schema.0, &value),
+                Err(_) => vec!["the notes must be JSON and nothing else".to_owned()],
+            };
+            let told = format!("{message} ({})", wrong.join("; "));
+            fault(condition.as_ref(), asked, &told, || wrong.is_empty())
+        }
     }
 }
 
@@ -78,6 +87,7 @@ fn words(check: &Check) -> String {
         Check::Not { check } => format!("not {}", words(check)),
         Check::Contains { message, .. }
         | Check::Length { message, .. }
-        | Check::Regex { message, .. } => message.clone(),
+        | Check::Regex { message, .. }
+        | Check::Schema { message, .. } => message.clone(),
     }
 }
