@@ -15,7 +15,10 @@ struct Generated {
 }
 
 /// Every generated file, in alphabetical order.
-const FILES: &[Generated] = &[Generated { path: "docs/reference/cli.md", args: &["reference"] }];
+const FILES: &[Generated] = &[
+    Generated { path: "docs/reference/builtins.md", args: &["reference", "builtins"] },
+    Generated { path: "docs/reference/cli.md", args: &["reference"] },
+];
 
 /// Writes every generated file.
 pub(crate) fn write(root: &Path) -> Result<ExitCode> {

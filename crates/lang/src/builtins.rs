@@ -6,6 +6,7 @@
 mod aliases;
 mod contracts;
 mod features;
+mod page;
 mod refs;
 mod runs;
 mod shape;
@@ -15,6 +16,7 @@ mod workflows;
 pub use aliases::{ALIASES, Alias, canonical};
 pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
+pub use page::page;
 pub use refs::{REFS, Ref};
 pub use runs::{Holds, RUN_TYPES, RunType, SHELL_SECONDS, Setting};
 pub use shape::{ContractPack, Field, Shape};

@@ -1,4 +1,4 @@
-//! `cairn reference`: prints the reference of the command line, as Markdown.
+//! `cairn reference`: prints the pages of the reference, as Markdown.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,33 @@ use clap::{Arg, Command, CommandFactory as _};
 use super::Cli;
 use crate::config::Config;
 
-/// Print the reference of the command line, as Markdown
+/// Print a page of the reference, as Markdown
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  cairn reference > docs/reference/cli.md")]
-pub(crate) struct Args {}
+#[command(after_help = "Examples:\n  cairn reference > cli.md\n  cairn reference builtins")]
+pub(crate) struct Args {
+    /// Which page
+    #[arg(value_enum, default_value = "cli", value_name = "PAGE")]
+    page: Page,
+}
 
-pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    config.output.bytes(page().as_bytes())?;
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Page {
+    /// What every workflow may use
+    Builtins,
+    /// The command line
+    Cli,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let page = match args.page {
+        Page::Builtins => cairn_lang::builtins::page(),
+        Page::Cli => page(),
+    };
+    config.output.bytes(page.as_bytes())?;
     Ok(Exit::Success)
 }
 
-/// The whole page. It depends on the commands alone.
+/// The page of the command line. It depends on the commands alone.
 fn page() -> String {
     let mut root = Cli::command();
     root.build();

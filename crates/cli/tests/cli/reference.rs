@@ -1,6 +1,15 @@
 use crate::env::TestEnv;
 
 #[test]
+fn the_reference_names_what_workflows_may_use() {
+    let outcome = TestEnv::new().run(&["reference", "builtins"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for wanted in ["### `wr.contracts.loop_control`", "### `shell`", "| `wr.quick-task` |"] {
+        assert!(outcome.stdout.contains(wanted), "{wanted}");
+    }
+}
+
+#[test]
 fn the_reference_names_every_command_and_exit_code() {
     let env = TestEnv::new();
     let outcome = env.run(&["reference"]);

@@ -98,19 +98,26 @@ impl ContractPack {
 impl Field {
     fn line(&self) -> String {
         let optional = if self.required { "" } else { ", optional" };
-        let shape = match self.shape {
-            Shape::Text => "text".to_owned(),
-            Shape::Name => "name of a-z, 0-9, _ and -".to_owned(),
-            Shape::Whole => "whole number".to_owned(),
-            Shape::OneOf(words) => words.join(" | "),
-            Shape::Texts => "list of texts".to_owned(),
-            Shape::Maps(fields) => {
-                let inner: Vec<String> = fields.iter().map(Self::line).collect();
+        format!("`{}` ({}{optional}) {}", self.name, self.shape.name(), self.about)
+    }
+}
+
+impl Shape {
+    /// What it is called in front of people and agents.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Name => "name of a-z, 0-9, _ and -".to_owned(),
+            Self::Whole => "whole number".to_owned(),
+            Self::OneOf(words) => words.join(" | "),
+            Self::Texts => "list of texts".to_owned(),
+            Self::Maps(fields) => {
+                let inner: Vec<String> = fields.iter().map(Field::line).collect();
                 format!("list of {{{}}}", inner.join("; "))
             }
-            Shape::Open => "map".to_owned(),
-        };
-        format!("`{}` ({shape}{optional}) {}", self.name, self.about)
+            Self::Open => "map".to_owned(),
+        }
     }
 }
 

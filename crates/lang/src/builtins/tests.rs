@@ -23,6 +23,24 @@ fn old_ids_stand_for_workflows_that_are_there() {
 }
 
 #[test]
+fn the_page_names_everything_there_is() {
+    let (page, catalog) = (page(), Builtins::standard());
+    let ids = catalog.contracts.iter().map(|item| item.id);
+    let ids = ids.chain(catalog.features.iter().map(|item| item.id));
+    let ids = ids.chain(catalog.refs.iter().map(|item| item.id));
+    let ids = ids.chain(catalog.runs.iter().map(|item| item.id));
+    let ids = ids.chain(catalog.templates.iter().map(|item| item.id));
+    let ids = ids.chain(ALIASES.iter().flat_map(|item| [item.legacy, item.canonical]));
+    for id in ids {
+        assert!(page.contains(&format!("`{id}`")), "{id}");
+    }
+    for file in WORKFLOWS {
+        let id = file.path.trim_end_matches(".yaml");
+        assert!(page.contains(&format!("| `wr.{id}` | ")), "{id}");
+    }
+}
+
+#[test]
 fn texts_stay_within_their_budget() {
     for text in REFS {
         assert!(text.text.len() <= 1_024, "{}", text.id);
