@@ -195,6 +195,16 @@ fn an_operator_can_replace_a_built_in_workflow_and_a_project_cannot() {
 }
 
 #[test]
+fn show_says_which_steps_the_engine_does() {
+    let env = TestEnv::new();
+    let text =
+        GOOD.replace("prompt: Fetch the issues.", "run: {type: shell, command: make issues}");
+    write(&env, "workflows/triage.yaml", &text);
+    let shown = env.run(&["workflow", "show", "triage"]);
+    assert!(shown.stdout.contains("fetch  Fetch  (the engine does it: shell)"), "{shown}");
+}
+
+#[test]
 fn the_bindings_of_a_project_hold_for_every_source() {
     let env = TestEnv::new();
     let slot =
@@ -276,7 +286,7 @@ fn show_draws_the_steps_with_loops_indented() {
     assert_snapshot!(env.run(&["workflow", "show", "project.triage", "--json"]), @r#"
     exit 0
     --- stdout
-    {"contracts":["wr.contracts.loop_control"],"steps":[{"condition":null,"origin":{"source":"authored"},"outputContracts":[],"requireConfirmation":null,"stepId":"fetch","title":"Fetch"},{"body":[{"condition":"grade.run","origin":{"source":"authored"},"outputContracts":[],"requireConfirmation":null,"stepId":"grade","title":"Grade"},{"condition":null,"origin":{"source":"authored"},"outputContracts":[{"ref":"wr.contracts.loop_control","required":true}],"requireConfirmation":{"by":"user"},"stepId":"decide","title":"Decide"}],"loopId":"each","maxIterations":9,"repeat":{"contractRef":"wr.contracts.loop_control","kind":"until_decision"},"title":"Each issue"}],"workflow":{"description":"Sorts new issues.","errors":0,"idStatus":"namespaced","name":"Triage","path":"workflows/triage.yaml","sourceKind":"project","steps":3,"workflowHash":"sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600","workflowId":"project.triage"}}
+    {"contracts":["wr.contracts.loop_control"],"steps":[{"condition":null,"origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"fetch","title":"Fetch"},{"body":[{"condition":"grade.run","origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"grade","title":"Grade"},{"condition":null,"origin":{"source":"authored"},"outputContracts":[{"ref":"wr.contracts.loop_control","required":true}],"performs":null,"requireConfirmation":{"by":"user"},"stepId":"decide","title":"Decide"}],"loopId":"each","maxIterations":9,"repeat":{"contractRef":"wr.contracts.loop_control","kind":"until_decision"},"title":"Each issue"}],"workflow":{"description":"Sorts new issues.","errors":0,"idStatus":"namespaced","name":"Triage","path":"workflows/triage.yaml","sourceKind":"project","steps":3,"workflowHash":"sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600","workflowId":"project.triage"}}
     "#);
     assert_snapshot!(env.run(&["workflow", "show", "project.triagee"]), @r"
     exit 4

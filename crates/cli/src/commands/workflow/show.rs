@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::Summary;
-use cairn_core::plan::{Loop, Plan, Repeat, Step, StepSource};
+use cairn_core::plan::{Action, Loop, Plan, Repeat, Step, StepSource};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
@@ -94,6 +94,7 @@ fn print(output: &Output, plan: &Plan, id: &Slug, level: usize) -> Result<()> {
 
 fn notes(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(performed(step).map(|kind| format!("the engine does it: {kind}")));
     if step.condition.is_some() {
         notes.push("on a condition".to_owned());
     }
@@ -105,6 +106,14 @@ fn notes(step: &Step) -> Vec<String> {
     }
     notes.extend(step.output_contracts.iter().map(|contract| contract.r#ref.clone()));
     notes
+}
+
+/// The type of a step that no agent sees.
+fn performed(step: &Step) -> Option<&Slug> {
+    match &step.action {
+        Action::Prompt(_) => None,
+        Action::Typed { r#type, .. } => Some(r#type),
+    }
 }
 
 fn repeat(looped: &Loop) -> &'static str {
@@ -131,6 +140,7 @@ fn item(plan: &Plan, id: &Slug) -> Value {
     json!({
         "stepId": id,
         "title": step.title,
+        "performs": performed(step),
         "condition": step.condition,
         "requireConfirmation": step.require_confirmation,
         "outputContracts": step.output_contracts,
