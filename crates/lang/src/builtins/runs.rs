@@ -55,11 +55,11 @@ impl Holds {
     }
 
     /// What the setting is called in a plan, and how often its value counts there.
-    pub(crate) fn planned(self, name: &'static str) -> (&'static str, u64) {
+    pub(crate) fn planned(self, name: &str) -> (String, u64) {
         match self {
             // Units come last, and the plan has one unit of time.
-            Self::Seconds { .. } => ("timeoutMs", 1_000),
-            _ => (name, 1),
+            Self::Seconds { .. } => (format!("{}Ms", name.trim_end_matches("Sec")), 1_000),
+            _ => (name.to_owned(), 1),
         }
     }
 }

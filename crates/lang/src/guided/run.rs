@@ -123,7 +123,7 @@ fn settings(spot: &Spot<'_>, kind: &RunType, scope: &Scope) -> Option<Map<String
             Some(number) if times != 1 => json!(number.saturating_mul(times)),
             _ => value,
         };
-        config.extend(value.map(|value| (name.to_owned(), counted(value))));
+        config.extend(value.map(|value| (name, counted(value))));
     }
     whole.then_some(config)
 }
