@@ -121,7 +121,7 @@ fn a_loop_may_look_at_what_its_own_steps_bring_about() {
         );
         lines(&compile(SourceKind::Project, &text).unwrap().warnings)
     };
-    assert_eq!(looped("run_tests.exitCode"), "");
+    assert_eq!(looped("run_tests.exit_code"), "");
     assert_snapshot!(looped("failures"), @"w.yaml:8:52: warning[loop_context_controlled] /steps/0/loop/condition: the context decides whether this loop goes on, so a forgotten variable ends it; let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop");
 }
 
