@@ -15,10 +15,13 @@ pub(super) fn faults(schema: &Value, value: &Value) -> Vec<String> {
 fn check(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
     let Value::Object(rules) = schema else { return };
     let at = if path.is_empty() { "the artifact".to_owned() } else { format!("`{path}`") };
-    if let Some(wanted) = rules.get("type").and_then(Value::as_str)
-        && !is_a(wanted, value)
-    {
-        faults.push(format!("{at} must be {}, and is {}", article(wanted), kind(value)));
+    let wanted: Vec<&str> = match rules.get("type") {
+        Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
+        one => one.and_then(Value::as_str).into_iter().collect(),
+    };
+    if !wanted.is_empty() && !wanted.iter().any(|wanted| is_a(wanted, value)) {
+        let wanted: Vec<&str> = wanted.into_iter().map(article).collect();
+        faults.push(format!("{at} must be {}, and is {}", wanted.join(" or "), kind(value)));
         return;
     }
     if let Some(wanted) = rules.get("const")
@@ -144,5 +147,53 @@ fn short(value: &Value) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_schema_is_looked_at() {
+        let told = [
+            (json!({"type": "object"}), json!([])),
+            (json!({"type": ["string", "null"]}), json!(3)),
+            (json!({"minimum": 1}), json!(0)),
+            (json!({"maximum": 1}), json!(2)),
+            (json!({"minLength": 1}), json!(" ")),
+            (json!({"maxLength": 1}), json!("ab")),
+            (json!({"minItems": 1}), json!([])),
+            (json!({"maxItems": 0}), json!([1])),
+            (json!({"pattern": "^a"}), json!("b")),
+            (json!({"enum": [1, 2]}), json!(3)),
+            (json!({"const": 1}), json!(3)),
+            (json!({"required": ["a"]}), json!({})),
+            (json!({"properties": {"a": {}}, "additionalProperties": false}), json!({"b": 1})),
+            (json!({"items": {"properties": {"a": {"type": "integer"}}}}), json!([{"a": 1.5}])),
+        ]
+        .map(|(schema, value)| faults(&schema, &value).join("; "));
+        assert_snapshot!(told.join("\n"), @r"
+        the artifact must be a map, and is a list
+        the artifact must be text or null, and is a number
+        the artifact must be at least 1, and is 0
+        the artifact must be at most 1, and is 2
+        the artifact must be at least 1 characters, and is 0
+        the artifact must be at most 1 characters, and is 2
+        the artifact must be at least 1 items, and is 0
+        the artifact must be at most 0 items, and is 1
+        the artifact must match `^a`
+        the artifact must be one of 1, 2, and is 3
+        the artifact must be 1, and is 3
+        `a` is missing
+        `b` is not known
+        `[0].a` must be a whole number, and is a number
+        ");
+        let several = json!({"type": ["string", "null"]});
+        assert!(faults(&several, &json!("a")).is_empty());
+        assert!(faults(&several, &json!(null)).is_empty());
     }
 }
