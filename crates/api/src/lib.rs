@@ -4,13 +4,17 @@
 //! socket, prints, or reads the clock.
 //!
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
-//! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), probes ([`probe`]).
+//! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
+//! how their arguments are checked ([`arguments`], [`schema`]), probes ([`probe`]).
 
+pub mod arguments;
 pub mod error;
 pub mod exit;
+pub mod guided;
 pub mod page;
 pub mod probe;
 pub mod problem;
+pub mod schema;
 pub mod session;
 pub mod time;
 pub mod workflow;

@@ -1,0 +1,262 @@
+//! What an agent gets.
+
+mod render;
+
+use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_core::reason;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The answer to a call that starts, continues or comes back.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// `blocked`: the run did not move; `blockers` say why.
+    pub kind: Kind,
+    /// For the next continue_workflow.
+    pub continue_token: String,
+    /// For checkpoint_workflow.
+    pub checkpoint_token: String,
+    /// With `tokens: "pair"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_token: Option<String>,
+    /// With `tokens: "pair"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_token: Option<String>,
+    /// The step to do now; null when the run is over.
+    pub pending: Option<Pending>,
+    /// Whether the run is over.
+    pub is_complete: bool,
+    /// The only safe thing to do next.
+    pub next_intent: NextIntent,
+    /// The run's name for people, when there is no `session`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which run it is; on start and when coming back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    /// What holds now; on start, when coming back, and when it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Preferences>,
+    /// Why the run did not move, in a fixed order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Blocker>")]
+    pub blockers: Vec<reason::Blocker>,
+    /// For continue_workflow once the blockers are seen to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_continue_token: Option<String>,
+    /// Facts about the step just done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_context: Option<StepContext>,
+    /// What is worth knowing and stops nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+    /// What happened so far; when coming back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recap: Option<Recap>,
+    /// Ways that were gone from here already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<Branch>,
+}
+
+/// The shape of a [`reason::Blocker`].
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Blocker {
+    code: String,
+    /// What it is about: its `kind` and what that kind needs.
+    pointer: Map<String, Value>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggested_fix: Option<String>,
+}
+
+/// Whether a run moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Kind {
+    Ok,
+    Blocked,
+}
+
+/// A step to do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Pending {
+    pub step_id: String,
+    pub title: String,
+    pub prompt: String,
+    pub require_confirmation: bool,
+}
+
+/// The only safe thing to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum NextIntent {
+    PerformPendingThenContinue,
+    AwaitUserConfirmation,
+    RehydrateOnly,
+    Complete,
+}
+
+/// Which run it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Session {
+    pub session_id: String,
+    pub run_id: String,
+    pub label: String,
+}
+
+/// The preferences that hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Preferences {
+    #[schemars(with = "String")]
+    pub autonomy: Autonomy,
+    #[schemars(with = "String")]
+    pub risk_policy: RiskPolicy,
+}
+
+/// Facts about the step that was just done.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct StepContext {
+    pub assessments: Assessments,
+}
+
+/// The judgements that were accepted: one, as nearly every step has it, or several.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Assessments {
+    One(Box<Assessment>),
+    Several(Vec<Assessment>),
+}
+
+/// A judgement that was accepted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Assessment {
+    pub assessment_id: String,
+    pub dimensions: Vec<Dimension>,
+    pub normalization_notes: Vec<String>,
+}
+
+/// One respect of a judgement.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Dimension {
+    pub dimension_id: String,
+    pub level: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
+}
+
+/// Something worth knowing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Warning {
+    pub code: String,
+    pub message: String,
+}
+
+/// What happened so far.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Recap {
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncation: Option<Truncation>,
+}
+
+/// What a recap leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Truncation {
+    /// How many entries.
+    pub omitted_entries: usize,
+    /// By which rule.
+    pub policy: &'static str,
+}
+
+/// One way that was gone from a node already.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Branch {
+    pub node_id: String,
+    /// Whether the newest work lies there.
+    pub preferred: bool,
+    pub nodes: usize,
+    pub summary: String,
+    /// Goes on at its end.
+    pub continue_token: String,
+}
+
+/// The answer to a call that leaves a checkpoint.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct Checkpointed {
+    pub kind: Kind,
+    /// The run's name for people.
+    pub label: String,
+    pub node_id: String,
+    /// For the same pending step.
+    pub continue_token: String,
+    /// For the next checkpoint.
+    pub checkpoint_token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_token: Option<String>,
+}
+
+/// The answer to a call that opens a session for notes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct SessionOpened {
+    pub session_id: String,
+    /// Its name for people.
+    pub label: String,
+    /// For the first checkpoint; each gives the token of the next.
+    pub session_token: String,
+}
+
+/// The answer to a call that looks for a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Resumed {
+    /// At most five, the likeliest first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A run that may be meant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct Candidate {
+    pub session: Session,
+    pub workflow_id: String,
+    pub status: String,
+    /// The title of the step to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_step: Option<String>,
+    /// The best reason first.
+    pub why_matched: Vec<&'static str>,
+    /// The beginning of its latest notes.
+    pub snippet: String,
+    /// Shows where it stands, when it is sent alone.
+    pub continue_token: String,
+}
