@@ -1,0 +1,223 @@
+//! What agents read. The same data always gives the same text.
+//!
+//! An answer has its parts in a fixed order, one content item each: the step with what to
+//! call next, the references, then whatever else is worth knowing.
+
+mod supplement;
+mod workflow;
+
+use std::fmt::Write as _;
+
+use cairn_api::Error;
+use cairn_api::guided::answer::{
+    Answer, Checkpointed, Kind, NextIntent, Pending, Resumed, SessionOpened,
+};
+use cairn_core::canonical::StrictValue;
+use cairn_core::error::Retry;
+use cairn_core::reason::{Blocker, Pointer};
+use cairn_engine::guided::answer as engine;
+use serde_json::{Value, json};
+
+use crate::advice;
+use crate::tools::Reply;
+
+pub(crate) use workflow::{inspected, workflows};
+
+/// What stands between a prompt and what is ours.
+const RULE: &str = "\n\n---\n";
+
+/// An answer about a run.
+pub(crate) fn answer(found: engine::Answer) -> Reply<Answer> {
+    let references = supplement::references(found.lifecycle, &found.references);
+    let data = Answer::from(found);
+    let mut texts = vec![primary(&data)];
+    texts.extend(references);
+    texts.extend(supplement::all(&data));
+    Reply { data, texts }
+}
+
+/// The step to do, or why there is none, and what to call next.
+fn primary(data: &Answer) -> String {
+    let mut text = match (&data.kind, &data.pending) {
+        (Kind::Blocked, pending) => blocked(data, pending.as_ref()),
+        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data)),
+        (Kind::Ok, None) => over(data),
+    };
+    let _ = write!(text, "\n{}", names(data));
+    text
+}
+
+fn next(data: &Answer) -> String {
+    let (before, call) = match data.next_intent {
+        NextIntent::PerformPendingThenContinue => {
+            ("Next: do this step. When it is done", done(data))
+        }
+        NextIntent::AwaitUserConfirmation => (
+            "Next: do this step, show the user what you have, and wait for their yes. Then",
+            done(data),
+        ),
+        NextIntent::RehydrateOnly => {
+            ("Next: look before you work. To see where the run stands", tokens(data, false))
+        }
+        NextIntent::Complete => ("Next: nothing. To see the end again", tokens(data, false)),
+    };
+    format!(
+        "{before}, call continue_workflow with\n{call}\nWhat comes after is not known until then: \
+         do not guess it, and do not work ahead. To keep notes before that, call \
+         checkpoint_workflow with checkpointToken \"{}\".",
+        data.checkpoint_token
+    )
+}
+
+fn blocked(data: &Answer, pending: Option<&Pending>) -> String {
+    let mut text = String::from("BLOCKED: the run stays at this step.\n");
+    for (place, blocker) in data.blockers.iter().enumerate() {
+        let code = serde_json::to_value(blocker.code).unwrap_or_default();
+        let code = code.as_str().unwrap_or_default();
+        let _ = write!(text, "\n{}. {code}: {}", place + 1, blocker.message);
+        if let Some(fix) = &blocker.suggested_fix {
+            let _ = write!(text, "\n   Do: {fix}");
+        }
+    }
+    let token = data.retry_continue_token.as_ref().unwrap_or(&data.continue_token);
+    let mut output = example();
+    let owes = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
+    if let Some(fields) = output.as_object_mut().filter(|_| data.blockers.iter().any(owes)) {
+        fields.insert("artifacts".to_owned(), json!(["<as asked for above>"]));
+    }
+    let call = json!({"continueToken": token, "output": output});
+    let _ = write!(
+        text,
+        "{RULE}Next: see to it, then call continue_workflow with this token and the whole output, \
+         what you sent before included:\n{call}"
+    );
+    if let Some(pending) = pending {
+        let _ = write!(
+            text,
+            "\nStill pending: {} (`{}`). To see its prompt again, send the token alone.",
+            pending.title, pending.step_id
+        );
+    }
+    text
+}
+
+fn over(data: &Answer) -> String {
+    if data.is_complete {
+        "The workflow is complete. Call nothing more for this run; tell the user what came of it."
+            .to_owned()
+    } else {
+        format!("There is no step to do now.{RULE}{}", next(data))
+    }
+}
+
+/// The call that says that a step is done.
+fn done(data: &Answer) -> String {
+    let mut call = tokens_value(data, true);
+    if let Some(fields) = call.as_object_mut() {
+        fields.insert("output".to_owned(), example());
+    }
+    call.to_string()
+}
+
+fn example() -> Value {
+    json!({"notesMarkdown": "<what you did in this step alone>"})
+}
+
+fn tokens(data: &Answer, done: bool) -> String {
+    tokens_value(data, done).to_string()
+}
+
+fn tokens_value(data: &Answer, done: bool) -> Value {
+    match (&data.state_token, &data.ack_token) {
+        (Some(state), Some(ack)) if done => json!({"stateToken": state, "ackToken": ack}),
+        (Some(state), _) => json!({"stateToken": state}),
+        _ => json!({"continueToken": data.continue_token}),
+    }
+}
+
+/// Which run and step it is.
+fn names(data: &Answer) -> String {
+    let mut text = match (&data.session, &data.label) {
+        (Some(session), _) => {
+            format!("Run {} ({}, {})", session.label, session.run_id, session.session_id)
+        }
+        (None, label) => format!("Run {}", label.as_deref().unwrap_or("-")),
+    };
+    if let Some(pending) = data.pending.as_ref().filter(|_| data.kind == Kind::Ok) {
+        let _ = write!(text, ", step `{}`: {}", pending.step_id, pending.title);
+    }
+    text.push('.');
+    text
+}
+
+/// Notes were kept.
+pub(crate) fn checkpointed(data: &Checkpointed) -> String {
+    let call = json!({"continueToken": data.continue_token, "output": example()});
+    format!(
+        "Kept. The step is still pending; when it is done, call continue_workflow with\n{call}\nThe \
+         next checkpoint takes checkpointToken \"{}\".\nRun {}.",
+        data.checkpoint_token, data.label
+    )
+}
+
+/// A session was opened.
+pub(crate) fn session_opened(data: &SessionOpened) -> String {
+    format!(
+        "Session {} ({}) is open. Keep notes with checkpoint_workflow and sessionToken \"{}\"; each \
+         answer has the token of the next.",
+        data.session_id, data.label, data.session_token
+    )
+}
+
+/// Runs that may be meant.
+pub(crate) fn resumed(data: &Resumed) -> String {
+    if data.candidates.is_empty() {
+        return "There is no run to resume. Choose a workflow with list_workflows.".to_owned();
+    }
+    let mut text = String::from(
+        "Runs, the likeliest first. Take the one that fits, or ask the user; then call \
+         continue_workflow with its continueToken alone.",
+    );
+    for (place, found) in data.candidates.iter().enumerate() {
+        let step = found.pending_step.as_deref().unwrap_or("-");
+        let _ = write!(
+            text,
+            "\n\n{}. {}: {}, {}, pending step: {step} ({})\n   continueToken: \"{}\"",
+            place + 1,
+            found.session.label,
+            found.workflow_id,
+            found.status,
+            found.why_matched.join(", "),
+            found.continue_token,
+        );
+        if !found.snippet.is_empty() {
+            let _ = write!(text, "\n   {}", found.snippet.replace('\n', "\n   "));
+        }
+    }
+    text
+}
+
+/// A failure: what is wrong, what to do, whether to try again.
+pub(crate) fn failure(error: &Error) -> Reply<Value> {
+    let envelope = advice::envelope(error);
+    let again = match envelope.retry {
+        Retry::NotRetryable => "the same call fails again".to_owned(),
+        Retry::RetryableImmediate => "send the same call again at once".to_owned(),
+        Retry::RetryableAfterMs { after_ms } => {
+            format!("send the same call again after {after_ms} ms")
+        }
+    };
+    let mut text = format!(
+        "ERROR {}: {}\nDo: {}\nRetry: {again}.",
+        envelope.code, envelope.message, envelope.suggestion
+    );
+    // What is wrong with arguments is all in the message.
+    let new = |details: &&StrictValue| details.0.get("problems").is_none();
+    if let Some(details) = envelope.details.as_ref().filter(new) {
+        let _ = write!(text, "\nDetails: {}", details.0);
+    }
+    Reply { data: serde_json::to_value(&envelope).unwrap_or_default(), texts: vec![text] }
+}
+
+#[cfg(test)]
+mod tests;

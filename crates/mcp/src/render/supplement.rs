@@ -1,0 +1,103 @@
+//! What stands beside a step.
+
+use std::fmt::Write as _;
+
+use cairn_api::guided::answer::{Answer, Assessment, Assessments, StepContext, Warning};
+use cairn_engine::guided::answer::{Lifecycle, Reference};
+
+/// Everything beside the step and the references, in a fixed order.
+pub(super) fn all(data: &Answer) -> Vec<String> {
+    let parts = [
+        warnings(&data.warnings),
+        data.step_context.as_ref().map(step_context),
+        preferences(data),
+        recap(data),
+        branches(data),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The workflow's documents: all about them at the start, names and paths when coming back.
+pub(super) fn references(lifecycle: Lifecycle, references: &[Reference]) -> Option<String> {
+    if references.is_empty() || lifecycle == Lifecycle::Advance {
+        return None;
+    }
+    let mut text = String::from("References of this workflow:");
+    for reference in references {
+        let _ = write!(text, "\n- {}: {}", reference.title, reference.path);
+        if !reference.resolved {
+            text.push_str(" [unresolved]");
+        }
+        if lifecycle == Lifecycle::Start {
+            let follow =
+                if reference.authoritative { "follow it strictly" } else { "for guidance" };
+            let _ = write!(text, "\n  {} ({follow})", reference.purpose);
+        }
+    }
+    Some(text)
+}
+
+fn warnings(warnings: &[Warning]) -> Option<String> {
+    let line = |warning: &Warning| format!("\n- {}: {}", warning.code, warning.message);
+    let lines: String = warnings.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("Warnings; the run goes on all the same:{lines}"))
+}
+
+fn step_context(facts: &StepContext) -> String {
+    let accepted = match &facts.assessments {
+        Assessments::One(one) => std::slice::from_ref(&**one),
+        Assessments::Several(several) => several.as_slice(),
+    };
+    let mut text = String::from("About the step just done:");
+    accepted.iter().for_each(|found| assessment(&mut text, found));
+    text
+}
+
+fn assessment(text: &mut String, found: &Assessment) {
+    let _ = write!(text, "\n- assessment {} was accepted:", found.assessment_id);
+    for dimension in &found.dimensions {
+        let _ = write!(text, " {}={}", dimension.dimension_id, dimension.level);
+    }
+    for note in &found.normalization_notes {
+        let _ = write!(text, "\n  note: {note}");
+    }
+}
+
+fn preferences(data: &Answer) -> Option<String> {
+    let held = data.preferences?;
+    let name = |value| serde_json::to_value(value).ok()?.as_str().map(str::to_owned);
+    let risk = serde_json::to_value(held.risk_policy).ok()?.as_str().map(str::to_owned)?;
+    Some(format!("Preferences: autonomy {}, riskPolicy {risk}.", name(held.autonomy)?))
+}
+
+fn recap(data: &Answer) -> Option<String> {
+    let recap = data.recap.as_ref()?;
+    let mut text = format!("What happened so far:\n\n{}", recap.text);
+    if let Some(cut) = recap.truncation {
+        let omitted = cut.omitted_entries;
+        let _ =
+            write!(text, "\n\n[TRUNCATED: {omitted} earlier entries left out, the newest kept]");
+    }
+    Some(text)
+}
+
+fn branches(data: &Answer) -> Option<String> {
+    if data.branches.is_empty() {
+        return None;
+    }
+    let mut text = String::from(
+        "The run went on from here already. Going on from this step makes another branch; to go \
+         on with one of these instead, use its continueToken.",
+    );
+    for branch in &data.branches {
+        let mark = if branch.preferred { ", the newest" } else { "" };
+        let _ = write!(
+            text,
+            "\n- {} nodes{mark}, continueToken \"{}\"\n  {}",
+            branch.nodes,
+            branch.continue_token,
+            branch.summary.replace('\n', "\n  ")
+        );
+    }
+    Some(text)
+}

@@ -1,0 +1,426 @@
+use cairn_api::guided::answer::Answer;
+use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
+use cairn_core::id::{NodeId, RunId, SessionId};
+use cairn_core::projection::resume::WhyMatched;
+use cairn_core::reason::BlockerCode;
+use cairn_engine::guided::answer as engine;
+use engine::{Lifecycle, NextIntent};
+use insta::assert_snapshot;
+
+use super::*;
+
+/// How long an answer to an ordinary advance may be without its prompt, in bytes.
+const ADVANCE_MAX: usize = 600;
+
+fn advance() -> engine::Answer {
+    engine::Answer {
+        lifecycle: Lifecycle::Advance,
+        blockers: Vec::new(),
+        retry_continue_token: None,
+        tokens: engine::TokenSet {
+            continue_token: "calm-otter-7f3a.CONTINUE".into(),
+            checkpoint_token: "calm-otter-7f3a.CHECKPOINT".into(),
+            pair: None,
+        },
+        label: "calm-otter-7f3a".into(),
+        pending: Some(engine::Pending {
+            step_id: "plan".into(),
+            title: "Plan the fix".into(),
+            prompt: "Write a plan.".into(),
+            require_confirmation: false,
+        }),
+        is_complete: false,
+        next_intent: NextIntent::PerformPendingThenContinue,
+        session: None,
+        preferences: None,
+        step_context: None,
+        warnings: Vec::new(),
+        recap: None,
+        branches: Vec::new(),
+        references: Vec::new(),
+    }
+}
+
+fn with_run(lifecycle: Lifecycle) -> engine::Answer {
+    let reference = engine::Reference {
+        title: "Style guide".into(),
+        path: "docs/style.md".into(),
+        purpose: "How code reads here".into(),
+        authoritative: true,
+        resolved: false,
+    };
+    engine::Answer {
+        lifecycle,
+        session: Some(engine::RunRef {
+            session: SessionId::mint(1_700_000_000_000, 7),
+            run: RunId::mint(1_700_000_000_000, 8),
+        }),
+        preferences: Some(Preferences {
+            autonomy: Autonomy::Guided,
+            risk_policy: RiskPolicy::Conservative,
+        }),
+        references: vec![reference],
+        ..advance()
+    }
+}
+
+/// The texts of an answer, as an agent reads them one after the other.
+fn read(found: engine::Answer) -> String {
+    answer(found).texts.join("\n=====\n")
+}
+
+fn data(found: engine::Answer) -> String {
+    serde_json::to_string_pretty(&answer(found).data).unwrap()
+}
+
+#[test]
+fn a_step_comes_with_what_to_call_next() {
+    assert_snapshot!(read(advance()), @r#"
+    Write a plan.
+
+    ---
+    Next: do this step. When it is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a, step `plan`: Plan the fix.
+    "#);
+    assert_snapshot!(data(advance()), @r#"
+    {
+      "kind": "ok",
+      "continueToken": "calm-otter-7f3a.CONTINUE",
+      "checkpointToken": "calm-otter-7f3a.CHECKPOINT",
+      "pending": {
+        "stepId": "plan",
+        "title": "Plan the fix",
+        "prompt": "Write a plan.",
+        "requireConfirmation": false
+      },
+      "isComplete": false,
+      "nextIntent": "perform_pending_then_continue",
+      "label": "calm-otter-7f3a"
+    }
+    "#);
+}
+
+#[test]
+fn an_advance_stays_within_its_budget() {
+    let longest = "x".repeat(96);
+    let mut found = advance();
+    found.tokens.continue_token.clone_from(&longest);
+    found.tokens.checkpoint_token.clone_from(&longest);
+    found.pending = found.pending.map(|pending| engine::Pending {
+        step_id: "investigate-the-root-cause.gather-evidence".into(),
+        title: "Phase 3: Gather evidence for each of the hypotheses that are left".into(),
+        prompt: String::new(),
+        ..pending
+    });
+    let bytes = serde_json::to_vec(&Answer::from(found)).unwrap().len();
+    assert!(bytes <= ADVANCE_MAX, "{bytes} bytes");
+}
+
+#[test]
+fn a_start_says_which_run_it_is_and_all_about_its_references() {
+    assert_snapshot!(read(with_run(Lifecycle::Start)), @r#"
+    Write a plan.
+
+    ---
+    Next: do this step. When it is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
+    =====
+    References of this workflow:
+    - Style guide: docs/style.md [unresolved]
+      How code reads here (follow it strictly)
+    =====
+    Preferences: autonomy guided, riskPolicy conservative.
+    "#);
+    assert_snapshot!(data(with_run(Lifecycle::Start)), @r#"
+    {
+      "kind": "ok",
+      "continueToken": "calm-otter-7f3a.CONTINUE",
+      "checkpointToken": "calm-otter-7f3a.CHECKPOINT",
+      "pending": {
+        "stepId": "plan",
+        "title": "Plan the fix",
+        "prompt": "Write a plan.",
+        "requireConfirmation": false
+      },
+      "isComplete": false,
+      "nextIntent": "perform_pending_then_continue",
+      "session": {
+        "sessionId": "sess_01hf7yat000000000000000007",
+        "runId": "run_01hf7yat000000000000000008",
+        "label": "calm-otter-7f3a"
+      },
+      "preferences": {
+        "autonomy": "guided",
+        "riskPolicy": "conservative"
+      }
+    }
+    "#);
+}
+
+#[test]
+fn coming_back_brings_a_recap_and_the_branches_there_are() {
+    let found = engine::Answer {
+        recap: Some(engine::Recap { text: "Found the cause.".into(), omitted: 3 }),
+        branches: vec![engine::BranchSummary {
+            node: NodeId::mint(1_700_000_000_000, 9),
+            preferred: true,
+            nodes: 4,
+            summary: "Fixed it\nwith a test.".into(),
+            continue_token: "calm-otter-7f3a.TIP".into(),
+        }],
+        warnings: vec![engine::Warning {
+            code: "pinned_drift",
+            message: "the file changed".into(),
+        }],
+        ..with_run(Lifecycle::Rehydrate)
+    };
+    assert_snapshot!(read(found.clone()), @r#"
+    Write a plan.
+
+    ---
+    Next: do this step. When it is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
+    =====
+    References of this workflow:
+    - Style guide: docs/style.md [unresolved]
+    =====
+    Warnings; the run goes on all the same:
+    - pinned_drift: the file changed
+    =====
+    Preferences: autonomy guided, riskPolicy conservative.
+    =====
+    What happened so far:
+
+    Found the cause.
+
+    [TRUNCATED: 3 earlier entries left out, the newest kept]
+    =====
+    The run went on from here already. Going on from this step makes another branch; to go on with one of these instead, use its continueToken.
+    - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
+      Fixed it
+      with a test.
+    "#);
+    assert_snapshot!(data(found), @r#"
+    {
+      "kind": "ok",
+      "continueToken": "calm-otter-7f3a.CONTINUE",
+      "checkpointToken": "calm-otter-7f3a.CHECKPOINT",
+      "pending": {
+        "stepId": "plan",
+        "title": "Plan the fix",
+        "prompt": "Write a plan.",
+        "requireConfirmation": false
+      },
+      "isComplete": false,
+      "nextIntent": "perform_pending_then_continue",
+      "session": {
+        "sessionId": "sess_01hf7yat000000000000000007",
+        "runId": "run_01hf7yat000000000000000008",
+        "label": "calm-otter-7f3a"
+      },
+      "preferences": {
+        "autonomy": "guided",
+        "riskPolicy": "conservative"
+      },
+      "warnings": [
+        {
+          "code": "pinned_drift",
+          "message": "the file changed"
+        }
+      ],
+      "recap": {
+        "text": "Found the cause.",
+        "truncation": {
+          "omittedEntries": 3,
+          "policy": "kept_most_recent"
+        }
+      },
+      "branches": [
+        {
+          "nodeId": "node_01hf7yat000000000000000009",
+          "preferred": true,
+          "nodes": 4,
+          "summary": "Fixed it\nwith a test.",
+          "continueToken": "calm-otter-7f3a.TIP"
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn a_block_says_what_is_missing_and_how_to_try_again() {
+    let found = engine::Answer {
+        blockers: vec![Blocker {
+            code: BlockerCode::MissingRequiredOutput,
+            pointer: Pointer::OutputContract { contract_ref: "wr.contracts.loop_control".into() },
+            message: "the step owes an artifact of kind `wr.loop_control`".into(),
+            suggested_fix: Some(r#"add {"kind":"wr.loop_control","decision":"stop"}"#.into()),
+        }],
+        retry_continue_token: Some("calm-otter-7f3a.RETRY".into()),
+        ..advance()
+    };
+    assert_snapshot!(read(found.clone()), @r#"
+    BLOCKED: the run stays at this step.
+
+    1. MISSING_REQUIRED_OUTPUT: the step owes an artifact of kind `wr.loop_control`
+       Do: add {"kind":"wr.loop_control","decision":"stop"}
+
+    ---
+    Next: see to it, then call continue_workflow with this token and the whole output, what you sent before included:
+    {"continueToken":"calm-otter-7f3a.RETRY","output":{"artifacts":["<as asked for above>"],"notesMarkdown":"<what you did in this step alone>"}}
+    Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone.
+    Run calm-otter-7f3a.
+    "#);
+    assert_snapshot!(data(found), @r#"
+    {
+      "kind": "blocked",
+      "continueToken": "calm-otter-7f3a.CONTINUE",
+      "checkpointToken": "calm-otter-7f3a.CHECKPOINT",
+      "pending": {
+        "stepId": "plan",
+        "title": "Plan the fix",
+        "prompt": "Write a plan.",
+        "requireConfirmation": false
+      },
+      "isComplete": false,
+      "nextIntent": "perform_pending_then_continue",
+      "label": "calm-otter-7f3a",
+      "blockers": [
+        {
+          "code": "MISSING_REQUIRED_OUTPUT",
+          "pointer": {
+            "kind": "output_contract",
+            "contractRef": "wr.contracts.loop_control"
+          },
+          "message": "the step owes an artifact of kind `wr.loop_control`",
+          "suggestedFix": "add {\"kind\":\"wr.loop_control\",\"decision\":\"stop\"}"
+        }
+      ],
+      "retryContinueToken": "calm-otter-7f3a.RETRY"
+    }
+    "#);
+}
+
+#[test]
+fn the_end_is_told_as_the_end() {
+    let found = engine::Answer {
+        pending: None,
+        is_complete: true,
+        next_intent: NextIntent::Complete,
+        ..advance()
+    };
+    assert_snapshot!(read(found), @r"
+    The workflow is complete. Call nothing more for this run; tell the user what came of it.
+    Run calm-otter-7f3a.
+    ");
+}
+
+#[test]
+fn a_confirmation_and_a_pair_of_tokens_change_what_to_call() {
+    let found = engine::Answer {
+        next_intent: NextIntent::AwaitUserConfirmation,
+        tokens: engine::TokenSet {
+            pair: Some(("st.v1.x".into(), "ack.v1.y".into())),
+            ..advance().tokens
+        },
+        ..advance()
+    };
+    assert_snapshot!(read(found), @r#"
+    Write a plan.
+
+    ---
+    Next: do this step, show the user what you have, and wait for their yes. Then, call continue_workflow with
+    {"ackToken":"ack.v1.y","output":{"notesMarkdown":"<what you did in this step alone>"},"stateToken":"st.v1.x"}
+    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a, step `plan`: Plan the fix.
+    "#);
+}
+
+#[test]
+fn accepted_assessments_are_told() {
+    let assessment = engine::AcceptedAssessment {
+        assessment_id: "readiness".into(),
+        dimensions: vec![engine::AcceptedDimension {
+            dimension_id: "confidence".into(),
+            level: "high".into(),
+            rationale: Some("reproduced".into()),
+        }],
+        normalization_notes: vec!["`HIGH` was read as `high`".into()],
+    };
+    let found = engine::Answer {
+        step_context: Some(engine::StepContext { assessments: vec![assessment] }),
+        ..advance()
+    };
+    assert_snapshot!(answer(found.clone()).texts[1], @r"
+    About the step just done:
+    - assessment readiness was accepted: confidence=high
+      note: `HIGH` was read as `high`
+    ");
+    let facts = serde_json::to_string(&answer(found).data.step_context).unwrap();
+    assert_snapshot!(facts, @r#"{"assessments":{"assessmentId":"readiness","dimensions":[{"dimensionId":"confidence","level":"high","rationale":"reproduced"}],"normalizationNotes":["`HIGH` was read as `high`"]}}"#);
+}
+
+#[test]
+fn a_failure_says_what_to_do() {
+    let session = SessionId::mint(1_700_000_000_000, 7);
+    let error = Error::SessionUnknown(session.to_string());
+    let told = failure(&error);
+    assert_snapshot!(told.texts[0], @r#"
+    ERROR SESSION_NOT_FOUND: there is no session sess_01hf7yat000000000000000007
+    Do: leave out sessionId to begin a new session, or find one with resume_session
+    Retry: the same call fails again.
+    Details: {"sessionId":"sess_01hf7yat000000000000000007"}
+    "#);
+    assert_eq!(told.data["code"], "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
+    let run = engine::RunRef {
+        session: SessionId::mint(1_700_000_000_000, 7),
+        run: RunId::mint(1_700_000_000_000, 8),
+    };
+    let kept = engine::Checkpointed {
+        label: "calm-otter-7f3a".into(),
+        node: NodeId::mint(1_700_000_000_000, 9),
+        tokens: advance().tokens,
+    };
+    assert_snapshot!(checkpointed(&kept.into()), @r#"
+    Kept. The step is still pending; when it is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a.
+    "#);
+    let candidate = engine::Resumable {
+        run,
+        label: "calm-otter-7f3a".into(),
+        workflow_id: "wr.code-review".into(),
+        status: "in_progress",
+        pending_step: Some("Plan the fix".into()),
+        why: vec![WhyMatched::MatchedBranch, WhyMatched::MatchedNotes],
+        snippet: "Found the cause.\nIt is the cache.".into(),
+        continue_token: "calm-otter-7f3a.TIP".into(),
+    };
+    assert_snapshot!(resumed(&vec![candidate].into()), @r#"
+    Runs, the likeliest first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
+
+    1. calm-otter-7f3a: wr.code-review, in_progress, pending step: Plan the fix (matched_branch, matched_notes)
+       continueToken: "calm-otter-7f3a.TIP"
+       Found the cause.
+       It is the cache.
+    "#);
+    assert_snapshot!(resumed(&Vec::new().into()), @"There is no run to resume. Choose a workflow with list_workflows.");
+    let opened = engine::SessionOpened {
+        session: run.session,
+        label: "calm-otter-7f3a".into(),
+        session_token: "calm-otter-7f3a.NOTES".into(),
+    };
+    assert_snapshot!(session_opened(&opened.into()), @r#"Session sess_01hf7yat000000000000000007 (calm-otter-7f3a) is open. Keep notes with checkpoint_workflow and sessionToken "calm-otter-7f3a.NOTES"; each answer has the token of the next."#);
+}

@@ -1,0 +1,79 @@
+//! Workflows, for agents to choose from.
+
+use std::fmt::Write as _;
+
+use cairn_api::guided::workflow::{Entry, Inspected, Kind, Workflows};
+
+/// One page of the list.
+pub(crate) fn workflows(data: &Workflows) -> String {
+    if data.workflows.is_empty() {
+        return "No workflow matches. Leave out the query to see all of them.".to_owned();
+    }
+    let mut text = String::from("Start one with start_workflow and its id.");
+    for entry in &data.workflows {
+        let _ = write!(text, "\n- {}", headline(entry));
+        if !entry.description.is_empty() {
+            let _ = write!(text, ": {}", entry.description);
+        }
+    }
+    if let Some(cursor) = &data.next_cursor {
+        let _ = write!(text, "\nThere are more: call again with cursor \"{cursor}\".");
+    }
+    text
+}
+
+fn headline(entry: &Entry) -> String {
+    let mut text = format!("`{}` {}", entry.workflow_id, entry.name);
+    if entry.kind == Kind::Routine {
+        text.push_str(" (routine)");
+    }
+    if let Some(canonical) = &entry.canonical_id {
+        let _ = write!(text, " (now `{canonical}`)");
+    }
+    if let Some(problem) = &entry.problem {
+        let _ = write!(text, " (cannot be started: {problem})");
+    }
+    text
+}
+
+/// One workflow.
+pub(crate) fn inspected(data: &Inspected) -> String {
+    let mut text = format!("{}\n{}", headline(&data.entry), data.entry.description);
+    if let Some(about) = &data.about {
+        let _ = write!(text, "\n\n{about}");
+    }
+    list(&mut text, "Before it begins", data.preconditions.iter().cloned());
+    let steps = data.steps.iter().map(|step| format!("`{}` {}", step.step_id, step.title));
+    list(&mut text, "Steps", steps);
+    let references = data.references.iter().map(|r| format!("{}: {}", r.title, r.source));
+    list(&mut text, "References", references);
+    let needs = data.capabilities.iter().map(|need| {
+        let name = serde_json::to_value(need.capability).unwrap_or_default();
+        let much = serde_json::to_value(need.need).unwrap_or_default();
+        format!("{} ({})", name.as_str().unwrap_or("-"), much.as_str().unwrap_or("-"))
+    });
+    list(&mut text, "Capabilities", needs);
+    let loops = data.loops.iter().map(|found| {
+        let body: Vec<&str> = found.body.iter().map(|id| id.as_str()).collect();
+        format!("`{}`: {}, at most {} turns", found.id, body.join(", "), found.max_iterations)
+    });
+    list(&mut text, "Loops", loops);
+    let contracts = data.contracts.iter().map(|contract| {
+        let example = contract.example.as_ref().map(|example| format!(", such as {}", example.0));
+        format!("`{}`{}", contract.r#ref, example.unwrap_or_default())
+    });
+    list(&mut text, "Contracts of outputs", contracts);
+    text.push_str("\n\nSteps are given out one by one: begin with start_workflow.");
+    text
+}
+
+fn list(text: &mut String, title: &str, items: impl Iterator<Item = String>) {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n\n{title}:");
+    for item in items {
+        let _ = write!(text, "\n- {item}");
+    }
+}

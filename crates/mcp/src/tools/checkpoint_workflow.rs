@@ -1,0 +1,29 @@
+//! `checkpoint_workflow`: leaves notes at a step without going on.
+
+use cairn_api::error::Result;
+use cairn_api::guided::{answer, request};
+use cairn_engine::guided::ask;
+
+use super::{Effect, Reply, Tool};
+use crate::{Door, render};
+
+pub(super) struct CheckpointWorkflow;
+
+impl Tool for CheckpointWorkflow {
+    const NAME: &'static str = "checkpoint_workflow";
+    const TITLE: &'static str = "Keep notes without advancing";
+    const DESCRIPTION: &'static str = "Keeps what you have so far, so that a rewound or lost chat \
+        does not lose it, and stays at the pending step. Use it in long steps and for work between \
+        steps. WRONG: to finish a step; that is continue_workflow. The same call again changes \
+        nothing; take the new tokens of the answer for what comes next.";
+    const EFFECT: Effect = Effect::WritesOnce;
+    type Input = request::CheckpointWorkflow;
+    type Output = answer::Checkpointed;
+
+    async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
+        let found = door.guide.checkpoint(ask::Checkpoint::try_from(input)?).await?;
+        let data = answer::Checkpointed::from(found);
+        let texts = vec![render::checkpointed(&data)];
+        Ok(Reply { data, texts })
+    }
+}

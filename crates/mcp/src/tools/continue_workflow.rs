@@ -1,0 +1,33 @@
+//! `continue_workflow`: goes on with a run, or shows its pending step again.
+
+use cairn_api::error::Result;
+use cairn_api::guided::{answer, request};
+use cairn_engine::guided::ask;
+
+use super::{Effect, Reply, Tool};
+use crate::{Door, render};
+
+pub(super) struct ContinueWorkflow;
+
+impl Tool for ContinueWorkflow {
+    const NAME: &'static str = "continue_workflow";
+    const TITLE: &'static str = "Continue a workflow";
+    const DESCRIPTION: &'static str = "Says that the pending step is done and gets the next one; \
+        or, with the token alone, shows the pending step again without changing anything.\n\
+        RIGHT: do the step, then {\"continueToken\": \"…\", \"output\": {\"notesMarkdown\": \
+        \"what this step did\"}}.\n\
+        WRONG: advancing before the step is done; guessing the next step; adding earlier notes; \
+        sending known context again.\n\
+        kind \"blocked\": the run stayed where it is. Do what each blocker's suggestedFix says, \
+        then call again with retryContinueToken and the whole output. The same call again gets \
+        the same answer. An older token forks the run there.\n\
+        nextIntent \"await_user_confirmation\": ask the user first. \"complete\": stop.";
+    const EFFECT: Effect = Effect::WritesOnce;
+    type Input = request::ContinueWorkflow;
+    type Output = answer::Answer;
+
+    async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
+        let found = door.guide.proceed(ask::Continue::try_from(input)?).await?;
+        Ok(render::answer(found))
+    }
+}

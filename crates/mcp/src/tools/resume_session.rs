@@ -1,0 +1,29 @@
+//! `resume_session`: finds the run that somebody means who has no token.
+
+use cairn_api::error::Result;
+use cairn_api::guided::{answer, request};
+use cairn_engine::guided::ask;
+
+use super::{Effect, Reply, Tool};
+use crate::{Door, render};
+
+pub(super) struct ResumeSession;
+
+impl Tool for ResumeSession {
+    const NAME: &'static str = "resume_session";
+    const TITLE: &'static str = "Find a run to resume";
+    const DESCRIPTION: &'static str = "Finds earlier runs when you have no token: in a new chat, or \
+        when the user says \"go on with …\". Changes nothing. Take the candidate that fits, or ask \
+        the user which; then call continue_workflow with its continueToken alone to see where it \
+        stands.";
+    const EFFECT: Effect = Effect::Reads;
+    type Input = request::ResumeSession;
+    type Output = answer::Resumed;
+
+    async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
+        let found = door.guide.resume(ask::Resume::try_from(input)?).await?;
+        let data = answer::Resumed::from(found);
+        let texts = vec![render::resumed(&data)];
+        Ok(Reply { data, texts })
+    }
+}

@@ -1,0 +1,40 @@
+use insta::assert_json_snapshot;
+use serde_json::json;
+
+use super::*;
+use crate::handler::listing;
+
+const EVERY: ToolSet = ToolSet { start_session: true };
+
+/// How large the answer to `tools/list` may be, in bytes: agents carry it all the time.
+const LISTING_MAX: usize = 12_000;
+
+#[test]
+fn the_list_of_tools_is_pinned() {
+    assert_json_snapshot!("tools", listing(&table(EVERY)));
+}
+
+#[test]
+fn the_list_of_tools_is_small_and_always_the_same() {
+    let answer = |set| {
+        let tools = listing(&table(set));
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).to_string()
+    };
+    assert!(answer(EVERY).len() < LISTING_MAX, "{} bytes", answer(EVERY).len());
+    assert_eq!(answer(EVERY), answer(EVERY));
+}
+
+#[test]
+fn sessions_without_a_run_are_behind_a_flag() {
+    let names = |set| table(set).iter().map(|tool| tool.name).collect::<Vec<_>>();
+    let execute = [
+        "list_workflows",
+        "inspect_workflow",
+        "start_workflow",
+        "continue_workflow",
+        "checkpoint_workflow",
+        "resume_session",
+    ];
+    assert_eq!(names(ToolSet::default()), execute);
+    assert_eq!(names(EVERY), [&execute[..], &["start_session"]].concat());
+}

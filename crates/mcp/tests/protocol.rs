@@ -1,0 +1,193 @@
+//! The protocol, line by line, against a whole engine in memory.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly, too"
+)]
+
+use std::sync::Arc;
+
+use cairn_engine::catalog::Catalog;
+use cairn_engine::guided::{Guide, Options};
+use cairn_engine::performer::Performers;
+use cairn_mcp::{Door, ToolSet, serve_streams};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// How long an answer to an ordinary advance may be without its prompt, in bytes.
+const ADVANCE_MAX: usize = 600;
+
+fn door() -> Door {
+    let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+    let catalog = Arc::new(Catalog::new(Vec::new()));
+    let options = Options::default();
+    let guide = Guide::new(store, Arc::clone(&catalog), Performers::default(), options);
+    Door { guide, catalog }
+}
+
+/// Sends lines, closes the input, and gives everything that came back, by the ids of requests.
+async fn talk(door: &Door, set: ToolSet, lines: &[Value]) -> Vec<Value> {
+    let (client, server) = tokio::io::duplex(1 << 20);
+    let (input, output) = tokio::io::split(server);
+    let (mut from_server, mut to_server) = tokio::io::split(client);
+    let serving = tokio::spawn(serve_streams(door.clone(), set, input, output));
+    for line in lines {
+        to_server.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    to_server.shutdown().await.unwrap();
+    let mut answers = String::new();
+    from_server.read_to_string(&mut answers).await.unwrap();
+    serving.await.unwrap().unwrap();
+    let answers = answers.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut answers: Vec<Value> = answers.collect();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    answers
+}
+
+/// Requests in the current revision, each of which stands by itself.
+fn current(requests: &[(&str, Value)]) -> Vec<Value> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    });
+    let numbered = requests.iter().zip(1..);
+    let lines = numbered.map(|((method, params), id)| {
+        let mut params = params.clone();
+        params["_meta"] = meta.clone();
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    });
+    lines.collect()
+}
+
+/// Requests in an older revision, after the handshake.
+fn older(requests: &[(&str, Value)]) -> Vec<Value> {
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let numbered = requests.iter().zip(1..);
+    let lines = numbered.map(|((method, params), id)| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    });
+    let first = [
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    first.into_iter().chain(lines).collect()
+}
+
+async fn call(door: &Door, tool: &str, arguments: Value) -> Value {
+    let request = ("tools/call", json!({"name": tool, "arguments": arguments}));
+    let mut answers = talk(door, ToolSet::default(), &current(&[request])).await;
+    answers.remove(0)["result"].take()
+}
+
+#[tokio::test]
+async fn the_server_says_who_it_is_in_every_revision() {
+    let door = door();
+    let answers =
+        talk(&door, ToolSet::default(), &current(&[("server/discover", json!({}))])).await;
+    let found = &answers[0]["result"];
+    assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "cairn");
+    assert_eq!(found["capabilities"], json!({"tools": {}}));
+    assert!(found["instructions"].as_str().unwrap().len() < 500);
+    let answers = talk(&door, ToolSet::default(), &older(&[])).await;
+    let found = &answers[0]["result"];
+    assert_eq!(found["protocolVersion"], "2025-06-18");
+    assert_eq!(found["serverInfo"]["name"], "cairn");
+    assert_eq!(found["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[tokio::test]
+async fn freshness_is_told_to_clients_that_know_of_it() {
+    let door = door();
+    let list = [("tools/list", json!({}))];
+    let answers = talk(&door, ToolSet::default(), &current(&list)).await;
+    assert_eq!(answers[0]["result"]["ttlMs"], 300_000);
+    let answers = talk(&door, ToolSet::default(), &older(&list)).await;
+    let fields: Vec<&String> = answers[1]["result"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["tools"]);
+}
+
+#[tokio::test]
+async fn what_is_not_declared_is_not_there() {
+    let requests =
+        ["prompts/list", "resources/list", "resources/templates/list"].map(|m| (m, json!({})));
+    for answer in talk(&door(), ToolSet::default(), &current(&requests)).await {
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_says_nothing_is_let_go() {
+    assert!(talk(&door(), ToolSet::default(), &[]).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_input_closed_is_answered() {
+    let start = (
+        "tools/call",
+        json!({
+            "name": "start_workflow",
+            "arguments": {"workflowId": "wr.quick-task"},
+        }),
+    );
+    let requests: Vec<_> = std::iter::repeat_n(start, 16).collect();
+    let answers = talk(&door(), ToolSet::default(), &current(&requests)).await;
+    assert_eq!(answers.len(), 16);
+    for answer in answers {
+        assert_eq!(answer["result"]["structuredContent"]["kind"], "ok", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_argument_is_a_result_and_a_wrong_tool_is_not() {
+    let door = door();
+    for arguments in [json!({"workflowIt": "x"}), json!("x"), json!({"workflowId": 7})] {
+        let result = call(&door, "start_workflow", arguments).await;
+        assert_eq!(result["isError"], true, "{result}");
+        assert_eq!(result["structuredContent"]["code"], "VALIDATION_ERROR", "{result}");
+        let told = result["content"][0]["text"].as_str().unwrap();
+        assert!(told.contains(result["structuredContent"]["suggestion"].as_str().unwrap()));
+    }
+    let request = ("tools/call", json!({"name": "start_workflw", "arguments": {}}));
+    let answers = talk(&door, ToolSet::default(), &current(&[request])).await;
+    assert_eq!(answers[0]["error"]["code"], -32602);
+    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("`start_workflow`"));
+}
+
+#[tokio::test]
+async fn an_ordinary_advance_is_small_whatever_the_prompt() {
+    let door = door();
+    let first = call(&door, "start_workflow", json!({"workflowId": "wr.quick-task"})).await;
+    let token = &first["structuredContent"]["continueToken"];
+    let notes = "Done when: the button is green everywhere\nCheck: `make shots` shows it";
+    let advance = json!({"continueToken": token, "output": {"notesMarkdown": notes}});
+    let mut moved = call(&door, "continue_workflow", advance).await["structuredContent"].take();
+    assert_eq!(moved["kind"], "ok", "{moved:#}");
+    moved["pending"]["prompt"].take();
+    let bytes = moved.to_string().len();
+    assert!(bytes <= ADVANCE_MAX, "{bytes} bytes: {moved}");
+}
+
+#[tokio::test]
+async fn notes_can_be_kept_without_a_workflow_when_that_is_allowed() {
+    let door = door();
+    let request = ("tools/call", json!({"name": "start_session", "arguments": {}}));
+    let denied = talk(&door, ToolSet::default(), &current(std::slice::from_ref(&request))).await;
+    assert_eq!(denied[0]["error"]["code"], -32602);
+    let set = ToolSet { start_session: true };
+    let opened = talk(&door, set, &current(&[request])).await;
+    let token = &opened[0]["result"]["structuredContent"]["sessionToken"];
+    let output = json!({"notesMarkdown": "Called the supplier."});
+    let keep = json!({"sessionToken": token, "output": output});
+    let kept = call(&door, "checkpoint_workflow", keep).await;
+    assert_eq!(kept["isError"], false, "{kept}");
+    let next = &kept["structuredContent"]["checkpointToken"];
+    let kept =
+        call(&door, "checkpoint_workflow", json!({"checkpointToken": next, "output": output}));
+    assert_eq!(kept.await["isError"], false);
+}
