@@ -18,6 +18,7 @@ struct Generated {
 const FILES: &[Generated] = &[
     Generated { path: "docs/reference/builtins.md", args: &["reference", "builtins"] },
     Generated { path: "docs/reference/cli.md", args: &["reference"] },
+    Generated { path: "docs/reference/mcp.md", args: &["reference", "mcp"] },
 ];
 
 /// Writes every generated file.

@@ -13,6 +13,7 @@ mod config;
 mod dev;
 mod doctor;
 mod key;
+mod mcp;
 mod reference;
 mod serve;
 mod session;
@@ -26,7 +27,7 @@ mod workflow;
     disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:\n  cairn serve\n  cairn session list\n  cairn doctor"
+    after_help = "Examples:\n  cairn mcp\n  cairn serve\n  cairn session list\n  cairn doctor"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Dev(dev::Args),
     Doctor(doctor::Args),
     Key(key::Args),
+    Mcp(mcp::Args),
     #[command(hide = true)]
     Reference(reference::Args),
     Serve(serve::Args),
@@ -59,6 +61,7 @@ impl Command {
             Self::Dev(args) => dev::run(args, config),
             Self::Doctor(args) => doctor::run(&args, config),
             Self::Key(args) => key::run(args, config),
+            Self::Mcp(args) => mcp::run(&args, config),
             Self::Reference(args) => reference::run(&args, config),
             Self::Serve(args) => serve::run(&args, config),
             Self::Session(args) => session::run(args, config),

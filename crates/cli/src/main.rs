@@ -6,6 +6,7 @@
 
 mod commands;
 mod config;
+mod door;
 mod fresh;
 mod home;
 mod output;

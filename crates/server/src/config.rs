@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use axum::routing::MethodRouter;
 use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
 use tokio::net::TcpListener;
@@ -17,6 +18,8 @@ pub struct Config {
     pub public_hosts: Vec<String>,
     /// The digest of the admin token.
     pub admin_token: Digest,
+    /// What answers agents at `/mcp`.
+    pub mcp: Option<MethodRouter>,
 }
 
 /// What stands between the server and its clients.

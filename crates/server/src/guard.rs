@@ -10,8 +10,8 @@ use cairn_api::error::{Error, Result};
 use crate::answer::Failure;
 use crate::routes::Shared;
 
-/// How long a request's body may be.
-pub(crate) const BODY_MAX: u64 = 1 << 20;
+/// How long a request's body may be, in bytes.
+pub const BODY_MAX: u64 = 1 << 20;
 
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 

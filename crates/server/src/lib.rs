@@ -1,4 +1,4 @@
-//! The HTTP door: a read-only view of the sessions, for now.
+//! The HTTP door: a view of the sessions, and the tools for agents.
 //!
 //! A request passes the same stations in the same order: is it meant for this server
 //! (`guard`), who sends it and may they (`access`), what is asked (`routes`). Every route
@@ -14,4 +14,5 @@ mod routes;
 mod serve;
 
 pub use config::{Config, DEFAULT_ADDRESS, Front, listen};
+pub use guard::BODY_MAX;
 pub use serve::serve;

@@ -16,6 +16,7 @@ use crate::answer::Failure;
 use crate::guard;
 
 mod health;
+mod mcp;
 mod sessions;
 
 /// What handlers work with.
@@ -23,6 +24,7 @@ pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) admin_token: Digest,
     pub(crate) public_hosts: Vec<String>,
+    pub(crate) mcp: Option<MethodRouter>,
 }
 
 /// The same for every request.
@@ -36,13 +38,13 @@ pub(crate) struct Route {
 }
 
 /// Every route there is, in alphabetical order of the files.
-pub(crate) fn table() -> Vec<Route> {
-    [health::routes(), sessions::routes()].into_iter().flatten().collect()
+pub(crate) fn table(app: &App) -> Vec<Route> {
+    [health::routes(), mcp::routes(app), sessions::routes()].into_iter().flatten().collect()
 }
 
 /// The whole of the server, without its socket.
 pub(crate) fn router(app: Shared) -> Router {
-    let router = table().into_iter().fold(Router::new(), |router, route| {
+    let router = table(&app).into_iter().fold(Router::new(), |router, route| {
         let handler = match route.access {
             Access::Public => route.handler,
             Access::Needs(action) => {

@@ -36,7 +36,12 @@ pub async fn serve(
     store: Store,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<()> {
-    let app = App { store, admin_token: config.admin_token, public_hosts: config.public_hosts };
+    let app = App {
+        store,
+        admin_token: config.admin_token,
+        public_hosts: config.public_hosts,
+        mcp: config.mcp,
+    };
     let service = TowerToHyperService::new(routes::router(Arc::new(app)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())

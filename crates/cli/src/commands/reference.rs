@@ -24,12 +24,15 @@ enum Page {
     Builtins,
     /// The command line
     Cli,
+    /// The tools for agents
+    Mcp,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let page = match args.page {
         Page::Builtins => cairn_lang::builtins::page(),
         Page::Cli => page(),
+        Page::Mcp => cairn_mcp::reference(),
     };
     config.output.bytes(page.as_bytes())?;
     Ok(Exit::Success)

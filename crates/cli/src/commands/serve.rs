@@ -10,7 +10,9 @@ use cairn_server::Front;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::commands::mcp::Sessions;
 use crate::config::Config;
+use crate::door;
 use crate::home;
 use crate::output::Output;
 
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// Host name that requests may be meant for, beside the loopback ones; may be repeated
     #[arg(long, value_name = "NAME")]
     public_host: Vec<String>,
+
+    #[command(flatten)]
+    sessions: Sessions,
 }
 
 /// Where the admin token is kept.
@@ -69,9 +74,14 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     if rustix::process::geteuid().is_root() {
         config.output.remark("running as root: a user of its own is safer");
     }
+    // Agents of several projects come here, so none is taken for granted.
+    let door = door::open(config, store.clone(), None);
+    let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
+    let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let server = cairn_server::Config {
         public_hosts: args.public_host.clone(),
         admin_token: Digest::of(token.text.as_bytes()),
+        mcp: Some(mcp),
     };
     cairn_server::serve(listener, server, store, stop.wait()).await?;
     config.output.remark("stopped");

@@ -18,6 +18,7 @@ mod import;
 mod keep;
 mod key;
 mod list;
+mod mcp;
 mod readme;
 mod reference;
 mod serve;

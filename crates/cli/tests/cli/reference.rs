@@ -18,6 +18,7 @@ fn the_reference_names_every_command_and_exit_code() {
         "## `cairn completions`",
         "## `cairn doctor`",
         "## `cairn key rotate`",
+        "## `cairn mcp`",
         "## `cairn serve`",
         "## `cairn session delete`",
         "## `cairn session export`",

@@ -27,6 +27,7 @@ fn help_shows_the_commands() {
       doctor       Check the data directory: file system, sync latency, permissions, free space,
                    versions
       key          Look after the keys that sign tokens
+      mcp          Lead an agent through workflows, over MCP on standard input and output
       serve        Start the server
       session      See, check, move and remove sessions
       workflow     See, check and compile workflows
@@ -50,6 +51,7 @@ fn help_shows_the_commands() {
                                 safe [env: CAIRN_UNSAFE_FILESYSTEM]
 
     Examples:
+      cairn mcp
       cairn serve
       cairn session list
       cairn doctor

@@ -8,11 +8,17 @@ const TOKEN: &str = "cairn_adm_test";
 
 fn app() -> Shared {
     let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
-    Arc::new(App { store, admin_token: Digest::of(TOKEN.as_bytes()), public_hosts: Vec::new() })
+    Arc::new(App {
+        store,
+        admin_token: Digest::of(TOKEN.as_bytes()),
+        public_hosts: Vec::new(),
+        mcp: Some(axum::routing::post(|| async { "tools" })),
+    })
 }
 
 async fn status(path: &str, authorization: Option<&str>) -> StatusCode {
-    let mut request = Request::get(path).header(header::HOST, "localhost");
+    let method = if path.starts_with("/mcp") { Method::POST } else { Method::GET };
+    let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
     if let Some(value) = authorization {
         request = request.header(header::AUTHORIZATION, value);
     }
@@ -22,7 +28,7 @@ async fn status(path: &str, authorization: Option<&str>) -> StatusCode {
 
 #[test]
 fn only_the_probes_are_public() {
-    let public: Vec<_> = table()
+    let public: Vec<_> = table(&app())
         .into_iter()
         .filter(|route| route.access == Access::Public)
         .map(|route| route.path)
@@ -33,7 +39,7 @@ fn only_the_probes_are_public() {
 #[tokio::test]
 async fn every_other_route_wants_the_token() {
     let session = "sess_01hf7yat000000000000000007";
-    for route in table() {
+    for route in table(&app()) {
         let path = route.path.replace("{id}", session);
         let with_token = status(&path, Some(&format!("Bearer {TOKEN}"))).await;
         assert_ne!(with_token, StatusCode::UNAUTHORIZED, "{path}");

@@ -35,6 +35,7 @@ impl Server {
         let config = Config {
             public_hosts: vec!["cairn.example".to_owned()],
             admin_token: Digest::of(TOKEN.as_bytes()),
+            mcp: None,
         };
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let free = SocketAddr::new(DEFAULT_ADDRESS.ip(), 0);

@@ -1,0 +1,24 @@
+//! The engine, ready for the doors that agents come in by.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cairn_core::guided::decide::Wanted;
+use cairn_engine::guided::{Guide, Options};
+use cairn_mcp::Door;
+use cairn_store::Store;
+
+use crate::config::Config;
+use crate::sources;
+
+/// Opens the door to a store. Agents that do not name their project work on `workspace`.
+pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) -> Door {
+    let catalog = Arc::new(sources::catalog(config));
+    let preferences = Wanted {
+        autonomy: Some(config.autonomy.value),
+        risk_policy: Some(config.risk_policy.value),
+    };
+    let options = Options { preferences, workspace };
+    let performers = cairn_steps::catalog::all();
+    Door { guide: Guide::new(store, Arc::clone(&catalog), performers, options), catalog }
+}
