@@ -5,6 +5,9 @@ set -euo pipefail
 
 nextest_version=0.9.143
 
+cd "$(dirname "$0")/.."
+clients="${CARGO_TARGET_DIR:-target}/clients"
+
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -23,6 +26,8 @@ as_root() {
 missing=()
 has cc || missing+=(gcc libc6-dev)
 has strace || missing+=(strace)
+python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)
+has npm || missing+=(npm)
 
 if [ "${#missing[@]}" -gt 0 ]; then
     has apt-get || fail "missing: ${missing[*]}; install them with your package manager"
@@ -43,4 +48,27 @@ if ! cargo nextest --version >/dev/null 2>&1; then
     # Without its self-updater it needs no TLS library to build.
     cargo install --locked cargo-nextest --version "$nextest_version" \
         --no-default-features --features default-no-update
+fi
+
+# MCP clients that are not ours, for the tests in crates/cli/tests/clients. They stay in the
+# target directory. A stamp says which versions are there.
+wanted=crates/cli/tests/clients
+
+if ! cmp -s "$wanted/requirements.txt" "$clients/python/installed.txt"; then
+    say "installing with pip into $clients/python: $(grep '^mcp=' "$wanted/requirements.txt")"
+    rm -rf "$clients/python"
+    python3 -m venv "$clients/python"
+    "$clients/python/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+        --requirement "$wanted/requirements.txt"
+    cp "$wanted/requirements.txt" "$clients/python/installed.txt"
+fi
+
+if ! cmp -s "$wanted/package.json" "$clients/node/installed.json"; then
+    say "installing with npm into $clients/node: the MCP inspector, the conformance suite, Node"
+    rm -rf "$clients/node"
+    mkdir -p "$clients/node"
+    cp "$wanted/package.json" "$clients/node/package.json"
+    npm install --prefix "$clients/node" --silent --no-package-lock --ignore-scripts \
+        --no-audit --no-fund
+    cp "$wanted/package.json" "$clients/node/installed.json"
 fi
