@@ -1,9 +1,10 @@
-//! The store's figures, each beside the raw limit of the machine in the same run.
+//! The figures of the store and of guided runs, beside the machine's raw limit in the same run.
 //!
 //! Machines are noisy, so what counts is the ratio; the absolute numbers are for readers.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+mod guided;
 mod plans;
 mod raw;
 mod store;
@@ -62,6 +63,7 @@ fn main() -> Result<()> {
     let binary = std::env::current_exe()?.with_file_name("cairn");
     if binary.exists() {
         figures.extend(binary_figures(&binary)?);
+        figures.extend(guided::figures(scratch.path(), &binary, &wanted)?);
     } else {
         println!(
             "no figures of the binary: {} is not there; \

@@ -12,6 +12,7 @@ mod completions;
 mod config;
 mod dev;
 mod doctor;
+mod guide;
 mod key;
 mod mcp;
 mod reference;
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Dev(dev::Args),
     Doctor(doctor::Args),
+    Guide(guide::Args),
     Key(key::Args),
     Mcp(mcp::Args),
     #[command(hide = true)]
@@ -60,6 +62,7 @@ impl Command {
             Self::Config(args) => config::run(args, config),
             Self::Dev(args) => dev::run(args, config),
             Self::Doctor(args) => doctor::run(&args, config),
+            Self::Guide(args) => guide::run(&args, config),
             Self::Key(args) => key::run(args, config),
             Self::Mcp(args) => mcp::run(&args, config),
             Self::Reference(args) => reference::run(&args, config),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_core::guided::decide::Wanted;
+use cairn_engine::catalog::Catalog;
 use cairn_engine::guided::{Guide, Options};
 use cairn_mcp::Door;
 use cairn_store::Store;
@@ -14,11 +15,20 @@ use crate::sources;
 /// Opens the door to a store. Agents that do not name their project work on `workspace`.
 pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) -> Door {
     let catalog = Arc::new(sources::catalog(config));
+    Door { guide: guide(config, store, Arc::clone(&catalog), workspace), catalog }
+}
+
+/// The engine over a store, with the preferences of the configuration.
+pub(crate) fn guide(
+    config: &Config,
+    store: Store,
+    catalog: Arc<Catalog>,
+    workspace: Option<PathBuf>,
+) -> Guide {
     let preferences = Wanted {
         autonomy: Some(config.autonomy.value),
         risk_policy: Some(config.risk_policy.value),
     };
     let options = Options { preferences, workspace };
-    let performers = cairn_steps::catalog::all();
-    Door { guide: Guide::new(store, Arc::clone(&catalog), performers, options), catalog }
+    Guide::new(store, catalog, cairn_steps::catalog::all(), options)
 }

@@ -13,16 +13,19 @@ use crate::config::{self, Config};
 
 /// The workflows of the configured directories, the nearest first.
 pub(crate) fn catalog(config: &Config) -> Catalog {
+    let [bindings, _] = guided::BINDINGS;
+    Catalog::new(directories(config).collect()).bound_by(bindings.into())
+}
+
+fn directories(config: &Config) -> impl Iterator<Item = Directory> {
     let named = |kind: SourceKind, paths: Vec<PathBuf>| {
         paths.into_iter().map(move |root| Directory { kind, root })
     };
     let project = ["workflows", ".cairn/workflows"].map(PathBuf::from).into();
-    let directories = named(SourceKind::Project, project)
+    named(SourceKind::Project, project)
         .chain(named(SourceKind::User, config.workflows.value.clone()))
         .chain(named(SourceKind::User, config::user_workflows().into_iter().collect()))
-        .chain(named(SourceKind::Bundled, config.bundled.value.clone()));
-    let [bindings, _] = guided::BINDINGS;
-    Catalog::new(directories.collect()).bound_by(bindings.into())
+        .chain(named(SourceKind::Bundled, config.bundled.value.clone()))
 }
 
 /// The workflow that an id, the name part of one, an old id or a path names.
@@ -33,6 +36,16 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Arc<Found>> {
         return Ok(Arc::new(catalog.file(path, &catalog.sources()?)?));
     }
     Ok(catalog.find(given)?)
+}
+
+/// The workflows beside a file and all others, and the id of the one in the file.
+pub(crate) fn around(file: &Path, config: &Config) -> Result<(Catalog, String)> {
+    let found = find(&file.display().to_string(), config)?;
+    found.compiled()?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let root = folder.unwrap_or(Path::new(".")).to_owned();
+    let near = Directory { kind: found.kind, root };
+    Ok((Catalog::new(std::iter::once(near).chain(directories(config)).collect()), found.id.clone()))
 }
 
 /// What is worth telling about a workflow.

@@ -210,3 +210,6 @@ fn object_schema(_: &mut SchemaGenerator) -> Schema {
 fn list_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array"})
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ mod gc;
 mod import;
 mod keep;
 mod list;
+mod resume;
 mod show;
 mod verify;
 
@@ -35,6 +36,7 @@ enum Command {
     Import(import::Args),
     Keep(keep::Args),
     List(list::Args),
+    Resume(resume::Args),
     Show(show::Args),
     Verify(verify::Args),
 }
@@ -47,6 +49,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         Command::Import(args) => import::run(&args, config),
         Command::Keep(args) => keep::run(&args, config),
         Command::List(args) => list::run(&args, config),
+        Command::Resume(args) => resume::run(&args, config),
         Command::Show(args) => show::run(&args, config),
         Command::Verify(args) => verify::run(&args, config),
     }

@@ -14,6 +14,7 @@ mod doctor;
 mod env;
 mod export;
 mod gc;
+mod guide;
 mod import;
 mod keep;
 mod key;

@@ -26,6 +26,7 @@ fn help_shows_the_commands() {
       config       See the configuration
       doctor       Check the data directory: file system, sync latency, permissions, free space,
                    versions
+      guide        Go through a workflow in the terminal, step by step
       key          Look after the keys that sign tokens
       mcp          Lead an agent through workflows, over MCP on standard input and output
       serve        Start the server
@@ -77,7 +78,7 @@ fn no_command_is_a_question_for_help() {
     assert_snapshot!(env.run(&["session", "--json"]), @r#"
     exit 2
     --- stderr
-    {"code":"USAGE_INVALID","message":"`cairn session` needs a command: delete, export, gc, import, keep, list, show, verify","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session --help`"}
+    {"code":"USAGE_INVALID","message":"`cairn session` needs a command: delete, export, gc, import, keep, list, resume, show, verify","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session --help`"}
     "#);
 }
 

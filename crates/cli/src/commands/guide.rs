@@ -1,0 +1,151 @@
+//! `cairn guide`: a person or a script goes through a workflow, step by step.
+
+mod answers;
+mod screen;
+
+use std::path::{Path, PathBuf};
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_api::guided::answer as wire;
+use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_engine::guided::Guide;
+use cairn_engine::guided::answer::Answer;
+use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::config::Config;
+use crate::{door, home, sources};
+use answers::{Given, Script};
+use screen::Screen;
+
+/// Go through a workflow in the terminal, step by step
+///
+/// Each step is shown; its notes are read from standard input and end with a line that is
+/// only a dot. With --answers they come from a file: a JSON list, or one JSON object a line,
+/// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
+/// notes may be left out. Whoever stops midway goes on with --continue and the token that is
+/// shown then.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn guide wr.quick-task\n  cairn guide triage.yaml --set ticket=T-17\n  cairn guide wr.code-review --answers answers.json --json"
+)]
+pub(crate) struct Args {
+    /// Workflow: its id, the name part of it, or its file
+    #[arg(value_name = "ID|FILE", required_unless_present = "continue")]
+    workflow: Option<String>,
+
+    /// Go on where a token stands
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["workflow", "set"])]
+    r#continue: Option<String>,
+
+    /// Read the answers to the steps from a file, or from `-`
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+
+    /// Set a fact of the context; a value that is JSON is taken as such
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+
+    /// When to stop for a person: guided, full_auto_stop_on_user_deps or full_auto_never_stop
+    #[arg(long, value_name = "MODE", value_parser = word::<Autonomy>)]
+    autonomy: Option<Autonomy>,
+
+    /// How much risk to take between correct paths: conservative, balanced or aggressive
+    #[arg(long, value_name = "POLICY", value_parser = word::<RiskPolicy>)]
+    risk_policy: Option<RiskPolicy>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let mut script = args.answers.as_deref().map(Script::read).transpose()?;
+    let screen = Screen::new(&config.output);
+    home::block_on(async {
+        let (guide, mut answer) = begin(args, config).await?;
+        loop {
+            show(&answer, config, &screen)?;
+            if answer.is_complete {
+                return Ok(Exit::Success);
+            }
+            let given = match &mut script {
+                Some(script) => script.next(&answer)?,
+                None => screen.ask()?,
+            };
+            let token = token(&answer);
+            match given {
+                Given::Answer(said) => answer = guide.proceed(said.ack(token, args)?).await?,
+                Given::Again => answer = guide.proceed(back(token)).await?,
+                Given::Nothing => {
+                    screen.leave(token);
+                    return Ok(Exit::Waiting);
+                }
+            }
+        }
+    })
+}
+
+/// The first answer: that of a new run, or of the place that a token names.
+async fn begin(args: &Args, config: &Config) -> Result<(Guide, Answer)> {
+    let mut catalog = sources::catalog(config);
+    let mut workflow = args.workflow.clone().unwrap_or_default();
+    if Path::new(&workflow).is_file() {
+        (catalog, workflow) = sources::around(Path::new(&workflow), config)?;
+    }
+    let workspace = std::env::current_dir().ok();
+    let guide = door::guide(config, home::open(config)?, catalog.into(), workspace.clone());
+    let answer = match &args.r#continue {
+        Some(token) => guide.proceed(back(token)).await?,
+        None => {
+            let context = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
+            let context = (!context.is_empty()).then_some(Value::Object(context));
+            let preferences = args.wanted();
+            let start = Start { workflow, context, preferences, workspace, ..Start::default() };
+            guide.start(start).await?
+        }
+    };
+    Ok((guide, answer))
+}
+
+impl Args {
+    const fn wanted(&self) -> Wanted {
+        Wanted { autonomy: self.autonomy, risk_policy: self.risk_policy }
+    }
+}
+
+/// One of the words of a closed set.
+fn word<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
+    serde_json::from_value(Value::from(text)).map_err(|error| error.to_string())
+}
+
+/// One fact of the context.
+fn fact(set: &str) -> Result<(String, Value)> {
+    let (name, value) = set.split_once('=').ok_or_else(|| Error::Usage {
+        message: format!("`{set}` sets nothing"),
+        suggestion: "write --set NAME=VALUE".to_owned(),
+    })?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((name.to_owned(), value))
+}
+
+fn show(answer: &Answer, config: &Config, screen: &Screen<'_>) -> Result<()> {
+    if config.output.json {
+        return config.output.object(&wire::Answer::from(answer.clone()));
+    }
+    screen.show(answer)
+}
+
+/// The token to go on with: after a block that for another try.
+fn token(answer: &Answer) -> &str {
+    answer.retry_continue_token.as_deref().unwrap_or(&answer.tokens.continue_token)
+}
+
+fn back(token: &str) -> Continue {
+    Continue {
+        at: At::Compact(token.to_owned()),
+        intent: Some(Intent::Rehydrate),
+        output: None,
+        context: None,
+        preferences: Wanted::default(),
+        tokens: Tokens::Compact,
+    }
+}

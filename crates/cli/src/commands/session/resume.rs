@@ -1,0 +1,77 @@
+//! `cairn session resume`: finds the run that somebody means who has no token.
+
+use std::path::PathBuf;
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::guided::answer as wire;
+use cairn_engine::guided::answer::Resumable;
+use cairn_engine::guided::ask::Resume;
+
+use crate::config::Config;
+use crate::output::{Style, plain};
+use crate::{door, home, sources};
+
+/// Find the run to go on with, by what is known of it
+///
+/// Runs are matched by the commit and the branch that are checked out here, then by words of
+/// their last notes, then by their workflow; the latest come first. At most five are shown,
+/// each with a token: an agent hands it to continue_workflow, a person to `cairn guide`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn session resume\n  cairn session resume --query 'flaky checkout'"
+)]
+pub(crate) struct Args {
+    /// Words to look for; all of them must be there
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+
+    /// Branch, or the beginning of its name, in place of the one that is checked out here
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+
+    /// Project to look at in place of the current directory
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let workspace = args.workspace.clone().or_else(|| std::env::current_dir().ok());
+    let found = home::with_store(config, async |store| {
+        let catalog = sources::catalog(config).into();
+        let guide = door::guide(config, store.clone(), catalog, None);
+        let (query, git_branch) = (args.query.clone(), args.branch.clone());
+        Ok(guide.resume(Resume { query, git_branch, git_head_sha: None, workspace }).await?)
+    })?;
+    let output = &config.output;
+    if output.json {
+        output.object(&wire::Resumed::from(found))?;
+        return Ok(Exit::Success);
+    }
+    if found.is_empty() {
+        output.remark("no runs to go on with");
+    }
+    for (place, run) in found.iter().enumerate() {
+        if place > 0 {
+            output.line("")?;
+        }
+        lines(run)
+            .into_iter()
+            .try_for_each(|(style, text)| output.line(&output.paint(style, &text)))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn lines(run: &Resumable) -> Vec<(Style, String)> {
+    let why: Vec<&str> = run.why.iter().map(|why| why.name()).collect();
+    let mut lines = vec![
+        (Style::Strong, format!("{}  {}", run.label, plain(&run.workflow_id))),
+        (Style::Faint, format!("  {}, {}, {}", run.status, why.join(", "), run.run.session)),
+    ];
+    let step = run.pending_step.as_ref().map(|step| format!("  next: {}", plain(step)));
+    lines.extend(step.map(|text| (Style::Plain, text)));
+    let first = run.snippet.lines().find(|line| !line.trim().is_empty());
+    lines.extend(first.map(|line| (Style::Plain, format!("  last: {}", plain(line)))));
+    lines.push((Style::Plain, format!("  cairn guide --continue {}", run.continue_token)));
+    lines
+}

@@ -1,0 +1,160 @@
+//! `cairn guide` and `cairn session resume`: the same runs as agents have, for people.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::env::{Outcome, TestEnv};
+
+const TRIAGE: &str = "
+id: project.triage
+name: Triage
+description: Sorts a report.
+version: 1.0.0
+steps:
+  - {id: read, title: Read the report, prompt: 'Read the report on {{ticket}}.'}
+  - id: judge
+    title: Judge it
+    prompt: Say how grave it is.
+    outputContract: {contractRef: wr.contracts.review_verdict}
+  - {id: close, title: Close it, prompt: Write the answer.}
+";
+
+const VERDICT: &str = r#"{"kind": "wr.review_verdict", "verdict": "minor", "confidence": "high", "findings": [], "summary": "Small."}"#;
+
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.path("workflows")).unwrap();
+    std::fs::write(env.path("workflows/triage.yaml"), TRIAGE).unwrap();
+    env
+}
+
+fn answers(env: &TestEnv, lines: &[&str]) {
+    std::fs::write(env.path("answers.jsonl"), lines.join("\n")).unwrap();
+}
+
+/// What differs from run to run: the two words of the label, and tokens.
+fn stable(outcome: &Outcome) -> String {
+    let text = outcome.to_string();
+    let mut out = String::new();
+    for word in text.split_inclusive([' ', '\n', '"', ',']) {
+        let bare = word.trim_end_matches([' ', '\n', '"', ',']);
+        let rest = word.get(bare.len()..).unwrap_or_default();
+        let shown = match bare {
+            _ if bare.starts_with("triage-") && bare.contains('.') => "[token]",
+            _ if bare.starts_with("triage-") => "[label]",
+            _ => bare,
+        };
+        out.push_str(shown);
+        out.push_str(rest);
+    }
+    out
+}
+
+#[test]
+fn a_script_goes_through_a_workflow() {
+    let env = env();
+    let verdict = format!(r#"{{"step": "judge", "artifacts": [{VERDICT}]}}"#);
+    answers(&env, &[r#"{"notes": "Read it."}"#, &verdict, r#"{"notes": "Answered."}"#]);
+    let outcome = env.run(&["guide", "triage", "--set", "ticket=T-1", "--answers", "answers.jsonl"]);
+    let shown = stable(&outcome);
+    let long = |line: &&str| line.starts_with("  - Its fields") || line.starts_with("  - For example");
+    let shown: Vec<&str> = shown.lines().filter(|line| !long(line)).collect();
+    assert_snapshot!(shown.join("\n"), @r"
+    exit 0
+    --- stdout
+
+    Read the report  read  [label]
+      Read the report on T-1.
+
+      What the answer needs:
+      - Give notes on what you did in this step alone.
+
+    Judge it  judge  [label]
+      Say how grave it is.
+
+      What the answer needs:
+      - Give an artifact of kind `wr.review_verdict` (wr.contracts.review_verdict): the outcome of a review.
+
+    Close it  close  [label]
+      Write the answer.
+
+      What the answer needs:
+      - Give notes on what you did in this step alone.
+    complete  [label]
+    ");
+}
+
+#[test]
+fn a_block_is_told_and_the_next_answer_mends_it() {
+    let env = env();
+    let mended = format!(r#"{{"artifacts": [{VERDICT}]}}"#);
+    let lines = [r#"{"notes": "Read."}"#, r#"{"notes": "Grave."}"#, &mended];
+    answers(&env, &lines);
+    let outcome = env.run(&["guide", "triage", "--answers", "answers.jsonl"]);
+    assert_eq!(outcome.code, 5, "it waits for more: {outcome}");
+    assert!(outcome.stdout.contains("MISSING_REQUIRED_OUTPUT"), "{outcome}");
+    assert!(outcome.stdout.contains("Close it"), "{outcome}");
+    assert!(outcome.stderr.contains("cairn guide --continue triage-"), "{outcome}");
+}
+
+#[test]
+fn answers_that_belong_elsewhere_are_refused() {
+    let env = env();
+    answers(&env, &[r#"{"step": "judge", "notes": "Grave."}"#]);
+    assert_snapshot!(env.run(&["guide", "triage", "--answers", "answers.jsonl"]).stderr, @r"
+    error[USAGE_INVALID]: answer 1 is for the step `judge`, and `read` is pending
+      → put the answers in the order of the steps, or leave `step` out
+    ");
+    answers(&env, &["notes: yes"]);
+    assert_snapshot!(env.run(&["guide", "triage", "--answers", "answers.jsonl"]), @r#"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: answers.jsonl: expected ident at line 1 column 2
+      → give a JSON list, or one JSON object a line, such as {"notes": "Did it."}
+    "#);
+}
+
+#[test]
+fn a_person_types_notes_and_comes_back_later() {
+    let env = env();
+    let mut command = env.command(&["guide", "workflows/triage.yaml"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b":set ticket=T-9\nRead it all.\n.\n:quit\n").unwrap();
+    drop(stdin);
+    let left = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(left.code, 5, "{left}");
+    let token = left.stderr.split_whitespace().last().unwrap().to_owned();
+    let back = env.run(&["guide", "--continue", &token]);
+    assert!(back.stdout.contains("Read it all."), "what happened is told: {back}");
+    assert!(back.stdout.contains("Judge it"), "{back}");
+    let found = env.run(&["session", "resume", "--query", "read all"]);
+    assert_snapshot!(stable(&found), @r"
+    exit 0
+    --- stdout
+    [label]  project.triage
+      in_progress, matched_notes, sess_[fresh]
+      next: Judge it
+      last: Read it all.
+      cairn guide --continue [token]
+    ");
+    let json = env.run(&["session", "resume", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let first = json.pointer("/candidates/0/whyMatched/0").unwrap();
+    assert_eq!(first, "recency_fallback");
+}
+
+#[test]
+fn json_is_what_agents_get() {
+    let env = env();
+    answers(&env, &[r#"{"notes": "Read it."}"#]);
+    let outcome = env.run(&["guide", "triage", "--answers", "answers.jsonl", "--json"]);
+    let lines: Vec<serde_json::Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{outcome}");
+    let steps: Vec<_> = lines.iter().map(|line| line.pointer("/pending/stepId").unwrap()).collect();
+    assert_eq!(steps, ["read", "judge"]);
+}
