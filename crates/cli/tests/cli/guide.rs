@@ -57,9 +57,11 @@ fn a_script_goes_through_a_workflow() {
     let env = env();
     let verdict = format!(r#"{{"step": "judge", "artifacts": [{VERDICT}]}}"#);
     answers(&env, &[r#"{"notes": "Read it."}"#, &verdict, r#"{"notes": "Answered."}"#]);
-    let outcome = env.run(&["guide", "triage", "--set", "ticket=T-1", "--answers", "answers.jsonl"]);
+    let outcome =
+        env.run(&["guide", "triage", "--set", "ticket=T-1", "--answers", "answers.jsonl"]);
     let shown = stable(&outcome);
-    let long = |line: &&str| line.starts_with("  - Its fields") || line.starts_with("  - For example");
+    let long =
+        |line: &&str| line.starts_with("  - Its fields") || line.starts_with("  - For example");
     let shown: Vec<&str> = shown.lines().filter(|line| !long(line)).collect();
     assert_snapshot!(shown.join("\n"), @r"
     exit 0
