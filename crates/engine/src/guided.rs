@@ -20,11 +20,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cairn_core::event::guided::{AdvanceOutcome, SessionCreated, SourceKind};
+use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, SourceKind};
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
-use cairn_core::id::{EventId, RunId, SessionId};
+use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
 use cairn_core::plan::Action;
 use cairn_core::token::compact::{Attempt, Kind};
 use cairn_lang::ids;
@@ -191,14 +191,7 @@ impl Inner {
             let mut decided = decided.map_err(|rejection| rejected(rejection, label.as_str()))?;
             let root = workspace::known_root(&session.view);
             decided.events.extend(workspace::observe(root.as_deref(), &session.view, &mut mint));
-            match self.append(&mut session, run, decided).await {
-                Ok(()) => {}
-                // Somebody else was faster: look again at what is there.
-                Err(Error::Store(
-                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
-                )) => self.sync(&mut session).await?,
-                Err(error) => return Err(error),
-            }
+            self.append_or_look(&mut session, run, decided).await?;
         }
         Err(session.broken("the run moved each time it was looked at"))
     }
@@ -240,7 +233,7 @@ impl Inner {
     async fn checkpoint(&self, ask: Checkpoint) -> Result<Checkpointed> {
         let keys = self.store.keys.load().await?;
         input::artifacts(Some(&ask.output))?;
-        input::something(&ask.output)?;
+        input::something(&ask)?;
         let target = tokens::read_checkpoint(&ask.at, &keys)?;
         let known = self.known.get(target.session);
         let mut session = known.lock().await;
@@ -252,27 +245,18 @@ impl Inner {
         for _ in 0..TRIES_MAX {
             if session.dag(run)?.node(spot).is_some() {
                 let place = Spot::new(&session, run, spot);
-                return Ok(Checkpointed {
-                    label: place.label.as_str().to_owned(),
-                    node: spot,
-                    tokens: place.set(&session, &keys, ask.tokens, false)?,
-                });
+                let tokens = place.first(&session, &keys, ask.tokens)?;
+                return Ok(Checkpointed { label: place.label(), node: spot, tokens });
+            }
+            if session.is_corrected(node, attempt) {
+                let place = Spot::new(&session, run, node);
+                let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
+                let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
+                return Ok(Checkpointed { label: place.label(), node, tokens });
             }
             let position = Position::load(self, &session, run, node).await?;
-            let note = decide::Note {
-                attempt,
-                notes: ask.output.notes.as_deref(),
-                artifacts: &ask.output.artifacts,
-            };
-            let decided = decide::checkpoint(position.here(&session), note, &mut minter()?);
-            let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
-            match self.append(&mut session, run, decided).await {
-                Ok(()) => {}
-                Err(Error::Store(
-                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
-                )) => self.sync(&mut session).await?,
-                Err(error) => return Err(error),
-            }
+            let decided = noted(&session, &position, attempt, &ask)?;
+            self.append_or_look(&mut session, run, decided).await?;
         }
         Err(session.broken("the run moved each time it was looked at"))
     }
@@ -287,6 +271,20 @@ impl Inner {
         }
     }
 
+    /// Makes a decision durable; when somebody else was faster, looks at what is there.
+    async fn append_or_look(
+        &self,
+        session: &mut Session,
+        run: RunId,
+        decided: Decided,
+    ) -> Result<()> {
+        use store::Error::{Conflict, PartlyRecorded};
+        match self.append(session, run, decided).await {
+            Err(Error::Store(Conflict { .. } | PartlyRecorded { .. })) => self.sync(session).await,
+            other => other,
+        }
+    }
+
     /// Makes a decision durable and takes it in.
     async fn append(&self, session: &mut Session, run: RunId, decided: Decided) -> Result<()> {
         let last = session.view.runs.get(&run).map(|view| view.last_index);
@@ -295,6 +293,28 @@ impl Inner {
         self.store.log.append(session.id, plan).await?;
         session.sync(&*self.store.log).await
     }
+}
+
+/// The events of a checkpoint: a node of its own, or notes in the place of others.
+fn noted(
+    session: &Session,
+    position: &Position,
+    attempt: AttemptId,
+    ask: &Checkpoint,
+) -> Result<Decided> {
+    let (here, mut mint) = (position.here(session), minter()?);
+    if ask.replaces_notes {
+        let notes = ask.output.notes.as_deref().unwrap_or_default();
+        let current = session.view.outputs.current(position.node, OutputChannel::Recap);
+        let current = current.map(|output| output.id);
+        return Ok(decide::correct(here, attempt, notes, current, &mut mint));
+    }
+    let note = decide::Note {
+        attempt,
+        notes: ask.output.notes.as_deref(),
+        artifacts: &ask.output.artifacts,
+    };
+    decide::checkpoint(here, note, &mut mint).map_err(|rejection| rejected(rejection, ""))
 }
 
 /// Whether a call means to go on.

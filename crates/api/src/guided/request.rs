@@ -153,6 +153,8 @@ pub struct Kept {
     /// Markdown: what is new since the last notes, and what comes next.
     pub notes_markdown: Option<String>,
     pub artifacts: Option<Vec<Map<String, Value>>>,
+    /// Corrects the last step's notes.
+    pub replaces_notes: Option<bool>,
 }
 
 /// Preferences that the user asked for.

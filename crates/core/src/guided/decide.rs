@@ -11,7 +11,7 @@ mod record;
 
 pub use advance::{Ack, advance, is_asked, target};
 pub use begin::{Start, begin, root};
-pub use checkpoint::{Note, checkpoint, spot};
+pub use checkpoint::{Note, checkpoint, correct, correction, spot};
 pub use perform::{Outcome, perform};
 
 use std::collections::BTreeMap;

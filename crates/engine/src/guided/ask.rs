@@ -47,6 +47,8 @@ pub struct Checkpoint {
     pub at: CheckpointAt,
     /// What to keep.
     pub output: Output,
+    /// Whether the notes take the place of those of the step that was done last.
+    pub replaces_notes: bool,
     /// Which tokens the answer carries.
     pub tokens: Tokens,
 }

@@ -4,7 +4,7 @@ use cairn_core::canonical;
 use cairn_core::event::limits;
 use serde_json::{Map, Value, json};
 
-use super::ask::{Continue, Intent, Output};
+use super::ask::{Checkpoint, Continue, Intent, Output};
 use crate::error::{Error, Result};
 
 /// How many artifacts one answer may bring.
@@ -119,10 +119,18 @@ pub(super) fn artifacts(output: Option<&Output>) -> Result<()> {
     Ok(())
 }
 
-/// A checkpoint must hold something.
-pub(super) fn something(output: &Output) -> Result<()> {
-    let noted = output.notes.as_deref().is_some_and(|notes| !notes.trim().is_empty());
-    if noted || !output.artifacts.is_empty() {
+/// A checkpoint must hold something, and only notes can take the place of notes.
+pub(super) fn something(ask: &Checkpoint) -> Result<()> {
+    let Output { notes, artifacts } = &ask.output;
+    let noted = notes.as_deref().is_some_and(|notes| !notes.trim().is_empty());
+    if ask.replaces_notes && !(noted && artifacts.is_empty()) {
+        return Err(invalid(
+            "only notes can take the place of notes".to_owned(),
+            "send `output.notesMarkdown` without artifacts, or leave out `replacesNotes`",
+            json!({"field": "output.replacesNotes"}),
+        ));
+    }
+    if noted || !artifacts.is_empty() {
         return Ok(());
     }
     Err(invalid(

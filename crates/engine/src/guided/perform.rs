@@ -8,13 +8,12 @@ use cairn_core::guided::scene::scene;
 use cairn_core::id::{NodeId, RunId};
 use cairn_core::plan::Action;
 use cairn_core::token::compact::Attempt;
-use cairn_store as store;
 use serde_json::{Map, Value, json};
 
 use super::position::Position;
 use super::session::Session;
 use super::{Inner, minter, rejected, workspace};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::performer::{Ctx, Failed, Outcome};
 
 /// How many steps in a row the engine performs before it answers.
@@ -73,13 +72,7 @@ impl Inner {
             };
             let decided = decide::perform(position.here(session), told, &mut minter()?);
             let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
-            match self.append(session, run, decided).await {
-                Ok(()) => {}
-                Err(Error::Store(
-                    store::Error::Conflict { .. } | store::Error::PartlyRecorded { .. },
-                )) => self.sync(session).await?,
-                Err(error) => return Err(error),
-            }
+            self.append_or_look(session, run, decided).await?;
         }
         Err(session.broken("the engine was asked for too many steps in a row"))
     }

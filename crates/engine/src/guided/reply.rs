@@ -146,7 +146,11 @@ pub(super) async fn answer(
     Ok(Answer {
         lifecycle: facts.lifecycle,
         retry_continue_token: facts.retry,
-        tokens: spot.set(session, keys, tokens, coming_back)?,
+        tokens: match coming_back {
+            true => spot.fresh(session, keys, tokens)?,
+            // The same for every repetition of the call.
+            false => spot.first(session, keys, tokens)?,
+        },
         label: spot.label.as_str().to_owned(),
         is_complete: position.state.is_complete(),
         next_intent,
@@ -269,8 +273,13 @@ fn recorded(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warn
             break;
         }
     }
-    let notes = session.view.outputs.notes(from);
-    if notes.is_some_and(|notes| notes.ends_with(TRUNCATED)) {
+    // What was first noted: a correction that came later changes no answer.
+    let first = session.view.outputs.history(from).first();
+    let cut = first.is_some_and(|output| match &output.payload {
+        OutputPayload::Notes { notes_markdown } => notes_markdown.ends_with(TRUNCATED),
+        OutputPayload::ArtifactRef { .. } => false,
+    });
+    if cut {
         warnings.push(Warning {
             code: "notes_truncated",
             message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),

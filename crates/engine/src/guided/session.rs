@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
+use cairn_core::id::{AttemptId, EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::dag::{Node, RunDag};
 use cairn_core::projection::session::SessionView;
 use cairn_core::token::compact::Attempt;
@@ -85,10 +85,20 @@ impl Session {
     pub(super) fn unused_checkpoint(&self, run: RunId, node: NodeId) -> Attempt {
         let mut attempt = Attempt::FIRST;
         let Ok(dag) = self.dag(run) else { return attempt };
-        while dag.node(decide::spot(attempt.id(node))).is_some() {
+        let used = |attempt: Attempt| {
+            let id = attempt.id(node);
+            dag.node(decide::spot(id)).is_some() || self.is_corrected(node, id)
+        };
+        while used(attempt) {
             attempt = attempt.next(node);
         }
         attempt
+    }
+
+    /// Whether an attempt has put notes in the place of others at a node.
+    pub(super) fn is_corrected(&self, node: NodeId, attempt: AttemptId) -> bool {
+        let wanted = decide::correction(attempt);
+        self.view.outputs.history(node).iter().any(|output| output.id == wanted)
     }
 
     /// Whether the run has gone on from a node; a checkpoint goes nowhere.

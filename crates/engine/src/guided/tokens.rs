@@ -182,6 +182,11 @@ impl Spot {
         Self { session: session.id, run, node, label }
     }
 
+    /// The run's label, for people.
+    pub(super) fn label(&self) -> String {
+        self.label.as_str().to_owned()
+    }
+
     /// The short token of an attempt at the node.
     pub(super) fn token(
         &self,
@@ -197,18 +202,36 @@ impl Spot {
         Ok(token.sign(kind, keys))
     }
 
-    /// The tokens of an answer. `fresh` asks for attempts that nobody has used.
+    /// The tokens of an answer, for the first attempts at the node.
+    pub(super) fn first(
+        &self,
+        session: &Session,
+        keys: &Keyring,
+        tokens: Tokens,
+    ) -> Result<TokenSet> {
+        self.set(session, keys, tokens, Attempt::FIRST, Attempt::FIRST)
+    }
+
+    /// The tokens of an answer, for attempts at the node that nobody has made.
+    pub(super) fn fresh(
+        &self,
+        session: &Session,
+        keys: &Keyring,
+        tokens: Tokens,
+    ) -> Result<TokenSet> {
+        let note = session.unused_checkpoint(self.run, self.node);
+        self.set(session, keys, tokens, session.unused(self.node), note)
+    }
+
+    /// The tokens for one attempt to go on and one to leave a checkpoint.
     pub(super) fn set(
         &self,
         session: &Session,
         keys: &Keyring,
         tokens: Tokens,
-        fresh: bool,
+        go: Attempt,
+        note: Attempt,
     ) -> Result<TokenSet> {
-        let (go, note) = match fresh {
-            true => (session.unused(self.node), session.unused_checkpoint(self.run, self.node)),
-            false => (Attempt::FIRST, Attempt::FIRST),
-        };
         let pair = match tokens {
             Tokens::Compact => None,
             Tokens::Pair => Some(self.pair(session, go, keys)?),

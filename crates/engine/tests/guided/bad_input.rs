@@ -133,6 +133,7 @@ async fn artifacts_are_maps_with_a_kind_within_bounds() {
     let empty = Checkpoint {
         at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
         output: Output::default(),
+        replaces_notes: false,
         tokens: Tokens::Compact,
     };
     assert_eq!(world.guide.checkpoint(empty).await.unwrap_err().code(), "VALIDATION_ERROR");

@@ -105,6 +105,7 @@ async fn a_checkpoint_again_is_one_checkpoint() {
     let call = Checkpoint {
         at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
         output: Output { notes: Some("Halfway through.".into()), artifacts: Vec::new() },
+        replaces_notes: false,
         tokens: Tokens::Compact,
     };
     let left = world.guide.checkpoint(call.clone()).await.unwrap();
@@ -138,4 +139,45 @@ async fn what_is_recorded_fits_together() {
     let store = cairn_store::open(&Config::files(world.home.path().join("data"))).unwrap();
     let report = cairn_store::verify(&store, session).await.unwrap();
     assert_eq!(report.problems, [""; 0]);
+}
+
+#[tokio::test]
+async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let session = first.session.unwrap().session;
+    let long = format!("{} The wrong file was named.", "x".repeat(5000));
+    let call = ack(&first.tokens.continue_token, &long, Vec::new());
+    let second = world.guide.proceed(call.clone()).await.unwrap();
+    assert_eq!(second.warnings.first().unwrap().code, "notes_truncated");
+    let correct = Checkpoint {
+        at: CheckpointAt::Compact(second.tokens.checkpoint_token.clone()),
+        output: Output { notes: Some("It was `src/total.rs`.".into()), artifacts: Vec::new() },
+        replaces_notes: true,
+        tokens: Tokens::Compact,
+    };
+    let corrected = world.guide.checkpoint(correct.clone()).await.unwrap();
+    let recorded = world.events(session).await.len();
+    assert_eq!(world.guide.checkpoint(correct).await.unwrap(), corrected, "once");
+    assert_eq!(world.events(session).await.len(), recorded);
+    let back = world.back(&second.tokens).await;
+    assert_eq!(back.recap.unwrap().text, "It was `src/total.rs`.", "only what stands is told");
+    assert_eq!(world.guide.proceed(call).await.unwrap(), second, "and no answer changes");
+    // The next checkpoint has a token of its own, and the run goes on.
+    assert_ne!(corrected.tokens.checkpoint_token, second.tokens.checkpoint_token);
+    let again = world.back(&second.tokens).await;
+    assert_eq!(again.tokens.checkpoint_token, corrected.tokens.checkpoint_token);
+    assert_eq!(step(&world.go(&second).await), "third");
+    let history: Vec<_> = world
+        .events(session)
+        .await
+        .into_iter()
+        .filter_map(|event| match event.data {
+            EventData::NodeOutputAppended(output) => Some(output),
+            _ => None,
+        })
+        .collect();
+    let (before, after) = (history.first().unwrap(), history.get(1).unwrap());
+    assert_eq!(after.supersedes_output_id, Some(before.output_id));
+    cairn_core::lineage::check(&world.events(session).await).unwrap();
 }

@@ -132,6 +132,7 @@ async fn a_session_can_keep_notes_without_a_procedure() {
     let note = |token: &str, text: &str| Checkpoint {
         at: CheckpointAt::Compact(token.to_owned()),
         output: Output { notes: Some(text.to_owned()), artifacts: Vec::new() },
+        replaces_notes: false,
         tokens: Tokens::Compact,
     };
     let one =

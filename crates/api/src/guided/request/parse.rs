@@ -75,7 +75,8 @@ impl TryFrom<CheckpointWorkflow> for ask::Checkpoint {
                 return Err(Problem::new("sessionToken", problem, fix).into());
             }
         };
-        Ok(Self { at, output: given.output.into(), tokens: tokens(given.tokens) })
+        let replaces_notes = given.output.replaces_notes.unwrap_or_default();
+        Ok(Self { at, output: given.output.into(), replaces_notes, tokens: tokens(given.tokens) })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::record::{Made, Record};
+use super::record::{Made, RECAP, Record};
 use super::{Decided, Here, Mint, Rejection};
 use crate::event::guided::{EdgeCauseKind, EdgeKind, NodeKind};
-use crate::id::{AttemptId, NodeId};
+use crate::id::{AttemptId, NodeId, OutputId};
 
 /// What is to be kept.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +22,32 @@ pub fn spot(attempt: AttemptId) -> NodeId {
     NodeId::derive(&[&attempt.to_string(), "checkpoint"])
 }
 
+fn seed(attempt: AttemptId) -> String {
+    format!("{attempt}:checkpoint")
+}
+
+/// The output that a correction adds, whoever makes it.
+#[must_use]
+pub fn correction(attempt: AttemptId) -> OutputId {
+    OutputId::derive(&[&seed(attempt), RECAP])
+}
+
+/// Puts notes in the place of those that led to this node. The earlier ones stay in the log.
+pub fn correct(
+    here: Here<'_>,
+    attempt: AttemptId,
+    notes: &str,
+    supersedes: Option<OutputId>,
+    mint: Mint<'_>,
+) -> Decided {
+    let mut record = Record::new(here.run, here.node, seed(attempt), mint);
+    record.notes(notes, supersedes);
+    record.done()
+}
+
 /// Leaves a checkpoint: a node with the same state, and the notes on it.
 pub fn checkpoint(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
-    let seed = format!("{}:checkpoint", note.attempt);
-    let mut record = Record::new(here.run, spot(note.attempt), seed, mint);
+    let mut record = Record::new(here.run, spot(note.attempt), seed(note.attempt), mint);
     record.node(Made {
         kind: NodeKind::Checkpoint,
         parent: Some(here.node),

@@ -22,6 +22,8 @@ use crate::reason::Severity;
 use crate::snapshot::{EngineState, ExecutionSnapshot};
 use crate::text::truncate;
 
+/// What tells the notes of a decision from its other outputs.
+pub(super) const RECAP: &str = "recap";
 /// The media type of artifacts.
 const JSON: &str = "application/json";
 
@@ -131,6 +133,15 @@ impl<'m> Record<'m> {
         }
     }
 
+    pub(super) fn notes(&mut self, notes: &str, supersedes: Option<OutputId>) {
+        self.at_node(NodeOutputAppended {
+            output_channel: OutputChannel::Recap,
+            output_id: OutputId::derive(&[&self.seed, RECAP]),
+            payload: OutputPayload::notes(notes),
+            supersedes_output_id: supersedes,
+        });
+    }
+
     /// Notes first, then artifacts by their digest.
     pub(super) fn outputs(
         &mut self,
@@ -138,12 +149,7 @@ impl<'m> Record<'m> {
         artifacts: &[Value],
     ) -> Result<(), canonical::Error> {
         if let Some(notes) = notes.filter(|notes| !notes.trim().is_empty()) {
-            self.at_node(NodeOutputAppended {
-                output_channel: OutputChannel::Recap,
-                output_id: OutputId::derive(&[&self.seed, "recap"]),
-                payload: OutputPayload::notes(notes),
-                supersedes_output_id: None,
-            });
+            self.notes(notes, None);
         }
         let mut kept = Vec::new();
         for artifact in artifacts {
