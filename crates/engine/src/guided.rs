@@ -16,23 +16,23 @@ mod session;
 mod tokens;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, SourceKind};
-use cairn_core::event::{NewEvent, Scope};
+use cairn_core::event::{NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
-use cairn_core::plan::Action;
+use cairn_core::text::truncate;
 use cairn_core::token::compact::{Attempt, Kind};
 use cairn_lang::ids;
 use cairn_store as store;
 use cairn_store::{AppendPlan, Blob, Store};
 use serde_json::json;
 
-use crate::catalog::{self, Catalog};
+use crate::catalog::{self, Catalog, Found};
 use crate::error::{Error, Result};
 use crate::performer::Performers;
 use answer::{Answer, Checkpointed, Resumable, SessionOpened};
@@ -86,13 +86,15 @@ impl Guide {
     pub async fn start(&self, ask: Start) -> Result<Answer> {
         let inner = &*self.inner;
         let context = input::context(ask.context.as_ref())?;
-        let found = inner.catalog.find(&ask.workflow)?;
+        ask.workspace.as_deref().map(input::workspace).transpose()?;
+        let found = inner.find(&ask.workflow).await?;
         let plan = &found.compiled()?.plan;
         let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
         let now = now_ms();
         let run = RunId::mint(now, random()?);
         let id = ask.session.unwrap_or(SessionId::mint(now, random()?));
         let workspace = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
+        let workspace = workspace.map(PathBuf::as_path);
         let mut mint = minter()?;
         let begun = decide::begin(
             decide::Start {
@@ -100,7 +102,7 @@ impl Guide {
                 hash,
                 run,
                 source_kind: source_kind(found.kind),
-                source_ref: &found.path.display().to_string(),
+                source_ref: &truncate(&found.path.display().to_string(), limits::NAME),
                 context: &context,
                 baseline: inner.options.preferences,
                 wanted: ask.preferences,
@@ -115,16 +117,11 @@ impl Guide {
             Err(Error::Store(store::Error::NotFound(_))) if ask.session.is_none() => {}
             Err(error) => return Err(error),
         }
-        let seen = workspace::observe(workspace.map(PathBuf::as_path), &session.view, &mut mint);
-        decided.events.splice(0..0, seen);
-        if session.view.session.is_none() {
-            let data = SessionCreated {}.into();
-            decided.events.insert(0, NewEvent { id: mint(), scope: Scope::Session, data });
-        }
-        inner.append(&mut session, run, decided).await?;
+        decided.events.extend(workspace::belongs(workspace, run, &mut mint));
+        inner.begin(&mut session, run, decided, workspace).await?;
         let node = inner.perform_owed(&mut session, run, decide::root(run)).await?;
         let position = Position::load(inner, &session, run, node).await?;
-        let facts = reply::Facts::start(&found, workspace.map(PathBuf::as_path));
+        let facts = reply::Facts::start(&found, run, workspace);
         let keys = inner.store.keys.load().await?;
         reply::answer(inner, &session, &position, &keys, ask.tokens, facts).await
     }
@@ -155,6 +152,37 @@ impl Guide {
 }
 
 impl Inner {
+    /// Looks a workflow up, on a thread that may read and compile files.
+    async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
+        let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
+        found.map_err(|error| Error::Broken(error.to_string()))?
+    }
+
+    /// Records a run's beginning, with what is seen of its checkout.
+    async fn begin(
+        &self,
+        session: &mut Session,
+        run: RunId,
+        decided: Decided,
+        workspace: Option<&Path>,
+    ) -> Result<()> {
+        for _ in 0..TRIES_MAX {
+            let (mut decided, mut mint) = (decided.clone(), minter()?);
+            let seen = workspace::observe(workspace, &session.view, &mut mint);
+            decided.events.splice(0..0, seen);
+            if session.view.session.is_none() {
+                let data = SessionCreated {}.into();
+                decided.events.insert(0, NewEvent { id: mint(), scope: Scope::Session, data });
+            }
+            self.append_or_look(session, run, decided).await?;
+            if session.view.runs.contains_key(&run) {
+                return Ok(());
+            }
+        }
+        Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
+    }
+
     async fn proceed(&self, ask: Continue) -> Result<Answer> {
         let keys = self.store.keys.load().await?;
         let target = tokens::read(&ask.at, &keys)?;
@@ -181,19 +209,19 @@ impl Inner {
                 return self.recorded(&mut session, reply, &ack, &keys, ask.tokens).await;
             }
             let position = Position::load(self, &session, run, node).await?;
-            if matches!(position.step().map(|step| &step.action), Some(Action::Typed { .. })) {
-                self.perform_owed(&mut session, run, node).await?;
+            if position.is_owed_by_engine() {
+                self.perform(&mut session, run, node, attempt).await?;
                 continue;
             }
             let mut mint = minter()?;
             let decided = decide::advance(position.here(&session), ack, &mut mint);
             let label = Spot::new(&session, run, node).label;
             let mut decided = decided.map_err(|rejection| rejected(rejection, label.as_str()))?;
-            let root = workspace::known_root(&session.view);
+            let root = workspace::of_run(&session.view, run);
             decided.events.extend(workspace::observe(root.as_deref(), &session.view, &mut mint));
             self.append_or_look(&mut session, run, decided).await?;
         }
-        Err(session.broken("the run moved each time it was looked at"))
+        Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
     }
 
     /// Answers from what an attempt left in the log.
@@ -218,7 +246,8 @@ impl Inner {
                     Attempt::after(tried.attempt),
                     keys,
                 )?;
-                let facts = reply::Facts::blocked(blockers.blockers().to_vec(), retry, other_input);
+                let blockers = blockers.blockers().to_vec();
+                let facts = reply::Facts::blocked(tried, blockers, retry, other_input);
                 reply::answer(self, session, &position, keys, tokens, facts).await
             }
             AdvanceOutcome::Advanced { to_node_id } => {
@@ -246,19 +275,21 @@ impl Inner {
             if session.dag(run)?.node(spot).is_some() {
                 let place = Spot::new(&session, run, spot);
                 let tokens = place.first(&session, &keys, ask.tokens)?;
-                return Ok(Checkpointed { label: place.label(), node: spot, tokens });
+                let warnings = reply::other_notes(&session, spot, &ask.output);
+                return Ok(Checkpointed { label: place.label(), node: spot, tokens, warnings });
             }
             if session.is_corrected(node, attempt) {
                 let place = Spot::new(&session, run, node);
                 let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
                 let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
-                return Ok(Checkpointed { label: place.label(), node, tokens });
+                let (label, warnings) = (place.label(), Vec::new());
+                return Ok(Checkpointed { label, node, tokens, warnings });
             }
             let position = Position::load(self, &session, run, node).await?;
             let decided = noted(&session, &position, attempt, &ask)?;
             self.append_or_look(&mut session, run, decided).await?;
         }
-        Err(session.broken("the run moved each time it was looked at"))
+        Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
     }
 
     async fn sync(&self, session: &mut Session) -> Result<()> {

@@ -153,8 +153,12 @@ fn names(data: &Answer) -> String {
 /// Notes were kept.
 pub(crate) fn checkpointed(data: &Checkpointed) -> String {
     let call = json!({"continueToken": data.continue_token, "output": example()});
+    let kept = match data.warnings.first() {
+        None => "Kept.".to_owned(),
+        Some(warning) => format!("NOT KEPT: {}.", warning.message),
+    };
     format!(
-        "Kept. The step is still pending; when it is done, call continue_workflow with\n{call}\nThe \
+        "{kept} The step is still pending; when it is done, call continue_workflow with\n{call}\nThe \
          next checkpoint takes checkpointToken \"{}\".\nRun {}.",
         data.checkpoint_token, data.label
     )

@@ -141,3 +141,106 @@ async fn a_step_that_was_cut_off_is_performed_when_the_run_goes_on() {
     assert_eq!(guide.proceed(on).await.unwrap(), after);
     assert_eq!(calls(home.path()), 1);
 }
+
+fn with(home: &Path, text: &str) -> Guide {
+    std::fs::write(home.join("workflows/checked.yaml"), text).unwrap();
+    guide(home, cairn_steps::catalog::all())
+}
+
+#[tokio::test]
+async fn a_long_row_of_engine_steps_is_finished_in_several_calls() {
+    let home = home();
+    let text = "
+id: project.checked
+name: Long
+description: Many steps of the engine.
+version: 1.0.0
+steps:
+  - {id: begin, title: Begin, prompt: Begin.}
+  - id: round
+    type: loop
+    title: Round
+    loop: {type: for, count: 600, maxIterations: 1000}
+    body:
+      - {id: one, title: One, run: {type: log, message: one}}
+      - {id: two, title: Two, run: {type: log, message: two}}
+  - {id: last, title: Last, prompt: Last.}
+";
+    let guide = with(home.path(), text);
+    let start = Start { workflow: "checked".into(), ..Start::default() };
+    let mut answer = guide.start(start).await.unwrap();
+    let mut calls = 0;
+    while answer.pending.as_ref().unwrap().step_id != "last" {
+        answer = guide.proceed(ack(&answer)).await.unwrap();
+        calls += 1;
+        assert!(calls < 5);
+    }
+    assert!(prompt(&answer).len() < 16 << 10, "{} bytes", prompt(&answer).len());
+}
+
+#[tokio::test]
+async fn a_step_of_the_engine_can_be_forked_from() {
+    let home = home();
+    let guide = guide(home.path(), cairn_steps::catalog::all());
+    let start = Start { workflow: "checked".into(), ..Start::default() };
+    let first = guide.start(start).await.unwrap();
+    assert_eq!(calls(home.path()), 1);
+    let run = first.session.unwrap();
+    let store = cairn_store::open(&Config::files(home.path().join("data"))).unwrap();
+    let keys = store.keys.load().await.unwrap();
+    let events = store.log.read(run.session, cairn_core::id::EventIndex(0)).await.unwrap();
+    let root = events.iter().find(|event| {
+        matches!(&event.data, cairn_core::event::EventData::NodeCreated(node) if node.parent_node_id.is_none())
+    });
+    let token = cairn_core::token::compact::CompactToken {
+        label: cairn_core::token::compact::Label::new(&first.label).unwrap(),
+        session: run.session,
+        node: root.unwrap().index,
+        attempt: cairn_core::token::compact::Attempt::FIRST,
+    };
+    let token = token.sign(cairn_core::token::compact::Kind::Continue, &keys);
+    let back = Continue { at: At::Compact(token), intent: None, output: None, ..go_on() };
+    let there = guide.proceed(back).await.unwrap();
+    assert_eq!(there.pending.as_ref().unwrap().step_id, "count-files");
+    let again = guide.proceed(ack(&there)).await.unwrap();
+    assert_eq!(again.pending.as_ref().unwrap().step_id, "report");
+    assert_eq!(calls(home.path()), 2, "a fork performs it anew");
+}
+
+#[tokio::test]
+async fn two_processes_perform_a_step_once() {
+    let home = home();
+    let text =
+        CHECKED.replace("echo x >> ../calls; ls | wc -l", "echo x >> ../calls; sleep 0.3; ls");
+    let text = text.replace(
+        "  - id: count-files",
+        "  - {id: begin, title: Begin, prompt: Begin.}\n  - id: count-files",
+    );
+    let one = with(home.path(), &text);
+    let two = guide(home.path(), cairn_steps::catalog::all());
+    let start = Start { workflow: "checked".into(), ..Start::default() };
+    let begun = one.start(start).await.unwrap();
+    let (first, second) = tokio::join!(one.proceed(ack(&begun)), two.proceed(ack(&begun)));
+    let answers = [first, second];
+    let locked = |answer: &cairn_engine::Result<Answer>| {
+        answer.as_ref().is_err_and(|error| error.code() == "TOKEN_SESSION_LOCKED")
+    };
+    assert!(answers.iter().all(|answer| answer.is_ok() || locked(answer)), "{answers:?}");
+    let after = two.proceed(ack(&begun)).await.unwrap();
+    assert_eq!(after.pending.as_ref().unwrap().step_id, "report");
+    assert_eq!(calls(home.path()), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_set_never_reaches_a_command() {
+    let home = home();
+    let text = CHECKED.replace(
+        "command: 'echo x >> ../calls; ls | wc -l'",
+        "command: 'echo x >> ../calls', env: {D: '{{nowhere}}'}",
+    );
+    let guide = with(home.path(), &text);
+    let start = Start { workflow: "checked".into(), ..Start::default() };
+    let first = guide.start(start).await.unwrap();
+    assert!(prompt(&first).contains("`nowhere` is not set"), "{}", prompt(&first));
+    assert_eq!(calls(home.path()), 0);
+}

@@ -221,6 +221,8 @@ pub struct Checkpointed {
     pub state_token: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_token: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// The answer to a call that opens a session for notes.

@@ -95,6 +95,9 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
         EventData::ObservationRecorded(seen) => {
             key.add(seen.key.name());
             key.digest(seen.value.as_str());
+            if let Some(node) = scope.node() {
+                key.add(node);
+            }
         }
         EventData::RunStarted(_)
         | EventData::RunQueued(_)

@@ -1,6 +1,6 @@
 //! A session at a glance: its runs, how they are doing, and where the work happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::capabilities::Capabilities;
 use super::context::Contexts;
@@ -12,7 +12,7 @@ use super::resume::Candidate;
 use super::run::{RunState, RunStatus};
 use super::status::{Attempts, GuidedStatus, Tip, status};
 use crate::digest::{SnapshotRef, WorkflowHash};
-use crate::event::guided::{Confidence, ObservationKey, ObservedValue};
+use crate::event::guided::{Confidence, ObservationKey, ObservationRecorded, ObservedValue};
 use crate::event::{Event, EventData};
 use crate::id::{EventIndex, RunId, SessionId};
 
@@ -27,6 +27,10 @@ pub struct SessionView {
     pub times: Option<Times>,
     /// The latest observation of each kind.
     pub observations: BTreeMap<ObservationKey, Observation>,
+    /// Everything that was ever observed: a fact is recorded once, also when it holds again.
+    pub observed: BTreeSet<(ObservationKey, String)>,
+    /// The project that a run was started in.
+    pub workspaces: BTreeMap<RunId, String>,
     /// Its runs.
     pub runs: BTreeMap<RunId, RunView>,
     /// What its guided nodes have put out.
@@ -143,9 +147,7 @@ impl SessionView {
         let at_ms = event.id.minted_ms();
         self.times.get_or_insert(Times { first_ms: at_ms, last_ms: at_ms }).last_ms = at_ms;
         if let EventData::ObservationRecorded(seen) = &event.data {
-            let (value, confidence) = (seen.value.clone(), seen.confidence);
-            let observation = Observation { value, confidence, index: event.index };
-            self.observations.insert(seen.key, observation);
+            self.observe(event, seen);
         }
         self.outputs.apply(event);
         self.gaps.apply(event);
@@ -156,6 +158,20 @@ impl SessionView {
         if let Some(run) = event.scope.run() {
             self.runs.entry(run).or_insert_with(|| RunView::new(run, event)).apply(event);
         }
+    }
+
+    /// What is observed at a run's node is about that run, the rest about the session.
+    fn observe(&mut self, event: &Event, seen: &ObservationRecorded) {
+        if let Some(run) = event.scope.run() {
+            if seen.key == ObservationKey::RepoRoot {
+                self.workspaces.insert(run, seen.value.as_str().to_owned());
+            }
+            return;
+        }
+        self.observed.insert((seen.key, seen.value.as_str().to_owned()));
+        let (value, confidence) = (seen.value.clone(), seen.confidence);
+        let observation = Observation { value, confidence, index: event.index };
+        self.observations.insert(seen.key, observation);
     }
 
     /// How a run is doing. `is_complete` looks into the tip's snapshot of a guided run.

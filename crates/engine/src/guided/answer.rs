@@ -179,6 +179,7 @@ pub struct Checkpointed {
     pub node: NodeId,
     /// The tokens to go on with; they stay at the same pending step.
     pub tokens: TokenSet,
+    pub warnings: Vec<Warning>,
 }
 
 /// A session to leave notes in.

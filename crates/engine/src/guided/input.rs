@@ -1,16 +1,20 @@
 //! What callers send, before anything is decided: sizes, shapes, and what goes together.
 
+use std::path::Path;
+
 use cairn_core::canonical;
 use cairn_core::event::limits;
 use serde_json::{Map, Value, json};
 
-use super::ask::{Checkpoint, Continue, Intent, Output};
+use super::ask::{Checkpoint, Continue, Intent, Output, Wanted};
 use crate::error::{Error, Result};
 
 /// How many artifacts one answer may bring.
 const ARTIFACTS_MAX: usize = 32;
 /// How long one artifact may be, as canonical JSON.
 const ARTIFACT_MAX: usize = 256 << 10;
+/// How deep a context may be: it stands inside an event.
+const CONTEXT_DEPTH: usize = 48;
 /// Names that some programs give a meaning to.
 const RESERVED: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
@@ -41,7 +45,7 @@ pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
         ));
     }
     let method = "UTF-8 bytes of RFC 8785 canonical JSON";
-    match canonical::to_vec(members) {
+    match canonical::to_vec_within(members, CONTEXT_DEPTH) {
         Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(members.clone()),
         Ok(bytes) => Err(invalid(
             format!(
@@ -54,7 +58,7 @@ pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
         )),
         Err(error) => Err(invalid(
             format!("`context` cannot be kept: {error}"),
-            "send plain JSON: numbers within ±2^53, no repeated keys, at most 32 levels",
+            "send plain JSON: numbers within ±2^53, no repeated keys, at most 48 levels",
             json!({"field": "context", "bytesMax": limits::CONTEXT, "method": method}),
         )),
     }
@@ -70,6 +74,18 @@ fn reserved(value: &Value, path: &str) -> Option<String> {
         Value::Array(items) => items.iter().find_map(|item| reserved(item, path)),
         _ => None,
     }
+}
+
+/// The project of a call: a directory that is there.
+pub(super) fn workspace(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    Err(invalid(
+        format!("`workspacePath` is {}, which is not a directory here", path.display()),
+        "send the absolute path of the project that you work on, or leave it out",
+        json!({"field": "workspacePath"}),
+    ))
 }
 
 /// The artifacts of an answer: each a map with its kind, within its budget.
@@ -142,6 +158,13 @@ pub(super) fn something(ask: &Checkpoint) -> Result<()> {
 
 /// A call that only comes back brings nothing along.
 pub(super) fn rehydrate_only(ask: &Continue) -> Result<()> {
+    if ask.preferences != Wanted::default() {
+        return Err(invalid(
+            "preferences change when the run goes on, and the call only comes back".to_owned(),
+            "send `preferences` together with the `output` of the step, or leave them out to get the step again",
+            json!({"field": "preferences"}),
+        ));
+    }
     if ask.intent == Some(Intent::Rehydrate) {
         if ask.output.is_none() && ask.context.is_none() {
             return Ok(());

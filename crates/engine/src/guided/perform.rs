@@ -1,83 +1,114 @@
 //! Steps that the engine performs itself, in the middle of a guided run.
 
 use cairn_core::digest::Digest;
-use cairn_core::event::guided::AdvanceOutcome;
+use cairn_core::event::guided::{AdvanceOutcome, NodeKind, OutputPayload};
+use cairn_core::guided::condition::lookup;
 use cairn_core::guided::decide;
 use cairn_core::guided::render::fill;
 use cairn_core::guided::scene::scene;
-use cairn_core::id::{NodeId, RunId};
-use cairn_core::plan::Action;
+use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::token::compact::Attempt;
+use cairn_store as store;
 use serde_json::{Map, Value, json};
 
 use super::position::Position;
 use super::session::Session;
-use super::{Inner, minter, rejected, workspace};
-use crate::error::Result;
+use super::{Inner, TRIES_MAX, minter, rejected, workspace};
+use crate::error::{Error, Result};
 use crate::performer::{Ctx, Failed, Outcome};
 
+/// How much of what the engine did is told with a prompt.
+const TOLD_MAX: usize = 8 << 10;
 /// How many steps in a row the engine performs before it answers.
 const CHAIN_MAX: usize = 1000;
 
 impl Inner {
     /// Performs what the engine owes at a node and behind it; gives the node where somebody
-    /// else is to act. What was recorded is not done again.
+    /// else is to act, or where to go on later. What was recorded is not done again.
     pub(super) async fn perform_owed(
         &self,
         session: &mut Session,
         run: RunId,
         from: NodeId,
     ) -> Result<NodeId> {
-        let mut node = from;
-        for _ in 0..CHAIN_MAX {
+        let (mut node, mut performed) = (from, 0);
+        loop {
             let position = Position::load(self, session, run, node).await?;
-            let Some(step) = position.step() else { return Ok(node) };
-            let Action::Typed { config, r#type } = &step.action else { return Ok(node) };
-            let attempt = Attempt::FIRST.id(node);
-            if let Some(recorded) = session.view.attempts.of(node, attempt) {
-                match recorded.outcome {
-                    AdvanceOutcome::Advanced { to_node_id } => node = to_node_id,
-                    AdvanceOutcome::Blocked { .. } => return Ok(node),
-                }
-                continue;
+            if !position.is_owed_by_engine() {
+                return Ok(node);
             }
-            let seen = scene(&position.plan, &position.context, position.loop_stack());
-            let instance = position.state.pending().map(|key| key.to_string()).unwrap_or_default();
-            let ctx = Ctx {
-                workspace: workspace::known_root(&session.view)
-                    .or_else(|| self.options.workspace.clone()),
-                idempotency_key: Digest::of_parts(
-                    "step",
-                    &[&run.to_string(), &node.to_string(), &instance],
-                ),
-            };
-            let outcome = match self.performers.get(r#type.as_str()) {
-                Some(performer) => performer.perform(filled(&config.0, &seen), &ctx).await,
+            let attempt = Attempt::FIRST.id(node);
+            match session.view.attempts.of(node, attempt).map(|recorded| &recorded.outcome) {
+                Some(AdvanceOutcome::Advanced { to_node_id }) => node = *to_node_id,
+                Some(AdvanceOutcome::Blocked { .. }) => return Ok(node),
+                None if performed == CHAIN_MAX => return Ok(node),
                 None => {
-                    Err(Failed(format!("this program has no step type `{type}`", type = r#type)))
+                    self.perform(session, run, node, attempt).await?;
+                    performed += 1;
                 }
-            };
-            let mut outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
-                notes: format!("it could not be performed: {message}"),
-                output: json!({"error": message}),
-                ends: false,
-            });
-            outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
-            let told = decide::Outcome {
-                attempt,
-                save_as: config.0.get("saveAs").and_then(Value::as_str),
-                output: &outcome.output,
-                notes: &outcome.notes,
-                ends: outcome.ends,
-            };
+            }
+        }
+    }
+
+    /// Performs the step that is pending at a node, as one attempt at it.
+    ///
+    /// One process at a time performs the steps of a session; what another has done meanwhile
+    /// is not done again.
+    pub(super) async fn perform(
+        &self,
+        session: &mut Session,
+        run: RunId,
+        node: NodeId,
+        attempt: AttemptId,
+    ) -> Result<()> {
+        let _lease = self.store.leases.acquire(session.id).await.map_err(|error| match error {
+            error @ store::Error::Owned { .. } => Error::TokenSessionLocked(error),
+            other => Error::Store(other),
+        })?;
+        self.sync(session).await?;
+        if session.view.attempts.of(node, attempt).is_some() {
+            return Ok(());
+        }
+        let position = Position::load(self, session, run, node).await?;
+        let Some((step, r#type, config)) = position.typed() else { return Ok(()) };
+        let seen = scene(&position.plan, &position.context, position.loop_stack());
+        let ctx = Ctx {
+            workspace: workspace::of_run(&session.view, run),
+            idempotency_key: key(run, node, &position, attempt),
+        };
+        let outcome = match (self.performers.get(r#type.as_str()), filled(config, &seen)) {
+            (_, Err(failed)) => Err(failed),
+            (None, _) => {
+                Err(Failed(format!("this program has no step type `{type}`", type = r#type)))
+            }
+            (Some(performer), Ok(config)) => performer.perform(config, &ctx).await,
+        };
+        let mut outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
+            notes: format!("it could not be performed: {message}"),
+            output: json!({"error": message}),
+            ends: false,
+        });
+        outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
+        let told = decide::Outcome {
+            attempt,
+            save_as: config.get("saveAs").and_then(Value::as_str),
+            output: &outcome.output,
+            notes: &outcome.notes,
+            ends: outcome.ends,
+        };
+        // What has been performed is recorded, whatever else happens to the run meanwhile.
+        for _ in 0..TRIES_MAX {
             let decided = decide::perform(position.here(session), told, &mut minter()?);
             let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
             self.append_or_look(session, run, decided).await?;
+            if session.view.attempts.of(node, attempt).is_some() {
+                return Ok(());
+            }
         }
-        Err(session.broken("the engine was asked for too many steps in a row"))
+        Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
     }
 
-    /// What the engine did right before a node, oldest first.
+    /// What the engine did right before a node, oldest first; of much, the latest.
     pub(super) async fn done_before(
         &self,
         session: &Session,
@@ -85,37 +116,58 @@ impl Inner {
         node: NodeId,
     ) -> Result<Vec<String>> {
         let dag = session.dag(run)?;
-        let mut told = Vec::new();
-        for at in dag.path_back(node).take(CHAIN_MAX) {
+        let (mut told, mut size) = (Vec::new(), 0);
+        for at in dag.path_back(node) {
             let Some(parent) = at.parent else { break };
+            if at.kind == NodeKind::Checkpoint {
+                continue;
+            }
             let before = Position::load(self, session, run, parent).await?;
-            let engine_did =
-                before.step().is_some_and(|s| matches!(s.action, Action::Typed { .. }));
-            if !engine_did {
+            if !before.is_owed_by_engine() || size > TOLD_MAX {
                 break;
             }
-            told.extend(session.view.outputs.notes(at.id).map(str::to_owned));
+            let history = session.view.outputs.history(at.id).first();
+            if let Some(OutputPayload::Notes { notes_markdown }) = history.map(|o| &o.payload) {
+                size += notes_markdown.len();
+                told.push(notes_markdown.clone());
+            }
         }
         told.reverse();
         Ok(told)
     }
 }
 
+/// What a repetition of the same attempt carries too; a fork of it does not.
+fn key(run: RunId, node: NodeId, position: &Position, attempt: AttemptId) -> Digest {
+    let instance = position.state.pending().map(|key| key.to_string()).unwrap_or_default();
+    let parts = [run.to_string(), node.to_string(), instance, attempt.to_string()];
+    Digest::of_parts("step", &parts.each_ref().map(String::as_str))
+}
+
 /// The config with values in the place of paths. A text that is one path alone keeps the
-/// value's type.
-fn filled(config: &Value, seen: &Map<String, Value>) -> Value {
+/// value's type. A command is never filled in: data does not become program text.
+fn filled(config: &Value, seen: &Map<String, Value>) -> Result<Value, Failed> {
     match config {
         Value::String(text) => {
             let alone = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
             let alone = alone.map(str::trim).filter(|path| !path.contains(['{', '}']));
-            let value = alone.and_then(|path| cairn_core::guided::condition::lookup(seen, path));
-            value.unwrap_or_else(|| Value::String(fill(text, seen).prompt))
+            if let Some(value) = alone.and_then(|path| lookup(seen, path)) {
+                return Ok(value);
+            }
+            let shown = fill(text, seen);
+            match shown.unset.first() {
+                None => Ok(Value::String(shown.prompt)),
+                Some(name) => Err(Failed(format!("`{name}` is not set in the context"))),
+            }
         }
         Value::Array(items) => items.iter().map(|item| filled(item, seen)).collect(),
         Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| (name.clone(), filled(value, seen));
-            Value::Object(members.iter().map(member).collect())
+            let member = |(name, value): (&String, &Value)| match name.as_str() {
+                "command" => Ok((name.clone(), value.clone())),
+                _ => Ok((name.clone(), filled(value, seen)?)),
+            };
+            members.iter().map(member).collect::<Result<Map<_, _>, _>>().map(Value::Object)
         }
-        other => other.clone(),
+        other => Ok(other.clone()),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cairn_core::event::guided::{Autonomy, OutputChannel, OutputPayload, Preferences};
+use cairn_core::event::guided::{Autonomy, NodeKind, OutputChannel, OutputPayload, Preferences};
+use cairn_core::event::limits;
 use cairn_core::guided::judge::Accepted;
 use cairn_core::guided::scene::scene;
 use cairn_core::guided::{decide, render};
@@ -12,13 +13,13 @@ use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom};
 use cairn_core::projection::recap::recap;
 use cairn_core::reason::{Blocker, BlockerCode};
 use cairn_core::text::{TRUNCATED, truncate};
-use cairn_core::token::compact::Kind;
+use cairn_core::token::compact::{Attempt, Kind};
 
 use super::answer::{
     AcceptedAssessment, AcceptedDimension, Answer, BranchSummary, Lifecycle, NextIntent, Pending,
     Recap, Reference, RunRef, StepContext, Warning,
 };
-use super::ask::Tokens;
+use super::ask::{Output, Tokens};
 use super::position::Position;
 use super::session::Session;
 use super::tokens::Spot;
@@ -49,6 +50,10 @@ pub(super) struct Facts {
     retry: Option<String>,
     /// The attempt, and the node that it led to.
     advanced: Option<(Attempted, NodeId)>,
+    /// The attempt that was blocked.
+    blocked: Option<Attempted>,
+    /// The run that just began.
+    begun: Option<RunId>,
     references: Vec<Reference>,
     warnings: Vec<Warning>,
     other_input: bool,
@@ -61,14 +66,16 @@ impl Facts {
             blockers: Vec::new(),
             retry: None,
             advanced: None,
+            blocked: None,
+            begun: None,
             references: Vec::new(),
             warnings: Vec::new(),
             other_input: false,
         }
     }
 
-    pub(super) fn start(found: &Found, root: Option<&Path>) -> Self {
-        let mut facts = Self::new(Lifecycle::Start);
+    pub(super) fn start(found: &Found, run: RunId, root: Option<&Path>) -> Self {
+        let mut facts = Self { begun: Some(run), ..Self::new(Lifecycle::Start) };
         if let Ok(compiled) = &found.outcome {
             let package = found.path.parent();
             facts.references = references(&compiled.plan, root, package);
@@ -86,7 +93,7 @@ impl Facts {
 
     pub(super) fn rehydrate(inner: &Inner, session: &Session, position: &Position) -> Self {
         let mut facts = Self::new(Lifecycle::Rehydrate);
-        let root = workspace::known_root(&session.view);
+        let root = workspace::of_run(&session.view, position.run);
         let root = root.or_else(|| inner.options.workspace.clone());
         let now = inner.catalog.find(&position.plan.workflow_id).ok();
         let package = now.as_ref().and_then(|found| found.path.parent());
@@ -105,9 +112,14 @@ impl Facts {
         facts
     }
 
-    pub(super) fn blocked(blockers: Vec<Blocker>, retry: String, other_input: bool) -> Self {
-        let retry = Some(retry);
-        Self { blockers, retry, other_input, ..Self::new(Lifecycle::Advance) }
+    pub(super) fn blocked(
+        tried: Attempted,
+        blockers: Vec<Blocker>,
+        retry: String,
+        other_input: bool,
+    ) -> Self {
+        let (blocked, retry) = (Some(tried), Some(retry));
+        Self { blocked, blockers, retry, other_input, ..Self::new(Lifecycle::Advance) }
     }
 
     pub(super) fn advanced(tried: Attempted, to: NodeId, other_input: bool) -> Self {
@@ -131,10 +143,14 @@ pub(super) async fn answer(
     let pending = pending(inner, session, position, opening, &mut warnings).await?;
     let preferences = told_preferences(session, position, &facts);
     warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
-    if let Some((_, to)) = facts.advanced {
-        warnings.extend(recorded(session, position.run, to, position.node));
-    } else if facts.lifecycle == Lifecycle::Start {
-        warnings.extend(recorded(session, position.run, position.node, position.node));
+    if let Some((tried, to)) = facts.advanced {
+        warnings.extend(gaps(session, tried.run, to, position.node));
+        warnings.extend(cut(session, to));
+    } else if let Some(run) = facts.begun {
+        warnings.extend(gaps(session, run, decide::root(run), position.node));
+    }
+    if position.state.is_complete() {
+        warnings.extend(left_open(session, position));
     }
     if facts.other_input {
         warnings.push(Warning {
@@ -146,10 +162,14 @@ pub(super) async fn answer(
     Ok(Answer {
         lifecycle: facts.lifecycle,
         retry_continue_token: facts.retry,
-        tokens: match coming_back {
-            true => spot.fresh(session, keys, tokens)?,
-            // The same for every repetition of the call.
-            false => spot.first(session, keys, tokens)?,
+        tokens: match facts.blocked {
+            // The attempt after the one that was blocked, also for every repetition of it.
+            Some(tried) => {
+                let next = Attempt::after(tried.attempt);
+                spot.set(session, keys, tokens, next, next)?
+            }
+            None if coming_back => spot.fresh(session, keys, tokens)?,
+            None => spot.first(session, keys, tokens)?,
         },
         label: spot.label.as_str().to_owned(),
         is_complete: position.state.is_complete(),
@@ -256,8 +276,8 @@ fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
     })
 }
 
-/// What was recorded on the way from one node to another that the caller should know.
-fn recorded(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warning> {
+/// The gaps that were disclosed on the way from one node to another.
+fn gaps(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warning> {
     let Ok(dag) = session.dag(run) else { return Vec::new() };
     let mut warnings = Vec::new();
     for node in dag.path_back(to) {
@@ -273,19 +293,48 @@ fn recorded(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warn
             break;
         }
     }
-    // What was first noted: a correction that came later changes no answer.
-    let first = session.view.outputs.history(from).first();
-    let cut = first.is_some_and(|output| match &output.payload {
-        OutputPayload::Notes { notes_markdown } => notes_markdown.ends_with(TRUNCATED),
-        OutputPayload::ArtifactRef { .. } => false,
-    });
-    if cut {
-        warnings.push(Warning {
-            code: "notes_truncated",
-            message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),
-        });
-    }
     warnings
+}
+
+/// A warning at the end of a run that has left something open on its way.
+fn left_open(session: &Session, position: &Position) -> Option<Warning> {
+    let dag = session.dag(position.run).ok()?;
+    let told = dag.path_back(position.node).map(|node| session.view.gaps.told_at(node.id).len());
+    let count: usize = told.sum();
+    (count > 0).then(|| Warning {
+        code: "complete_with_gaps",
+        message: format!("the run is complete with {count} gaps; tell the user about them"),
+    })
+}
+
+/// A warning when the notes that led to a node were cut. A correction changes no answer, so
+/// what was first noted counts.
+fn cut(session: &Session, node: NodeId) -> Option<Warning> {
+    let notes = first_notes(session, node).filter(|notes| notes.ends_with(TRUNCATED));
+    notes.map(|_| Warning {
+        code: "notes_truncated",
+        message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),
+    })
+}
+
+fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
+    match &session.view.outputs.history(node).first()?.payload {
+        OutputPayload::Notes { notes_markdown } => Some(notes_markdown),
+        OutputPayload::ArtifactRef { .. } => None,
+    }
+}
+
+/// A warning when a checkpoint that was left before is left again with other notes.
+pub(super) fn other_notes(session: &Session, node: NodeId, sent: &Output) -> Vec<Warning> {
+    let sent = sent.notes.as_deref().filter(|notes| !notes.trim().is_empty());
+    let sent = sent.map(|notes| truncate(notes, limits::NOTES));
+    if sent.as_deref() == first_notes(session, node) {
+        return Vec::new();
+    }
+    vec![Warning {
+        code: "replayed_with_other_input",
+        message: "this checkpoint was left before, with other notes; what you sent now was not kept. Send it again with the checkpointToken of this answer".to_owned(),
+    }]
 }
 
 /// The judgements that the step which was just done brought.
@@ -344,20 +393,22 @@ fn branches(session: &Session, position: &Position, keys: &Keyring) -> Result<Ve
     let dag = session.dag(position.run)?;
     let tip = dag.preferred_tip().map(|tip| tip.id);
     let mut found = Vec::new();
-    for child in dag.children(position.node) {
+    for child in dag.children(position.node).filter(|child| child.kind != NodeKind::Checkpoint) {
         let leaves = dag.branches().into_iter();
         let end = leaves.map(|branch| branch.tip).find(|leaf| dag.is_on_path(child.id, *leaf));
         let end = end.unwrap_or(child.id);
         let preferred = tip.is_some_and(|tip| dag.is_on_path(child.id, tip));
         let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child.id, node.id)).count();
         let way = recap(dag, &session.view.outputs, end, BRANCH_MAX);
+        let behind = way.entries.iter().filter(|entry| dag.is_on_path(child.id, entry.node));
+        let summary: Vec<&str> = behind.map(|entry| entry.notes.as_str()).collect();
         let spot = Spot::new(session, position.run, end);
         let attempt = session.unused(end);
         found.push(BranchSummary {
             node: child.id,
             preferred,
             nodes,
-            summary: way.text,
+            summary: summary.join("\n\n"),
             continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
         });
     }

@@ -13,17 +13,19 @@ use serde_json::{Value, json};
 use super::answer::{Resumable, RunRef};
 use super::ask::Resume;
 use super::position::Position;
-use super::session;
+use super::session::{self, Session};
 use super::tokens::Spot;
 use super::{Inner, workspace};
 use crate::error::{Error, Result};
 
 /// What the rows are kept under. They change their name when they change their shape.
-const ROWS: &str = "resume.1";
+const ROWS: &str = "resume.2";
 
 /// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
     let root = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
+    // Whoever asks by words means the words: every run of the project is on its branch.
+    let root = root.filter(|_| ask.query.is_none());
     let here = root.and_then(|root| workspace::checkout(root)).unwrap_or_default();
     let query = Query {
         git_head_sha: ask.git_head_sha.or(here.head),
@@ -39,7 +41,7 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
             let session = offer.candidate.session;
             match offered(inner, offer).await {
                 Ok(offer) => found.extend(offer),
-                Err(Error::Store(_) | Error::Broken(_)) => {
+                Err(error) if is_damage(&error) => {
                     damaged = Some(session);
                     break;
                 }
@@ -50,6 +52,23 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
             None => return Ok(found),
             Some(session) => candidates.retain(|candidate| candidate.session != session),
         }
+    }
+}
+
+/// Whether a session cannot be gone on with, whoever tries.
+fn is_damage(error: &Error) -> bool {
+    use store::Error::{BlobCorrupt, BlobMissing, Corrupt, NotFound, UnknownVersion};
+    match error {
+        Error::Broken(_) => true,
+        Error::Store(error) => matches!(
+            error,
+            BlobCorrupt { .. }
+                | BlobMissing { .. }
+                | Corrupt { .. }
+                | NotFound(_)
+                | UnknownVersion { .. }
+        ),
+        _ => false,
     }
 }
 
@@ -89,7 +108,7 @@ async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
             continue;
         }
         let found = match session::read(store, id).await {
-            Ok(session) => session.view.candidates().collect(),
+            Ok(session) => named(inner, &session).await,
             // Its mark changes when it is mended.
             Err(Error::Store(store::Error::Corrupt { .. })) => Vec::new(),
             Err(_) => continue,
@@ -103,6 +122,20 @@ async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
     Ok(all)
 }
 
+/// The runs of a session, with the names of their workflows.
+async fn named(inner: &Inner, session: &Session) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = session.view.candidates().collect();
+    for candidate in &mut found {
+        let view = session.view.runs.get(&candidate.run);
+        if let Some(hash) = view.and_then(|view| view.workflow_hash) {
+            // One whose plan cannot be read is not offered anyway.
+            let plan = inner.cache.plan(&inner.store, hash).await.ok();
+            candidate.workflow_name = plan.map(|plan| plan.name.clone());
+        }
+    }
+    found
+}
+
 fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
     let one = |candidate: &Candidate| {
         json!([
@@ -113,6 +146,7 @@ fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
             candidate.git_branch,
             candidate.notes,
             candidate.workflow_id,
+            candidate.workflow_name,
         ])
     };
     let value = Value::Array(candidates.iter().map(one).collect()).to_string();
@@ -120,18 +154,20 @@ fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
 }
 
 fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
-    let rows: Vec<(_, _, _, _, _, _, String)> = serde_json::from_str(value).ok()?;
+    let rows: Vec<(_, _, _, _, _, _, String, _)> = serde_json::from_str(value).ok()?;
     let candidate =
-        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id)| Candidate {
-            session,
-            run,
-            tip,
-            last_activity,
-            git_head_sha,
-            git_branch,
-            notes,
-            workflow_id,
-            workflow_name: None,
+        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id, workflow_name)| {
+            Candidate {
+                session,
+                run,
+                tip,
+                last_activity,
+                git_head_sha,
+                git_branch,
+                notes,
+                workflow_id,
+                workflow_name,
+            }
         };
     Some(rows.into_iter().map(candidate).collect())
 }

@@ -121,6 +121,23 @@ struct Recent {
     clock: u64,
 }
 
+impl Recent {
+    /// Lets the sessions go that nobody has used for longest. One that is in use stays, so
+    /// that there are never two of it.
+    fn shrink(&mut self) {
+        let over = self.uses.len().saturating_sub(KEPT_MAX);
+        let idle = |(_, id): &(&u64, &SessionId)| {
+            self.by_id.get(*id).is_some_and(|(_, session)| Arc::strong_count(session) == 1)
+        };
+        let old: Vec<(u64, SessionId)> =
+            self.uses.iter().filter(idle).take(over).map(|(use_, id)| (*use_, *id)).collect();
+        for (last, id) in old {
+            self.uses.remove(&last);
+            self.by_id.remove(&id);
+        }
+    }
+}
+
 impl Known {
     /// A session as it was left, ready to be brought up to date.
     pub(super) fn get(&self, id: SessionId) -> Arc<tokio::sync::Mutex<Session>> {
@@ -134,11 +151,7 @@ impl Known {
         let (before, session) = (std::mem::replace(last, now), Arc::clone(session));
         recent.uses.remove(&before);
         recent.uses.insert(now, id);
-        if recent.uses.len() > KEPT_MAX
-            && let Some((_, oldest)) = recent.uses.pop_first()
-        {
-            recent.by_id.remove(&oldest);
-        }
+        recent.shrink();
         session
     }
 

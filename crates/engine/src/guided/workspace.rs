@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::{Confidence, ObservationKey, ObservationRecorded, ObservedValue};
 use cairn_core::event::{NewEvent, Scope, limits};
-use cairn_core::id::EventId;
+use cairn_core::guided::decide;
+use cairn_core::id::{EventId, RunId};
 use cairn_core::projection::session::SessionView;
 use cairn_core::text::truncate;
 
@@ -64,13 +65,32 @@ fn is_sha(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
 }
 
-/// The project that a session's runs were started in.
-pub(super) fn known_root(view: &SessionView) -> Option<PathBuf> {
-    let seen = view.observations.get(&ObservationKey::RepoRoot)?;
-    Some(PathBuf::from(seen.value.as_str()))
+/// The project that a run was started in.
+pub(super) fn of_run(view: &SessionView, run: RunId) -> Option<PathBuf> {
+    view.workspaces.get(&run).map(PathBuf::from)
 }
 
-/// The observations that are not known yet.
+/// What the run is about, recorded at its root.
+pub(super) fn belongs(
+    path: Option<&Path>,
+    run: RunId,
+    mint: &mut dyn FnMut() -> EventId,
+) -> Option<NewEvent> {
+    let path = path?;
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    (path.len() <= limits::PATH).then(|| NewEvent {
+        id: mint(),
+        scope: Scope::Node(run, decide::root(run)),
+        data: ObservationRecorded {
+            confidence: Confidence::High,
+            key: ObservationKey::RepoRoot,
+            value: ObservedValue::Path(path),
+        }
+        .into(),
+    })
+}
+
+/// The observations of the checkout that the session does not have yet.
 pub(super) fn observe(
     path: Option<&Path>,
     view: &SessionView,
@@ -82,13 +102,15 @@ pub(super) fn observe(
     if root.len() <= limits::PATH {
         seen.push((ObservationKey::RepoRoot, ObservedValue::Path(root)));
     }
-    let branch =
-        found.branch.map(|name| ObservedValue::ShortString(truncate(&name, limits::SHORT_STRING)));
-    seen.extend(branch.map(|value| (ObservationKey::GitBranch, value)));
+    let short = |name: String| ObservedValue::ShortString(truncate(&name, limits::SHORT_STRING));
+    seen.extend(found.branch.map(|name| (ObservationKey::GitBranch, short(name))));
     let head = found.head.map(ObservedValue::GitSha1);
     seen.extend(head.map(|value| (ObservationKey::GitHeadSha, value)));
+    let is_new = |(key, value): &(ObservationKey, ObservedValue)| {
+        !view.observed.contains(&(*key, value.as_str().to_owned()))
+    };
     seen.into_iter()
-        .filter(|(key, value)| view.observations.get(key).is_none_or(|known| known.value != *value))
+        .filter(is_new)
         .map(|(key, value)| NewEvent {
             id: mint(),
             scope: Scope::Session,

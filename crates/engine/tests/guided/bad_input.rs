@@ -1,6 +1,8 @@
 //! What cannot be acted on is refused with a way out, and leaves no trace.
 
-use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Output, Start, Tokens};
+use cairn_engine::guided::ask::{
+    At, Checkpoint, CheckpointAt, Continue, Output, Start, Tokens, Wanted,
+};
 use serde_json::{Value, json};
 
 use crate::world::{NOTES, THREE, World, ack, back, refused};
@@ -113,6 +115,10 @@ async fn a_call_must_say_whether_it_goes_on() {
     assert_eq!(error.code(), "VALIDATION_ERROR");
     let fix = error.fix().unwrap();
     assert!(fix.contains("add `output`") && fix.contains("leave `context` out"), "{fix}");
+    let autonomy = Some(cairn_core::event::guided::Autonomy::FullAutoNeverStop);
+    let preferences = Wanted { autonomy, risk_policy: None };
+    let call = Continue { preferences, ..back(token) };
+    assert_eq!(refused(world.guide.proceed(call).await), "VALIDATION_ERROR");
 }
 
 #[tokio::test]

@@ -128,6 +128,41 @@ async fn a_checkpoint_again_is_one_checkpoint() {
 }
 
 #[tokio::test]
+async fn other_notes_under_a_used_checkpoint_token_are_not_kept_in_silence() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let note = |token: &str, text: &str| Checkpoint {
+        at: CheckpointAt::Compact(token.to_owned()),
+        output: Output { notes: Some(text.into()), artifacts: Vec::new() },
+        replaces_notes: false,
+        tokens: Tokens::Compact,
+    };
+    let token = &first.tokens.checkpoint_token;
+    assert_eq!(world.guide.checkpoint(note(token, "One.")).await.unwrap().warnings, []);
+    let again = world.guide.checkpoint(note(token, "Two.")).await.unwrap();
+    assert_eq!(again.warnings.first().unwrap().code, "replayed_with_other_input");
+    let next = again.tokens.checkpoint_token;
+    assert_eq!(world.guide.checkpoint(note(&next, "Two.")).await.unwrap().warnings, []);
+}
+
+#[tokio::test]
+async fn every_token_of_a_blocked_answer_can_be_used() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let call = ack(&first.tokens.continue_token, " ", Vec::new());
+    let blocked = world.guide.proceed(call).await.unwrap();
+    assert_eq!(Some(&blocked.tokens.continue_token), blocked.retry_continue_token.as_ref());
+    let note = Checkpoint {
+        at: CheckpointAt::Compact(blocked.tokens.checkpoint_token.clone()),
+        output: Output { notes: Some("Stuck.".into()), artifacts: Vec::new() },
+        replaces_notes: false,
+        tokens: Tokens::Compact,
+    };
+    assert_eq!(world.guide.checkpoint(note).await.unwrap().warnings, []);
+    assert_eq!(step(&world.go(&blocked).await), "second");
+}
+
+#[tokio::test]
 async fn what_is_recorded_fits_together() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;

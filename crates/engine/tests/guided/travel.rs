@@ -52,6 +52,70 @@ async fn the_checkout_is_observed_and_found_by() {
     assert_eq!(why, ["matched_head_sha", "matched_branch"]);
 }
 
+fn checkout(project: &std::path::Path, branch: &str, sha: char) {
+    std::fs::create_dir_all(project.join(".git/refs/heads")).unwrap();
+    std::fs::write(project.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    let sha = String::from(sha).repeat(40);
+    std::fs::write(project.join(".git/refs/heads").join(branch), format!("{sha}\n")).unwrap();
+}
+
+#[tokio::test]
+async fn going_back_to_a_branch_stops_no_run() {
+    let world = World::of(THREE);
+    let project = world.home.path().join("project");
+    checkout(&project, "main", 'a');
+    let start = |session| Start {
+        workflow: "three".into(),
+        workspace: Some(project.clone()),
+        session,
+        ..Start::default()
+    };
+    let first = world.guide.start(start(None)).await.unwrap();
+    checkout(&project, "feature", 'b');
+    let second = world.go(&first).await;
+    checkout(&project, "main", 'a');
+    let third = world.go(&second).await;
+    assert_eq!(step(&third), "third");
+    let session = first.session.unwrap().session;
+    world.guide.start(start(Some(session))).await.unwrap();
+}
+
+#[tokio::test]
+async fn words_count_before_the_branch_when_somebody_asks_by_words() {
+    let world = World::with(&[
+        ("three.yaml", THREE),
+        (
+            "other.yaml",
+            &THREE.replace("project.three", "project.slow").replace("Three steps", "Slowly"),
+        ),
+    ]);
+    let project = world.home.path().join("project");
+    checkout(&project, "main", 'a');
+    for workflow in ["slow", "three", "three", "three", "three", "three", "three"] {
+        let workspace = Some(project.clone());
+        let start = Start { workflow: workflow.into(), workspace, ..Start::default() };
+        world.go(&world.guide.start(start).await.unwrap()).await;
+    }
+    for words in ["slow", "Slowly"] {
+        let workspace = Some(project.clone());
+        let query = Resume { query: Some(words.into()), workspace, ..Resume::default() };
+        let found = world.guide.resume(query).await.unwrap();
+        assert_eq!(found.first().unwrap().workflow_id, "project.slow", "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_is_a_directory_that_is_there() {
+    let world = World::of(THREE);
+    let start = Start {
+        workflow: "three".into(),
+        workspace: Some("/nowhere/at/all".into()),
+        ..Start::default()
+    };
+    assert_eq!(world.guide.start(start).await.unwrap_err().code(), "VALIDATION_ERROR");
+    assert_eq!(world.writes(), 0);
+}
+
 #[tokio::test]
 async fn an_imported_session_goes_on_as_the_old_one_would() {
     let world = World::of(THREE);

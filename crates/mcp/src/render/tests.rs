@@ -391,6 +391,7 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         label: "calm-otter-7f3a".into(),
         node: NodeId::mint(1_700_000_000_000, 9),
         tokens: advance().tokens,
+        warnings: Vec::new(),
     };
     assert_snapshot!(checkpointed(&kept.into()), @r#"
     Kept. The step is still pending; when it is done, call continue_workflow with

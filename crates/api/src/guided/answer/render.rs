@@ -98,6 +98,7 @@ impl From<answer::Checkpointed> for Checkpointed {
             checkpoint_token: found.tokens.checkpoint_token,
             state_token,
             ack_token,
+            warnings: found.warnings.into_iter().map(Into::into).collect(),
         }
     }
 }
