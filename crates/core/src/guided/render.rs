@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::condition::{holds, lookup};
+use super::scene::Scene;
 use crate::canonical;
 use crate::plan::{Action, Function, FunctionScope, Plan, Prompt, Step};
 use crate::snapshot::LoopFrame;
@@ -33,7 +34,7 @@ pub fn prompt(
     plan: &Plan,
     step: &Step,
     loop_stack: &[LoopFrame],
-    scene: &Map<String, Value>,
+    scene: &Scene<'_>,
     opening: bool,
 ) -> Shown {
     let Action::Prompt(prompt) = &step.action else {
@@ -151,7 +152,7 @@ fn functions(plan: &Plan, step: &Step, prompt: &Prompt, loop_stack: &[LoopFrame]
 
 /// Puts values in the place of `{{path}}`. What is not a dotted path stays as it is written.
 #[must_use]
-pub fn fill(text: &str, scene: &Map<String, Value>) -> Shown {
+pub fn fill(text: &str, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {

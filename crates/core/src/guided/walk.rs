@@ -310,8 +310,8 @@ impl<'a> Walker<'a> {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
         let outer = self.stack.split_last().map(|(_, outer)| outer).unwrap_or_default();
-        let value = source(&scene(self.plan, self.context, outer), from);
-        let read = value.as_ref().and_then(read);
+        let seen = scene(self.plan, self.context, outer);
+        let read = source(&seen, from).as_deref().and_then(read);
         if read.is_none() {
             let path = from.get("var").and_then(Value::as_str).unwrap_or_default().to_owned();
             self.trouble.push(Trouble::LoopSource { loop_id: found.id.clone(), path, wanted });

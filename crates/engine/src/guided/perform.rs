@@ -4,12 +4,12 @@ use cairn_core::digest::Digest;
 use cairn_core::event::guided::AdvanceOutcome;
 use cairn_core::guided::decide;
 use cairn_core::guided::render::fill;
-use cairn_core::guided::scene::scene;
+use cairn_core::guided::scene::{Scene, scene};
 use cairn_core::id::{NodeId, RunId};
 use cairn_core::plan::Action;
 use cairn_core::token::compact::Attempt;
 use cairn_store as store;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::position::Position;
 use super::session::Session;
@@ -110,13 +110,16 @@ impl Inner {
 
 /// The config with values in the place of paths. A text that is one path alone keeps the
 /// value's type.
-fn filled(config: &Value, seen: &Map<String, Value>) -> Value {
+fn filled(config: &Value, seen: &Scene<'_>) -> Value {
     match config {
         Value::String(text) => {
             let alone = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
             let alone = alone.map(str::trim).filter(|path| !path.contains(['{', '}']));
             let value = alone.and_then(|path| cairn_core::guided::condition::lookup(seen, path));
-            value.unwrap_or_else(|| Value::String(fill(text, seen).prompt))
+            match value {
+                Some(value) => value.into_owned(),
+                None => Value::String(fill(text, seen).prompt),
+            }
         }
         Value::Array(items) => items.iter().map(|item| filled(item, seen)).collect(),
         Value::Object(members) => {

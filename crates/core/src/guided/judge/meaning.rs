@@ -17,6 +17,9 @@ use crate::text::Slug;
 /// The template of steps that find out about a capability.
 const PROBE_TEMPLATE: &str = "wr.templates.capability_probe";
 
+/// How the ids of the probes begin that the compiler puts in.
+pub(in crate::guided) const PROBE_PREFIX: &str = "wr_probe_";
+
 /// What was said about a capability, and how it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
