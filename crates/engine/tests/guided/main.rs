@@ -5,9 +5,15 @@
 mod bad_input;
 mod blocking;
 mod branches;
+mod conditions;
+mod context;
+mod damage;
 mod examples;
 mod loops;
 mod modes;
+mod outputs;
+mod prompts;
 mod replay;
+mod reports;
 mod travel;
 mod world;
