@@ -16,4 +16,5 @@ mod prompts;
 mod replay;
 mod reports;
 mod travel;
+mod turns;
 mod world;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use cairn_core::event::Event;
 use cairn_core::event::guided::Autonomy;
+use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::SessionView;
+use cairn_core::snapshot::{EngineState, ExecutionSnapshot};
 use cairn_engine::Result;
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::answer::{Answer, TokenSet};
@@ -120,6 +122,19 @@ impl World {
     /// A session at a glance.
     pub(crate) async fn view(&self, session: SessionId) -> SessionView {
         SessionView::fold(&self.events(session).await)
+    }
+
+    /// The states of a session's nodes, oldest first.
+    pub(crate) async fn states(&self, session: SessionId) -> Vec<EngineState> {
+        let mut states = Vec::new();
+        for event in self.events(session).await {
+            if let EventData::NodeCreated(node) = event.data {
+                let blobs = &self.store.blobs;
+                let bytes = blobs.get(BlobKind::Snapshot, node.snapshot_ref.0).await.unwrap();
+                states.push(ExecutionSnapshot::decode(&bytes).unwrap().state);
+            }
+        }
+        states
     }
 
     /// Starts a run with a context.
