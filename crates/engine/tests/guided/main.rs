@@ -15,6 +15,7 @@ mod outputs;
 mod prompts;
 mod replay;
 mod reports;
+mod tokens;
 mod travel;
 mod turns;
 mod world;
