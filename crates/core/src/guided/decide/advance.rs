@@ -33,7 +33,12 @@ impl Ack<'_> {
     /// A digest of everything that was said, so that another answer to it is noticed.
     pub fn digest(&self) -> Result<Digest, canonical::Error> {
         let Submission { notes, artifacts } = self.submission;
-        canonical::digest(&(notes, artifacts, self.context))
+        let said = (notes, artifacts, self.context);
+        match self.wanted {
+            // What asks for no preferences has the digest that it always had.
+            Wanted { autonomy: None, risk_policy: None } => canonical::digest(&said),
+            Wanted { autonomy, risk_policy } => canonical::digest(&(said, autonomy, risk_policy)),
+        }
     }
 }
 
