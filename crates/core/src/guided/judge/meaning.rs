@@ -96,6 +96,7 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
     };
     let result = if works { ProbeResult::Success } else { ProbeResult::Failure };
     let probe = asked.step.origin.id.clone().filter(|id| id == PROBE_TEMPLATE);
+    let probe = probe.filter(|_| is_about(&asked.step.id, artifact));
     let provenance = match (probe, text(artifact, "detail")) {
         (Some(probe_template_id), _) => Provenance::ProbeStep {
             detail: ProbeDetail {
@@ -122,6 +123,13 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
         },
     };
     Some(Claim { capability, status, provenance })
+}
+
+/// Whether a probe is one for the capability that was observed: what it was not sent to find
+/// out is no more than a claim.
+fn is_about(probe: &Slug, artifact: &Value) -> bool {
+    let probed = probe.as_str().strip_prefix(PROBE_PREFIX);
+    probed.is_none_or(|probed| text(artifact, "capability") == Some(probed))
 }
 
 fn divergence(artifact: &Value) -> Option<Divergence> {
