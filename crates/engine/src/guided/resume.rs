@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::answer::{Resumable, RunRef};
 use super::ask::Resume;
 use super::position::Position;
-use super::session;
+use super::session::{self, Session};
 use super::tokens::Spot;
 use super::{Inner, workspace};
 use crate::error::{Error, Result};
 
 /// What the rows are kept under. They change their name when they change their shape.
-const ROWS: &str = "resume.1";
+const ROWS: &str = "resume.2";
 
 /// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
@@ -89,7 +89,7 @@ async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
             continue;
         }
         let found = match session::read(store, id).await {
-            Ok(session) => session.view.candidates().collect(),
+            Ok(session) => named(inner, &session).await,
             // Its mark changes when it is mended.
             Err(Error::Store(store::Error::Corrupt { .. })) => Vec::new(),
             Err(_) => continue,
@@ -103,6 +103,19 @@ async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
     Ok(all)
 }
 
+/// The runs of a session, with the names that their plans give them.
+async fn named(inner: &Inner, session: &Session) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = session.view.candidates().collect();
+    for candidate in &mut found {
+        let hash = session.view.runs.get(&candidate.run).and_then(|run| run.workflow_hash);
+        let Some(hash) = hash else { continue };
+        // Without its plan a run is not offered in the end, but the others are.
+        let plan = inner.cache.plan(&inner.store, hash).await.ok();
+        candidate.workflow_name = plan.map(|plan| plan.name.clone());
+    }
+    found
+}
+
 fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
     let one = |candidate: &Candidate| {
         json!([
@@ -113,6 +126,7 @@ fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
             candidate.git_branch,
             candidate.notes,
             candidate.workflow_id,
+            candidate.workflow_name,
         ])
     };
     let value = Value::Array(candidates.iter().map(one).collect()).to_string();
@@ -120,18 +134,20 @@ fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
 }
 
 fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
-    let rows: Vec<(_, _, _, _, _, _, String)> = serde_json::from_str(value).ok()?;
+    let rows: Vec<(_, _, _, _, _, _, String, _)> = serde_json::from_str(value).ok()?;
     let candidate =
-        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id)| Candidate {
-            session,
-            run,
-            tip,
-            last_activity,
-            git_head_sha,
-            git_branch,
-            notes,
-            workflow_id,
-            workflow_name: None,
+        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id, workflow_name)| {
+            Candidate {
+                session,
+                run,
+                tip,
+                last_activity,
+                git_head_sha,
+                git_branch,
+                notes,
+                workflow_id,
+                workflow_name,
+            }
         };
     Some(rows.into_iter().map(candidate).collect())
 }
