@@ -25,6 +25,8 @@ async fn bad_context_is_refused_with_figures() {
         (json!({"a": [{"constructor": {}}]}), "context.a.constructor"),
         (json!([1, 2]), "context"),
         (json!("text"), "context"),
+        (json!({"n": 9_007_199_254_740_993_u64}), "context"),
+        (nested(40), "context"),
         (json!({"n": 1e300}), ""),
     ] {
         match world.guide.start(start(context.clone())).await {
@@ -37,6 +39,35 @@ async fn bad_context_is_refused_with_figures() {
         }
     }
     assert_eq!(world.writes(), 1, "only the harmless one was written");
+}
+
+/// A value that many maps stand around.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, _| json!({"in": inner}))
+}
+
+#[tokio::test]
+async fn every_context_that_is_taken_can_be_kept() {
+    let world = World::of(THREE);
+    for levels in 1..64 {
+        let context = Some(nested(levels));
+        let start = Start { workflow: "three".into(), context, ..Start::default() };
+        match world.guide.start(start).await {
+            Ok(_) => assert!(levels <= 32, "{levels}"),
+            Err(error) => assert_eq!((error.code(), levels > 32), ("VALIDATION_ERROR", true)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_path_to_a_workflow_is_no_obstacle() {
+    let world = World::of(THREE);
+    let folder = ["long"; 3].map(|name| name.repeat(60)).iter().collect::<std::path::PathBuf>();
+    let folder = world.home.path().join("workflows").join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("deep.yaml"), THREE.replace("project.three", "project.deep"))
+        .unwrap();
+    assert!(!world.start("project.deep").await.is_complete);
 }
 
 #[tokio::test]
