@@ -1,16 +1,20 @@
 //! Steps that the engine performs itself, in the middle of a guided run.
 
+use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::AdvanceOutcome;
+use cairn_core::event::limits;
 use cairn_core::guided::decide;
 use cairn_core::guided::render::fill;
 use cairn_core::guided::scene::{Scene, scene};
 use cairn_core::id::{NodeId, RunId};
 use cairn_core::plan::Action;
+use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 use cairn_store as store;
 use serde_json::{Value, json};
 
+use super::input::DEPTH_MAX;
 use super::position::Position;
 use super::session::Session;
 use super::{Inner, minter, rejected, workspace};
@@ -19,6 +23,11 @@ use crate::performer::{Ctx, Failed, Outcome};
 
 /// How many steps in a row the engine performs before it answers.
 const CHAIN_MAX: usize = 1000;
+/// How long the outcomes before a prompt may be together, and how long each.
+const OUTCOMES_MAX: usize = 8 << 10;
+const OUTCOME_MAX: usize = 4096;
+/// What stands for the outcomes that do not fit.
+const EARLIER: &str = "[TRUNCATED] earlier outcomes of the engine left out, the latest kept";
 
 impl Inner {
     /// Performs what the engine owes at a node and behind it; gives the node where somebody
@@ -30,7 +39,10 @@ impl Inner {
         from: NodeId,
     ) -> Result<NodeId> {
         let mut node = from;
-        for _ in 0..CHAIN_MAX {
+        // Whatever is recorded is only walked along, so that every call gets further. A step
+        // takes two rounds: it is performed, and then it is recorded.
+        let recorded = session.dag(run)?.nodes().len();
+        for _ in 0..recorded + 2 * CHAIN_MAX {
             let position = Position::load(self, session, run, node).await?;
             let Some(step) = position.step() else { return Ok(node) };
             let Action::Typed { config, r#type } = &step.action else { return Ok(node) };
@@ -63,10 +75,15 @@ impl Inner {
                 output: json!({"error": message}),
                 ends: false,
             });
+            let save_as = config.0.get("saveAs").and_then(Value::as_str);
+            if let Err(fault) = is_keepable(save_as, &outcome.output) {
+                outcome.notes.push_str(&format!("\nWhat came out was not kept: {fault}"));
+                outcome.output = json!({"error": fault});
+            }
             outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
             let told = decide::Outcome {
                 attempt,
-                save_as: config.0.get("saveAs").and_then(Value::as_str),
+                save_as,
                 output: &outcome.output,
                 notes: &outcome.notes,
                 ends: outcome.ends,
@@ -84,27 +101,44 @@ impl Inner {
         Err(session.broken("the engine was asked for too many steps in a row"))
     }
 
-    /// What the engine did right before a node, oldest first.
+    /// What the engine did right before a node, oldest first, as much of the latest as fits.
     pub(super) async fn done_before(
         &self,
         session: &Session,
-        run: RunId,
-        node: NodeId,
+        position: &Position,
     ) -> Result<Vec<String>> {
-        let dag = session.dag(run)?;
+        let dag = session.dag(position.run)?;
         let mut told = Vec::new();
-        for at in dag.path_back(node).take(CHAIN_MAX) {
+        let mut room = OUTCOMES_MAX;
+        for at in dag.path_back(position.node) {
             let Some(parent) = at.parent else { break };
-            let before = Position::load(self, session, run, parent).await?;
-            let engine_did =
-                before.step().is_some_and(|s| matches!(s.action, Action::Typed { .. }));
-            if !engine_did {
+            let step = position.step_at(self, session, parent).await?;
+            if !step.is_some_and(|step| matches!(step.action, Action::Typed { .. })) {
                 break;
             }
-            told.extend(session.view.outputs.notes(at.id).map(str::to_owned));
+            let notes = session.view.outputs.notes(at.id).unwrap_or_default();
+            let notes = truncate(notes, OUTCOME_MAX);
+            let Some(left) = room.checked_sub(notes.len()) else {
+                told.push(EARLIER.to_owned());
+                break;
+            };
+            room = left;
+            told.push(notes);
         }
         told.reverse();
         Ok(told)
+    }
+}
+
+/// Whether an outcome can go into the log, under its key of the context.
+fn is_keepable(key: Option<&str>, output: &Value) -> Result<(), String> {
+    let whole = json!({key.unwrap_or_default(): output});
+    match canonical::to_vec_within(&whole, DEPTH_MAX) {
+        Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(()),
+        Ok(bytes) => {
+            Err(format!("it has {} bytes, and at most {} fit", bytes.len(), limits::CONTEXT))
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ use cairn_core::keyring::Keyring;
 use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom};
 use cairn_core::projection::recap::recap;
 use cairn_core::reason::{Blocker, BlockerCode};
-use cairn_core::text::{TRUNCATED, truncate};
+use cairn_core::text::TRUNCATED;
 use cairn_core::token::compact::Kind;
 
 use super::answer::{
@@ -31,8 +31,6 @@ const RECAP_MAX: usize = 8 << 10;
 /// How many branches are told of, and how long each may be.
 const BRANCHES_MAX: usize = 5;
 const BRANCH_MAX: usize = 1024;
-/// How long an outcome of the engine may be in a prompt.
-const OUTCOME_MAX: usize = 4096;
 
 /// An attempt that was made.
 #[derive(Clone, Copy)]
@@ -152,7 +150,7 @@ pub(super) async fn answer(
         next_intent,
         session: opening.then_some(RunRef { session: session.id, run: position.run }),
         preferences,
-        step_context: step_context(inner, session, facts.advanced).await?,
+        step_context: step_context(inner, session, position, facts.advanced).await?,
         warnings,
         recap: if coming_back { told(session, position)? } else { None },
         branches: if coming_back { branches(session, position, keys)? } else { Vec::new() },
@@ -182,10 +180,9 @@ async fn pending(
             "the prompt mentions `{name}`, which the context does not have; set it with `context`"
         ),
     }));
-    let done = inner.done_before(session, position.run, position.node).await?;
     let mut prompt = String::new();
-    for outcome in &done {
-        prompt.push_str(&truncate(outcome, OUTCOME_MAX));
+    for outcome in inner.done_before(session, position).await? {
+        prompt.push_str(&outcome);
         prompt.push_str("\n\n");
     }
     prompt.push_str(&shown.prompt);
@@ -283,11 +280,12 @@ fn recorded(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warn
 async fn step_context(
     inner: &Inner,
     session: &Session,
+    position: &Position,
     advanced: Option<(Attempted, NodeId)>,
 ) -> Result<Option<StepContext>> {
     let Some((tried, to)) = advanced else { return Ok(None) };
-    let before = Position::load(inner, session, tried.run, tried.node).await?;
-    let asks = before.step().is_some_and(|step| match &step.action {
+    let step = position.step_at(inner, session, tried.node).await?;
+    let asks = step.is_some_and(|step| match &step.action {
         Action::Prompt(prompt) => !prompt.assessments.is_empty(),
         Action::Typed { .. } => false,
     });

@@ -12,6 +12,7 @@ mod examples;
 mod loops;
 mod modes;
 mod outputs;
+mod performed;
 mod prompts;
 mod replay;
 mod reports;

@@ -66,6 +66,11 @@ impl World {
         Self { home, store, guide, writes }
     }
 
+    /// The same workflows over other data, with an engine that does these steps by itself.
+    pub(crate) fn performing(&self, store: &Store, performers: Performers) -> Guide {
+        guide(store, &self.folders(), performers)
+    }
+
     /// The same workflows and a copy of the data, from which it goes on differently.
     pub(crate) fn copied(&self) -> Self {
         let home = tempfile::tempdir().unwrap();
