@@ -332,26 +332,28 @@ fn told(session: &Session, position: &Position) -> Result<Option<Recap>> {
 fn branches(session: &Session, position: &Position, keys: &Keyring) -> Result<Vec<BranchSummary>> {
     let dag = session.dag(position.run)?;
     let tip = dag.preferred_tip().map(|tip| tip.id);
+    let is_preferred = |child: NodeId| tip.is_some_and(|tip| dag.is_on_path(child, tip));
+    let mut children: Vec<NodeId> = dag.children(position.node).map(|child| child.id).collect();
+    children.sort_by_key(|child| !is_preferred(*child));
+    children.truncate(BRANCHES_MAX);
+    // The preferred of all leaves first, so the first one behind a child is its own.
+    let leaves = if children.is_empty() { Vec::new() } else { dag.branches() };
     let mut found = Vec::new();
-    for child in dag.children(position.node) {
-        let leaves = dag.branches().into_iter();
-        let end = leaves.map(|branch| branch.tip).find(|leaf| dag.is_on_path(child.id, *leaf));
-        let end = end.unwrap_or(child.id);
-        let preferred = tip.is_some_and(|tip| dag.is_on_path(child.id, tip));
-        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child.id, node.id)).count();
+    for child in children {
+        let end = leaves.iter().map(|leaf| leaf.tip).find(|leaf| dag.is_on_path(child, *leaf));
+        let end = end.unwrap_or(child);
+        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child, node.id)).count();
         let way = recap(dag, &session.view.outputs, end, BRANCH_MAX);
         let spot = Spot::new(session, position.run, end);
         let attempt = session.unused(end);
         found.push(BranchSummary {
-            node: child.id,
-            preferred,
+            node: child,
+            preferred: is_preferred(child),
             nodes,
             summary: way.text,
             continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
         });
     }
-    found.sort_by_key(|branch| !branch.preferred);
-    found.truncate(BRANCHES_MAX);
     Ok(found)
 }
 
