@@ -126,7 +126,8 @@ pub(super) async fn answer(
     let opening = facts.lifecycle != Lifecycle::Advance;
     let coming_back = facts.lifecycle == Lifecycle::Rehydrate;
     let mut warnings = std::mem::take(&mut facts.warnings);
-    let pending = pending(inner, session, position, opening, &mut warnings).await?;
+    let branches = if coming_back { branches(session, position, keys)? } else { Vec::new() };
+    let pending = pending(inner, session, position, opening, &branches, &mut warnings).await?;
     let preferences = told_preferences(session, position, &facts);
     warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
     if let Some((_, to)) = facts.advanced {
@@ -153,7 +154,7 @@ pub(super) async fn answer(
         step_context: step_context(inner, session, position, facts.advanced).await?,
         warnings,
         recap: if coming_back { told(session, position)? } else { None },
-        branches: if coming_back { branches(session, position, keys)? } else { Vec::new() },
+        branches,
         references: facts.references,
         pending: pending.map(|(pending, _)| pending),
         blockers: facts.blockers,
@@ -169,11 +170,14 @@ async fn pending(
     session: &Session,
     position: &Position,
     opening: bool,
+    branches: &[BranchSummary],
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<(Pending, Confirmed)>> {
     let Some(step) = position.step() else { return Ok(None) };
     let seen = scene(&position.plan, &position.context, position.loop_stack());
-    let shown = render::prompt(&position.plan, step, position.loop_stack(), &seen, opening);
+    let beside: Vec<&str> = branches.iter().map(|branch| branch.summary.as_str()).collect();
+    let (plan, beside) = (&position.plan, beside.join("\n"));
+    let shown = render::prompt(plan, step, position.loop_stack(), &seen, opening, &beside);
     warnings.extend(shown.unset.iter().map(|name| Warning {
         code: "context_unset",
         message: format!(

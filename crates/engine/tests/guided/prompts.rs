@@ -154,6 +154,37 @@ async fn function_definitions_come_from_the_step_outwards_by_name() {
 }
 
 #[tokio::test]
+async fn whoever_rewinds_is_told_of_functions_that_the_other_branches_mention() {
+    let world = World::of(WHOLE);
+    let first = world.start_with("whole", product()).await;
+    let go = async |token: &str, notes: &str| {
+        world.guide.proceed(ack(token, notes, Vec::new())).await.unwrap()
+    };
+    let change = go(&first.tokens.continue_token, "Finding 1: the cart is empty at night.").await;
+    assert!(!prompt(&world.back(&first.tokens).await).contains("Run the whole suite."));
+    go(&change.tokens.continue_token, "Ran test() twice and unused() never.").await;
+    let back = world.back(&first.tokens).await;
+    let end = prompt(&back).split_once("Functions that are mentioned above:").unwrap().1;
+    assert_snapshot!(end, @r"
+
+    - `sort()`: Sort by risk.
+    - `ask()`: Ask the team.
+    - `grade()`: Give a grade from 1 to 5.
+
+    Functions that other branches mention:
+    - `test()`: Run the whole suite.
+    - `unused()`: Nobody refers to it.
+
+    What the answer needs:
+    - Give notes on what you did in this step alone.
+    - Number the findings (your notes match `Finding \d+`)
+    - Be thorough (your notes have at least 20 characters)
+    ");
+    let there = world.back(&change.tokens).await;
+    assert!(prompt(&there).contains("`unused()`"), "{}", prompt(&there));
+}
+
+#[tokio::test]
 async fn function_definitions_stay_within_their_budget() {
     let long = "é".repeat(3 << 10);
     let definitions: String = (0..5)
