@@ -14,6 +14,7 @@ use serde_json::Value;
 mod codes;
 mod layers;
 mod links;
+mod locks;
 mod sources;
 
 /// A text file of the repository, with its path from the root.
@@ -57,6 +58,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let mut findings = layers::check(&edges, &manifests);
     findings.extend(codes::check(&codes, &pages));
     findings.extend(links::check(&pages, |path| root.join(path).exists()));
+    findings.extend(locks::check(&pages, &rust));
     findings.extend(sources::check(&rust));
     findings.sort();
 

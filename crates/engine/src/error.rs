@@ -41,7 +41,7 @@ pub enum Error {
     /// The token's plan is not the run's.
     #[error("the token was given out for another plan than the run `{0}` is pinned to")]
     TokenHashMismatch(String),
-    /// Another process is writing to the session.
+    /// Another process is writing to the session that a run is carried on in.
     #[error("{0}")]
     TokenSessionLocked(store::Error),
     /// What the caller sent makes no sense.
@@ -146,9 +146,9 @@ impl Error {
         }
     }
 
-    /// The error of a call that came with a token: a lock is told in the terms of tokens.
+    /// The error of a call that carries a run on: a lock is told in the terms of tokens.
     #[must_use]
-    pub(crate) fn of_token_call(self) -> Self {
+    pub(crate) fn of_execution(self) -> Self {
         match self {
             Self::Store(error @ store::Error::Locked { .. }) => Self::TokenSessionLocked(error),
             other => other,

@@ -84,56 +84,17 @@ impl Guide {
 
     /// Begins a run and gives its first step.
     pub async fn start(&self, ask: Start) -> Result<Answer> {
-        let inner = &*self.inner;
-        let context = input::context(ask.context.as_ref())?;
-        ask.workspace.as_deref().map(input::workspace).transpose()?;
-        let found = inner.find(&ask.workflow).await?;
-        let plan = &found.compiled()?.plan;
-        let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
-        let now = now_ms();
-        let run = RunId::mint(now, random()?);
-        let id = ask.session.unwrap_or(SessionId::mint(now, random()?));
-        let workspace = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
-        let workspace = workspace.map(PathBuf::as_path);
-        let mut mint = minter()?;
-        let begun = decide::begin(
-            decide::Start {
-                plan,
-                hash,
-                run,
-                source_kind: source_kind(found.kind),
-                source_ref: &truncate(&found.path.display().to_string(), limits::NAME),
-                context: &context,
-                baseline: inner.options.preferences,
-                wanted: ask.preferences,
-            },
-            &mut mint,
-        );
-        let mut decided = begun.map_err(|rejection| rejected(rejection, ""))?;
-        let known = inner.known.get(id);
-        let mut session = known.lock().await;
-        match session.sync(&*inner.store.log).await {
-            Ok(()) => {}
-            Err(Error::Store(store::Error::NotFound(_))) if ask.session.is_none() => {}
-            Err(error) => return Err(error),
-        }
-        decided.events.extend(workspace::belongs(workspace, run, &mut mint));
-        inner.begin(&mut session, run, decided, workspace).await?;
-        let node = inner.perform_owed(&mut session, run, decide::root(run)).await?;
-        let position = Position::load(inner, &session, run, node).await?;
-        let facts = reply::Facts::start(&found, run, workspace);
-        let keys = inner.store.keys.load().await?;
-        reply::answer(inner, &session, &position, &keys, ask.tokens, facts).await
+        self.inner.start(ask).await.map_err(Error::of_execution)
     }
 
     /// Goes on from a step, or gives it again.
     pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
-        self.inner.proceed(ask).await.map_err(Error::of_token_call)
+        self.inner.proceed(ask).await.map_err(Error::of_execution)
     }
 
     /// Leaves notes at a step without going on.
     pub async fn checkpoint(&self, ask: Checkpoint) -> Result<Checkpointed> {
-        self.inner.checkpoint(ask).await.map_err(Error::of_token_call)
+        self.inner.checkpoint(ask).await.map_err(Error::of_execution)
     }
 
     /// Finds the runs that somebody most likely means. Writes nothing.
@@ -152,6 +113,48 @@ impl Guide {
 }
 
 impl Inner {
+    async fn start(&self, ask: Start) -> Result<Answer> {
+        let context = input::context(ask.context.as_ref())?;
+        ask.workspace.as_deref().map(input::workspace).transpose()?;
+        let found = self.find(&ask.workflow).await?;
+        let plan = &found.compiled()?.plan;
+        let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
+        let now = now_ms();
+        let run = RunId::mint(now, random()?);
+        let id = ask.session.unwrap_or(SessionId::mint(now, random()?));
+        let workspace = ask.workspace.as_ref().or(self.options.workspace.as_ref());
+        let workspace = workspace.map(PathBuf::as_path);
+        let mut mint = minter()?;
+        let begun = decide::begin(
+            decide::Start {
+                plan,
+                hash,
+                run,
+                source_kind: source_kind(found.kind),
+                source_ref: &truncate(&found.path.display().to_string(), limits::NAME),
+                context: &context,
+                baseline: self.options.preferences,
+                wanted: ask.preferences,
+            },
+            &mut mint,
+        );
+        let mut decided = begun.map_err(|rejection| rejected(rejection, ""))?;
+        let known = self.known.get(id);
+        let mut session = known.lock().await;
+        match session.sync(&*self.store.log).await {
+            Ok(()) => {}
+            Err(Error::Store(store::Error::NotFound(_))) if ask.session.is_none() => {}
+            Err(error) => return Err(error),
+        }
+        decided.events.extend(workspace::belongs(workspace, run, &mut mint));
+        self.begin(&mut session, run, decided, workspace).await?;
+        let node = self.perform_owed(&mut session, run, decide::root(run)).await?;
+        let position = Position::load(self, &session, run, node).await?;
+        let facts = reply::Facts::start(&found, run, workspace);
+        let keys = self.store.keys.load().await?;
+        reply::answer(self, &session, &position, &keys, ask.tokens, facts).await
+    }
+
     /// Looks a workflow up, on a thread that may read and compile files.
     async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
         let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
@@ -199,9 +202,11 @@ impl Inner {
             return reply::answer(self, &session, &position, &keys, ask.tokens, facts).await;
         };
         let attempt = tried.id(node);
-        let output = ask.output.clone().unwrap_or_default();
-        let submission =
-            Submission { notes: output.notes.as_deref(), artifacts: &output.artifacts };
+        let output = ask.output.as_ref();
+        let submission = Submission {
+            notes: output.and_then(|output| output.notes.as_deref()),
+            artifacts: output.map(|output| output.artifacts.as_slice()).unwrap_or_default(),
+        };
         let ack = decide::Ack { attempt, submission, context: &context, wanted: ask.preferences };
         for _ in 0..TRIES_MAX {
             if session.view.attempts.of(node, attempt).is_some() {

@@ -1,48 +1,54 @@
 //! Conditions over a run's context.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::scene::Scene;
 
 /// What a dotted path leads to. The `length` of a list or text is a number.
 #[must_use]
-pub fn lookup(context: &Map<String, Value>, path: &str) -> Option<Value> {
+pub fn lookup<'s>(scene: &'s Scene<'_>, path: &str) -> Option<Cow<'s, Value>> {
     // A whole name wins over its parts, since a key may hold a dot.
-    if let Some(value) = context.get(path) {
-        return Some(value.clone());
+    if let Some(value) = scene.get(path) {
+        return Some(Cow::Borrowed(value));
     }
     let (first, rest) = path.split_once('.')?;
-    rest.split('.').try_fold(context.get(first)?.clone(), |value, name| member(&value, name))
+    rest.split('.').try_fold(Cow::Borrowed(scene.get(first)?), member)
 }
 
-fn member(value: &Value, name: &str) -> Option<Value> {
+fn member<'s>(value: Cow<'s, Value>, name: &str) -> Option<Cow<'s, Value>> {
+    // Only lengths are made here, and a number has no members.
+    let Cow::Borrowed(value) = value else { return None };
     match value {
-        Value::Object(members) => members.get(name).cloned(),
-        Value::Array(items) if name == "length" => Some(items.len().into()),
-        Value::Array(items) => items.get(name.parse::<usize>().ok()?).cloned(),
-        Value::String(text) if name == "length" => Some(text.chars().count().into()),
+        Value::Object(members) => members.get(name).map(Cow::Borrowed),
+        Value::Array(items) if name == "length" => Some(Cow::Owned(items.len().into())),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?).map(Cow::Borrowed),
+        Value::String(text) if name == "length" => Some(Cow::Owned(text.chars().count().into())),
         _ => None,
     }
 }
 
 /// Whether a condition holds. One that makes no sense does not.
 #[must_use]
-pub fn holds(condition: &Value, context: &Map<String, Value>) -> bool {
+pub fn holds(condition: &Value, scene: &Scene<'_>) -> bool {
     let Value::Object(parts) = condition else { return false };
     let inner = |name: &str| parts.get(name).and_then(Value::as_array);
     if let Some(all) = inner("and") {
-        return all.iter().all(|part| holds(part, context));
+        return all.iter().all(|part| holds(part, scene));
     }
     if let Some(any) = inner("or") {
-        return any.iter().any(|part| holds(part, context));
+        return any.iter().any(|part| holds(part, scene));
     }
     if let Some(not) = parts.get("not") {
-        return !holds(not, context);
+        return !holds(not, scene);
     }
     let Some(path) = parts.get("var").and_then(Value::as_str) else { return false };
-    let found = lookup(context, path);
+    let found = lookup(scene, path);
     let comparison = parts.iter().find(|(name, _)| *name != "var");
     match comparison {
-        None => found.as_ref().is_some_and(truthy),
-        Some((operator, wanted)) => compare(operator, found.as_ref(), wanted),
+        None => found.as_deref().is_some_and(truthy),
+        Some((operator, wanted)) => compare(operator, found.as_deref(), wanted),
     }
 }
 
@@ -103,7 +109,7 @@ mod tests {
             "file": {"path": "src/main.rs", "lines": [1, 2]}, "zero": 0, "empty": "",
         });
         let Value::Object(context) = context else { return false };
-        holds(condition, &context)
+        holds(condition, &Scene::from(&context))
     }
 
     #[test]

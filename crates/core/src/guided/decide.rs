@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::judge::Problem;
-use super::walk::Trouble;
+use super::walk::{Asked, Trouble};
 use crate::canonical;
 use crate::digest::WorkflowHash;
 use crate::event::guided::{
@@ -110,14 +110,24 @@ impl Trouble {
     /// The trouble as a problem, with the loop it is about.
     fn problem(&self) -> Problem {
         let (loop_id, message, fix) = match self {
-            Self::LoopLimit { loop_id, iteration, max_iterations } => (
-                loop_id,
-                format!("the loop `{loop_id}` may make {max_iterations} turns, and iteration {iteration} was asked for"),
-                "acknowledge again with `\"decision\": \"stop\"`, and say in the notes what is left".to_owned(),
-            ),
+            Self::LoopLimit { by, loop_id, iteration, max_iterations } => {
+                let how = match by {
+                    Asked::ByArtifact => "`\"decision\": \"stop\"`",
+                    Asked::ByContext | Asked::ByPlan => "a `context` under which the loop ends",
+                };
+                (
+                    loop_id,
+                    format!(
+                        "the loop `{loop_id}` may make {max_iterations} turns, and iteration {iteration} was asked for"
+                    ),
+                    format!("acknowledge again with {how}, and say in the notes what is left"),
+                )
+            }
             Self::LoopSource { loop_id, path, wanted } => (
                 loop_id,
-                format!("the loop `{loop_id}` needs {wanted} in the context at `{path}`, and there is none"),
+                format!(
+                    "the loop `{loop_id}` needs {wanted} in the context at `{path}`, and there is none"
+                ),
                 format!("acknowledge again with `context: {{\"{path}\": …}}`"),
             ),
             Self::Endless { loop_id } => (

@@ -8,11 +8,13 @@ mod checks;
 mod meaning;
 
 pub use assess::{Accepted, AcceptedDimension};
+pub(super) use meaning::PROBE_PREFIX;
 pub use meaning::{Claim, Divergence};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::render::needs_notes;
+use super::scene::Scene;
 use super::{schema, walk};
 use crate::plan::{Action, Contract, Plan, Prompt, Repeat, Step};
 use crate::reason::{ContractViolation, Pointer, Reason};
@@ -38,7 +40,7 @@ pub struct Asked<'a> {
     /// The loops around it.
     pub loop_stack: &'a [LoopFrame],
     /// The context with the turns of those loops.
-    pub scene: &'a Map<String, Value>,
+    pub scene: &'a Scene<'a>,
 }
 
 /// What is made of an answer.

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::condition::{holds, lookup};
+use super::scene::Scene;
 use crate::canonical;
 use crate::plan::{Action, Function, FunctionScope, Plan, Prompt, Step};
 use crate::snapshot::LoopFrame;
@@ -27,14 +28,16 @@ pub struct Shown {
 /// The instructions of a step as an agent sees them.
 ///
 /// `scene` is the context with the turns of the loops around. With `opening` the rules of
-/// the whole workflow come first: the agent begins, or has lost what it was told.
+/// the whole workflow come first: the agent begins, or has lost what it was told. `beside` is
+/// what it is shown of other branches, which may speak of functions that the step does not.
 #[must_use]
 pub fn prompt(
     plan: &Plan,
     step: &Step,
     loop_stack: &[LoopFrame],
-    scene: &Map<String, Value>,
+    scene: &Scene<'_>,
     opening: bool,
+    beside: &str,
 ) -> Shown {
     let Action::Prompt(prompt) = &step.action else {
         return Shown { prompt: performed(step), unset: Vec::new() };
@@ -55,7 +58,7 @@ pub fn prompt(
             section(&mut text, &fragment.text);
         }
     }
-    section(&mut text, &functions(plan, step, prompt, loop_stack));
+    section(&mut text, &functions(plan, step, prompt, loop_stack, beside));
     let mut shown = fill(&text, scene);
     // Requirements are written by the compiler: what stands in braces there is meant so.
     section(&mut shown.prompt, &requirements(step, prompt));
@@ -114,31 +117,51 @@ pub(super) fn needs_notes(step: &Step, prompt: &Prompt) -> bool {
     !prompt.notes_optional && step.output_contracts.is_empty()
 }
 
-/// The definitions that a prompt refers to, nearest scope first, as many as fit.
-fn functions(plan: &Plan, step: &Step, prompt: &Prompt, loop_stack: &[LoopFrame]) -> String {
+/// The definitions that a prompt refers to, nearest scope first, then those that only what
+/// stands beside it mentions; as many as fit.
+fn functions(
+    plan: &Plan,
+    step: &Step,
+    prompt: &Prompt,
+    loop_stack: &[LoopFrame],
+    beside: &str,
+) -> String {
     let visible = |function: &&Function| match &function.scope {
         FunctionScope::Step { step_id } => *step_id == step.id,
         FunctionScope::Loop { loop_id } => loop_stack.iter().any(|f| f.loop_id == *loop_id),
         FunctionScope::Workflow {} => true,
     };
-    let mut found: Vec<&Function> = Vec::new();
+    let asked = |function: &&Function| prompt.functions.contains(&function.name);
+    let mentioned = |function: &&Function| beside.contains(function.name.trim_end_matches(')'));
     // The plan's functions stand in order of scope and name.
-    for function in plan.functions.iter().filter(visible) {
-        let asked = prompt.functions.contains(&function.name);
-        if asked && !found.iter().any(|known| known.name == function.name) {
-            found.push(function);
+    let all = plan.functions.iter();
+    let mut own: Vec<&Function> = Vec::new();
+    for function in all.clone().filter(visible).filter(asked) {
+        if !own.iter().any(|known| known.name == function.name) {
+            own.push(function);
         }
     }
-    if found.is_empty() {
+    let is_own = |function: &&Function| own.iter().any(|known| known.name == function.name);
+    let other: Vec<&Function> = all.filter(mentioned).filter(|f| !is_own(f)).collect();
+    let mut text = String::new();
+    section(&mut text, &list("Functions that are mentioned above:", &own, FUNCTIONS_MAX));
+    let room = FUNCTIONS_MAX.saturating_sub(text.len());
+    section(&mut text, &list("Functions that other branches mention:", &other, room));
+    text
+}
+
+/// A list of definitions, as many as fit.
+fn list(title: &str, functions: &[&Function], max: usize) -> String {
+    if functions.is_empty() {
         return String::new();
     }
-    let mut text = "Functions that are mentioned above:".to_owned();
-    for (place, function) in found.iter().enumerate() {
+    let mut text = title.to_owned();
+    for (place, function) in functions.iter().enumerate() {
         let entry = format!("\n- `{}`: {}", function.name, function.definition);
-        if text.len() + entry.len() > FUNCTIONS_MAX {
-            let room = FUNCTIONS_MAX.saturating_sub(text.len());
-            text = format!("{text}{}", truncate(&entry, room));
-            let left = found.len() - place - 1;
+        if text.len() + entry.len() > max {
+            let room = max.saturating_sub(text.len());
+            text.push_str(&truncate(&entry, room));
+            let left = functions.len() - place - 1;
             if left > 0 {
                 let _ = write!(text, "\nLeft out for their length: {left} definitions.");
             }
@@ -151,7 +174,7 @@ fn functions(plan: &Plan, step: &Step, prompt: &Prompt, loop_stack: &[LoopFrame]
 
 /// Puts values in the place of `{{path}}`. What is not a dotted path stays as it is written.
 #[must_use]
-pub fn fill(text: &str, scene: &Map<String, Value>) -> Shown {
+pub fn fill(text: &str, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {

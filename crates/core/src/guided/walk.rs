@@ -30,8 +30,10 @@ pub struct Walk {
 /// What can be wrong on the way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// An artifact asked for a turn that the loop does not have.
+    /// A turn was asked for that the loop does not have.
     LoopLimit {
+        /// Who asked for it.
+        by: Asked,
         /// Which loop.
         loop_id: Slug,
         /// The turn that was asked for; counts from 0.
@@ -75,6 +77,7 @@ pub fn after(
     walker.completed = running.completed().steps().to_vec();
     walker.decisions = [running.decisions(), decisions].concat();
     walker.stack = running.loop_stack().to_vec();
+    walker.live = walker.stack.len();
     if let Some(done) = running.pending() {
         walker.leave(&done.step.clone());
         walker.completed.push(done);
@@ -94,6 +97,8 @@ struct Walker<'a> {
     plan: &'a Plan,
     context: &'a Map<String, Value>,
     stack: Vec<LoopFrame>,
+    /// How many turns of the stack, outermost first, somebody has done a step in.
+    live: usize,
     /// The step or loop of the top level that comes next.
     next: Option<Slug>,
     completed: Vec<StepInstanceKey>,
@@ -108,6 +113,7 @@ impl<'a> Walker<'a> {
             plan,
             context,
             stack: Vec::new(),
+            live: 0,
             next: None,
             completed: Vec::new(),
             decisions: Vec::new(),
@@ -230,7 +236,9 @@ impl<'a> Walker<'a> {
         if let Some(frame) = self.stack.last_mut() {
             (frame.iteration, frame.body_index) = (next, 0);
         }
-        if !self.goes_on(found, next) {
+        let goes_on = self.goes_on(found, next);
+        self.live = self.live.min(self.stack.len() - 1);
+        if !goes_on {
             self.exit(found, next);
         }
     }
@@ -259,8 +267,15 @@ impl<'a> Walker<'a> {
             _ => why,
         };
         self.tell(TraceKind::EvaluatedCondition, refs, why);
-        if wanted == Some(Asked::ByArtifact) && !allowed {
+        // What the plan asks for ends at the limit, which is the author's word too, and a turn
+        // that passed over all of its steps left nobody to ask for less.
+        let was_made = self.live >= self.stack.len();
+        if let Some(by @ (Asked::ByArtifact | Asked::ByContext)) = wanted
+            && !allowed
+            && was_made
+        {
             self.trouble.push(Trouble::LoopLimit {
+                by,
                 loop_id: found.id.clone(),
                 iteration,
                 max_iterations: found.max_iterations,
@@ -271,32 +286,35 @@ impl<'a> Walker<'a> {
 
     /// Whether another turn is asked for, and why.
     fn wants(&mut self, found: &Loop, iteration: u32) -> (Option<Asked>, String) {
-        let asked = |go: bool| go.then_some(Asked::ByPlan);
         match &found.repeat {
             Repeat::Count { count } => {
+                let by = if count.0.is_object() { Asked::ByContext } else { Asked::ByPlan };
                 let turns = self.given(found, &count.0, "a whole number", Value::as_u64);
                 let turns = turns.unwrap_or_default();
-                (asked(u64::from(iteration) < turns), format!("turn {} of {turns}", iteration + 1))
+                (
+                    (u64::from(iteration) < turns).then_some(by),
+                    format!("turn {} of {turns}", iteration + 1),
+                )
             }
             Repeat::Each { items } => {
                 let len = |value: &Value| value.as_array().map(Vec::len);
                 let items = self.given(found, &items.0, "a list", len).unwrap_or_default();
                 let more = usize::try_from(iteration).is_ok_and(|turn| turn < items);
-                (asked(more), format!("item {} of {items}", iteration + 1))
+                (more.then_some(Asked::ByContext), format!("item {} of {items}", iteration + 1))
             }
             Repeat::While { condition_id } => {
                 let about = TraceRef::LoopId { loop_id: found.id.clone() };
                 let go = self.evaluate(condition_id, &about);
                 // The condition has told its own line; this one tells what followed.
                 let why = if go { "goes round again" } else { "does not go round again" };
-                (asked(go), format!("loop `{}` {why}", found.id))
+                (go.then_some(Asked::ByPlan), format!("loop `{}` {why}", found.id))
             }
             Repeat::UntilDecision { .. } => match self.decision(found) {
                 Some(Verdict::Stop) => (None, "an artifact decided to stop".to_owned()),
                 Some(Verdict::Continue) => {
                     (Some(Asked::ByArtifact), "an artifact decided to go on".to_owned())
                 }
-                None => (Some(Asked::ByPlan), "no artifact has decided to stop".to_owned()),
+                None => (Some(Asked::ByArtifact), "no artifact has decided to stop".to_owned()),
             },
         }
     }
@@ -310,8 +328,8 @@ impl<'a> Walker<'a> {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
         let outer = self.stack.split_last().map(|(_, outer)| outer).unwrap_or_default();
-        let value = source(&scene(self.plan, self.context, outer), from);
-        let read = value.as_ref().and_then(read);
+        let seen = scene(self.plan, self.context, outer);
+        let read = source(&seen, from).as_deref().and_then(read);
         if read.is_none() {
             let path = from.get("var").and_then(Value::as_str).unwrap_or_default().to_owned();
             self.trouble.push(Trouble::LoopSource { loop_id: found.id.clone(), path, wanted });
@@ -331,10 +349,14 @@ impl<'a> Walker<'a> {
 }
 
 /// Who asks for another turn.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    ByPlan,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// An artifact, also by not saying stop.
     ByArtifact,
+    /// The context, by a list or a number.
+    ByContext,
+    /// The plan, by a number or a condition: it ends at its limit at the latest.
+    ByPlan,
 }
 
 /// Whether a decision names this loop, by its id or by what its artifacts call it.

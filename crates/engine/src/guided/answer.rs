@@ -153,7 +153,7 @@ pub struct BranchSummary {
     pub preferred: bool,
     /// How many nodes lie behind it, itself included.
     pub nodes: usize,
-    /// The beginning of the notes at its end.
+    /// The latest notes on the way to its end.
     pub summary: String,
     /// The token that continues at its end.
     pub continue_token: String,

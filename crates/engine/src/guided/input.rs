@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 const ARTIFACTS_MAX: usize = 32;
 /// How long one artifact may be, as canonical JSON.
 const ARTIFACT_MAX: usize = 256 << 10;
-/// How deep a context may be: it stands inside an event.
-const CONTEXT_DEPTH: usize = 48;
+/// How deep a context may nest; an event that carries it nests a little deeper.
+pub(super) const DEPTH_MAX: usize = 32;
 /// Names that some programs give a meaning to.
 const RESERVED: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
@@ -45,7 +45,7 @@ pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
         ));
     }
     let method = "UTF-8 bytes of RFC 8785 canonical JSON";
-    match canonical::to_vec_within(members, CONTEXT_DEPTH) {
+    match canonical::to_vec_within(members, DEPTH_MAX) {
         Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(members.clone()),
         Ok(bytes) => Err(invalid(
             format!(
@@ -58,7 +58,7 @@ pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
         )),
         Err(error) => Err(invalid(
             format!("`context` cannot be kept: {error}"),
-            "send plain JSON: numbers within ±2^53, no repeated keys, at most 48 levels",
+            "send plain JSON: numbers within ±2^53, no repeated keys, at most 32 levels",
             json!({"field": "context", "bytesMax": limits::CONTEXT, "method": method}),
         )),
     }

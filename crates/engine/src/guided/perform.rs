@@ -1,24 +1,32 @@
 //! Steps that the engine performs itself, in the middle of a guided run.
 
+use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::{AdvanceOutcome, NodeKind, OutputPayload};
+use cairn_core::event::limits;
 use cairn_core::guided::condition::lookup;
 use cairn_core::guided::decide;
 use cairn_core::guided::render::fill;
-use cairn_core::guided::scene::scene;
+use cairn_core::guided::scene::{Scene, scene};
 use cairn_core::id::{AttemptId, NodeId, RunId};
+use cairn_core::plan::Action;
+use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 use cairn_store as store;
 use serde_json::{Map, Value, json};
 
+use super::input::DEPTH_MAX;
 use super::position::Position;
 use super::session::Session;
 use super::{Inner, TRIES_MAX, minter, rejected, workspace};
 use crate::error::{Error, Result};
 use crate::performer::{Ctx, Failed, Outcome};
 
-/// How much of what the engine did is told with a prompt.
-const TOLD_MAX: usize = 8 << 10;
+/// How long the outcomes before a prompt may be together, and how long each.
+const OUTCOMES_MAX: usize = 8 << 10;
+const OUTCOME_MAX: usize = 4096;
+/// What stands for the outcomes that do not fit.
+const EARLIER: &str = "[TRUNCATED] earlier outcomes of the engine left out, the latest kept";
 /// How many steps in a row the engine performs before it answers.
 const CHAIN_MAX: usize = 1000;
 
@@ -88,10 +96,15 @@ impl Inner {
             output: json!({"error": message}),
             ends: false,
         });
+        let save_as = config.get("saveAs").and_then(Value::as_str);
+        if let Err(fault) = is_keepable(save_as, &outcome.output) {
+            outcome.notes.push_str(&format!("\nWhat came out was not kept: {fault}"));
+            outcome.output = json!({"error": fault});
+        }
         outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
         let told = decide::Outcome {
             attempt,
-            save_as: config.get("saveAs").and_then(Value::as_str),
+            save_as,
             output: &outcome.output,
             notes: &outcome.notes,
             ends: outcome.ends,
@@ -108,32 +121,49 @@ impl Inner {
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
     }
 
-    /// What the engine did right before a node, oldest first; of much, the latest.
+    /// What the engine did right before a node, oldest first, as much of the latest as fits.
     pub(super) async fn done_before(
         &self,
         session: &Session,
-        run: RunId,
-        node: NodeId,
+        position: &Position,
     ) -> Result<Vec<String>> {
-        let dag = session.dag(run)?;
-        let (mut told, mut size) = (Vec::new(), 0);
-        for at in dag.path_back(node) {
+        let dag = session.dag(position.run)?;
+        let (mut told, mut room) = (Vec::new(), OUTCOMES_MAX);
+        for at in dag.path_back(position.node) {
             let Some(parent) = at.parent else { break };
             if at.kind == NodeKind::Checkpoint {
                 continue;
             }
-            let before = Position::load(self, session, run, parent).await?;
-            if !before.is_owed_by_engine() || size > TOLD_MAX {
+            let step = position.step_at(self, session, parent).await?;
+            if !step.is_some_and(|step| matches!(step.action, Action::Typed { .. })) {
                 break;
             }
-            let history = session.view.outputs.history(at.id).first();
-            if let Some(OutputPayload::Notes { notes_markdown }) = history.map(|o| &o.payload) {
-                size += notes_markdown.len();
-                told.push(notes_markdown.clone());
-            }
+            let first = session.view.outputs.history(at.id).first();
+            let Some(OutputPayload::Notes { notes_markdown }) = first.map(|o| &o.payload) else {
+                continue;
+            };
+            let notes = truncate(notes_markdown, OUTCOME_MAX);
+            let Some(left) = room.checked_sub(notes.len()) else {
+                told.push(EARLIER.to_owned());
+                break;
+            };
+            room = left;
+            told.push(notes);
         }
         told.reverse();
         Ok(told)
+    }
+}
+
+/// Whether an outcome can go into the log, under its key of the context.
+fn is_keepable(key: Option<&str>, output: &Value) -> Result<(), String> {
+    let whole = json!({key.unwrap_or_default(): output});
+    match canonical::to_vec_within(&whole, DEPTH_MAX) {
+        Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(()),
+        Ok(bytes) => {
+            Err(format!("it has {} bytes, and at most {} fit", bytes.len(), limits::CONTEXT))
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -146,13 +176,13 @@ fn key(run: RunId, node: NodeId, position: &Position, attempt: AttemptId) -> Dig
 
 /// The config with values in the place of paths. A text that is one path alone keeps the
 /// value's type. A command is never filled in: data does not become program text.
-fn filled(config: &Value, seen: &Map<String, Value>) -> Result<Value, Failed> {
+fn filled(config: &Value, seen: &Scene<'_>) -> Result<Value, Failed> {
     match config {
         Value::String(text) => {
             let alone = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
             let alone = alone.map(str::trim).filter(|path| !path.contains(['{', '}']));
             if let Some(value) = alone.and_then(|path| lookup(seen, path)) {
-                return Ok(value);
+                return Ok(value.into_owned());
             }
             let shown = fill(text, seen);
             match shown.unset.first() {

@@ -57,6 +57,19 @@ impl Position {
         self.plan.step(&self.state.pending()?.step)
     }
 
+    /// The step that was pending at another node of the run.
+    pub(super) async fn step_at(
+        &self,
+        inner: &Inner,
+        session: &Session,
+        node: NodeId,
+    ) -> Result<Option<&Step>> {
+        let found = session.dag(self.run)?.node(node);
+        let found = found.ok_or_else(|| session.broken("a node is missing"))?;
+        let state = inner.cache.state(&inner.store, found.snapshot).await?;
+        Ok(state.pending().and_then(|key| self.plan.step(&key.step)))
+    }
+
     /// The pending step, its type and its settings, when the engine is to perform it.
     pub(super) fn typed(&self) -> Option<(&Step, &Slug, &Value)> {
         let step = self.step()?;

@@ -32,8 +32,6 @@ const RECAP_MAX: usize = 8 << 10;
 /// How many branches are told of, and how long each may be.
 const BRANCHES_MAX: usize = 5;
 const BRANCH_MAX: usize = 1024;
-/// How long an outcome of the engine may be in a prompt.
-const OUTCOME_MAX: usize = 4096;
 
 /// An attempt that was made.
 #[derive(Clone, Copy)]
@@ -140,7 +138,8 @@ pub(super) async fn answer(
     let opening = facts.lifecycle != Lifecycle::Advance;
     let coming_back = facts.lifecycle == Lifecycle::Rehydrate;
     let mut warnings = std::mem::take(&mut facts.warnings);
-    let pending = pending(inner, session, position, opening, &mut warnings).await?;
+    let branches = if coming_back { branches(session, position, keys)? } else { Vec::new() };
+    let pending = pending(inner, session, position, opening, &branches, &mut warnings).await?;
     let preferences = told_preferences(session, position, &facts);
     warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
     if let Some((tried, to)) = facts.advanced {
@@ -176,10 +175,10 @@ pub(super) async fn answer(
         next_intent,
         session: opening.then_some(RunRef { session: session.id, run: position.run }),
         preferences,
-        step_context: step_context(inner, session, facts.advanced).await?,
+        step_context: step_context(inner, session, position, facts.advanced).await?,
         warnings,
         recap: if coming_back { told(session, position)? } else { None },
-        branches: if coming_back { branches(session, position, keys)? } else { Vec::new() },
+        branches,
         references: facts.references,
         pending: pending.map(|(pending, _)| pending),
         blockers: facts.blockers,
@@ -195,21 +194,23 @@ async fn pending(
     session: &Session,
     position: &Position,
     opening: bool,
+    branches: &[BranchSummary],
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<(Pending, Confirmed)>> {
     let Some(step) = position.step() else { return Ok(None) };
     let seen = scene(&position.plan, &position.context, position.loop_stack());
-    let shown = render::prompt(&position.plan, step, position.loop_stack(), &seen, opening);
+    let beside: Vec<&str> = branches.iter().map(|branch| branch.summary.as_str()).collect();
+    let (plan, beside) = (&position.plan, beside.join("\n"));
+    let shown = render::prompt(plan, step, position.loop_stack(), &seen, opening, &beside);
     warnings.extend(shown.unset.iter().map(|name| Warning {
         code: "context_unset",
         message: format!(
             "the prompt mentions `{name}`, which the context does not have; set it with `context`"
         ),
     }));
-    let done = inner.done_before(session, position.run, position.node).await?;
     let mut prompt = String::new();
-    for outcome in &done {
-        prompt.push_str(&truncate(outcome, OUTCOME_MAX));
+    for outcome in inner.done_before(session, position).await? {
+        prompt.push_str(&outcome);
         prompt.push_str("\n\n");
     }
     prompt.push_str(&shown.prompt);
@@ -341,11 +342,12 @@ pub(super) fn other_notes(session: &Session, node: NodeId, sent: &Output) -> Vec
 async fn step_context(
     inner: &Inner,
     session: &Session,
+    position: &Position,
     advanced: Option<(Attempted, NodeId)>,
 ) -> Result<Option<StepContext>> {
     let Some((tried, to)) = advanced else { return Ok(None) };
-    let before = Position::load(inner, session, tried.run, tried.node).await?;
-    let asks = before.step().is_some_and(|step| match &step.action {
+    let step = position.step_at(inner, session, tried.node).await?;
+    let asks = step.is_some_and(|step| match &step.action {
         Action::Prompt(prompt) => !prompt.assessments.is_empty(),
         Action::Typed { .. } => false,
     });
@@ -392,28 +394,31 @@ fn told(session: &Session, position: &Position) -> Result<Option<Recap>> {
 fn branches(session: &Session, position: &Position, keys: &Keyring) -> Result<Vec<BranchSummary>> {
     let dag = session.dag(position.run)?;
     let tip = dag.preferred_tip().map(|tip| tip.id);
+    let is_preferred = |child: NodeId| tip.is_some_and(|tip| dag.is_on_path(child, tip));
+    let steps = dag.children(position.node).filter(|child| child.kind != NodeKind::Checkpoint);
+    let mut children: Vec<NodeId> = steps.map(|child| child.id).collect();
+    children.sort_by_key(|child| !is_preferred(*child));
+    children.truncate(BRANCHES_MAX);
+    // The preferred of all leaves first, so the first one behind a child is its own.
+    let leaves = if children.is_empty() { Vec::new() } else { dag.branches() };
     let mut found = Vec::new();
-    for child in dag.children(position.node).filter(|child| child.kind != NodeKind::Checkpoint) {
-        let leaves = dag.branches().into_iter();
-        let end = leaves.map(|branch| branch.tip).find(|leaf| dag.is_on_path(child.id, *leaf));
-        let end = end.unwrap_or(child.id);
-        let preferred = tip.is_some_and(|tip| dag.is_on_path(child.id, tip));
-        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child.id, node.id)).count();
+    for child in children {
+        let end = leaves.iter().map(|leaf| leaf.tip).find(|leaf| dag.is_on_path(child, *leaf));
+        let end = end.unwrap_or(child);
+        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child, node.id)).count();
         let way = recap(dag, &session.view.outputs, end, BRANCH_MAX);
-        let behind = way.entries.iter().filter(|entry| dag.is_on_path(child.id, entry.node));
+        let behind = way.entries.iter().filter(|entry| dag.is_on_path(child, entry.node));
         let summary: Vec<&str> = behind.map(|entry| entry.notes.as_str()).collect();
         let spot = Spot::new(session, position.run, end);
         let attempt = session.unused(end);
         found.push(BranchSummary {
-            node: child.id,
-            preferred,
+            node: child,
+            preferred: is_preferred(child),
             nodes,
             summary: summary.join("\n\n"),
             continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
         });
     }
-    found.sort_by_key(|branch| !branch.preferred);
-    found.truncate(BRANCHES_MAX);
     Ok(found)
 }
 

@@ -45,7 +45,7 @@ fn decision(word: &str) -> Vec<Value> {
     vec![json!({"kind": "wr.loop_control", "decision": word})]
 }
 
-async fn traces(world: &World, session: cairn_core::id::SessionId) -> String {
+pub(crate) async fn traces(world: &World, session: cairn_core::id::SessionId) -> String {
     let events = world.events(session).await;
     let lines = events.iter().filter_map(|event| match &event.data {
         EventData::DecisionTraceAppended(trace) => Some(trace.entries.clone()),

@@ -1,7 +1,7 @@
 //! Preferences, capabilities, confirmations: who is asked, and what is told.
 
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
-use cairn_core::event::{EventData, guided::EnforcementGrade};
+use cairn_core::event::{Event, EventData, guided::EnforcementGrade};
 use cairn_engine::guided::answer::NextIntent;
 use cairn_engine::guided::ask::{Continue, Start, Wanted};
 use serde_json::json;
@@ -63,6 +63,51 @@ async fn a_mere_claim_never_unlocks_what_a_workflow_cannot_do_without() {
     let token = claimed.retry_continue_token.unwrap();
     let ship = world.guide.proceed(with(&token, tried)).await.unwrap();
     assert_eq!(step(&ship), "ship");
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_capability_belongs_to_its_branch() {
+    let world = World::of(CAREFUL);
+    let probe = world.start_in("project.careful", Autonomy::FullAutoNeverStop).await;
+    let has = world.go_with(&probe, vec![seen("available")]).await;
+    let again = world.back(&probe.tokens).await;
+    let lacks = world.go_with(&again, vec![seen("unavailable")]).await;
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let go = |answer: &cairn_engine::guided::answer::Answer| {
+        let token = answer.tokens.continue_token.clone();
+        let call = Continue { preferences: guided, ..ack(&token, NOTES, Vec::new()) };
+        world.guide.proceed(call)
+    };
+    assert_eq!(step(&go(&has).await.unwrap()), "ship");
+    assert_eq!(blockers(&go(&lacks).await.unwrap()), ["REQUIRED_CAPABILITY_UNAVAILABLE"]);
+    // Both observations stay in the log; which one holds is asked of the path.
+    let events = world.events(probe.session.unwrap().session).await;
+    let observed = |event: &&Event| matches!(event.data, EventData::CapabilityObserved(_));
+    assert_eq!(events.iter().filter(observed).count(), 2);
+}
+
+#[tokio::test]
+async fn a_probe_is_believed_about_what_it_probes_alone() {
+    let both = CAREFUL
+        .replace("{web_browsing: required}", "{delegation: required, web_browsing: required}");
+    let world = World::of(&both);
+    let first = world.start_in("project.careful", Autonomy::FullAutoNeverStop).await;
+    assert_eq!(step(&first), "wr_probe_delegation");
+    let mut other = seen("available");
+    let own = json!({"kind": "wr.capability_observation", "capability": "delegation",
+                     "status": "available"});
+    let second = world.go_with(&first, vec![own, other.clone()]).await;
+    assert_eq!(step(&second), "wr_probe_web_browsing");
+    let look = world.go(&second).await;
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let token = &look.tokens.continue_token;
+    let call = Continue { preferences: guided, ..ack(token, NOTES, Vec::new()) };
+    let blocked = world.guide.proceed(call).await.unwrap();
+    assert_eq!(blockers(&blocked), ["REQUIRED_CAPABILITY_UNKNOWN"]);
+    other.as_object_mut().unwrap().insert("detail".into(), json!("Fetched a page: 200."));
+    let retry = blocked.retry_continue_token.unwrap();
+    let call = Continue { preferences: guided, ..ack(&retry, NOTES, vec![other]) };
+    assert_eq!(step(&world.guide.proceed(call).await.unwrap()), "ship");
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The same acknowledgement again: the same answer, and one advance.
 
 use cairn_core::event::EventData;
+use cairn_core::event::guided::Autonomy;
 use cairn_engine::guided::answer::NextIntent;
-use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Output, Tokens};
+use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Continue, Output, Tokens, Wanted};
 use cairn_store::Config;
 
 use crate::world::{NOTES, THREE, World, ack, step};
@@ -66,6 +67,20 @@ async fn replay_is_fact_returning_whatever_is_sent_along() {
     assert_eq!(replayed.next_intent, NextIntent::RehydrateOnly);
     let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(codes, ["replayed_with_other_input"]);
+}
+
+#[tokio::test]
+async fn asking_for_other_preferences_is_another_answer() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
+    world.guide.proceed(call.clone()).await.unwrap();
+    let preferences = Wanted { autonomy: Some(Autonomy::FullAutoNeverStop), risk_policy: None };
+    let other = Continue { preferences, ..call.clone() };
+    let replayed = world.guide.proceed(other).await.unwrap();
+    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["replayed_with_other_input"], "they did not come to hold");
+    assert_eq!(world.guide.proceed(call).await.unwrap().warnings, []);
 }
 
 #[tokio::test]

@@ -30,6 +30,17 @@ async fn a_run_is_found_by_its_notes_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_run_is_found_by_the_name_of_its_workflow() {
+    let world = World::of(&THREE.replace("name: Three steps", "name: Spring Cleaning"));
+    world.start("project.three").await;
+    for guide in [world.guide.clone(), world.restarted(), world.restarted()] {
+        let query = Resume { query: Some("cleaning spring".into()), ..Resume::default() };
+        let found = guide.resume(query).await.unwrap();
+        assert_eq!(found.first().unwrap().why.first().unwrap().name(), "matched_workflow_id");
+    }
+}
+
+#[tokio::test]
 async fn the_checkout_is_observed_and_found_by() {
     let world = World::of(THREE);
     let project = world.home.path().join("project");

@@ -1,13 +1,16 @@
 //! A guide over a store of its own, workflows of its own, and an eye on what is written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use cairn_core::event::Event;
 use cairn_core::event::guided::Autonomy;
+use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::pin::BlobKind;
+use cairn_core::projection::session::SessionView;
+use cairn_core::snapshot::{EngineState, ExecutionSnapshot};
 use cairn_engine::Result;
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::answer::{Answer, TokenSet};
@@ -59,14 +62,31 @@ impl World {
         let mut store = cairn_store::open(&Config::files(home.path().join("data"))).unwrap();
         let writes = Arc::new(AtomicUsize::new(0));
         store.log = Arc::new(Watched { log: store.log, writes: Arc::clone(&writes) });
-        let guide = guide(&store, folders);
+        let guide = guide(&store, folders, Performers::default());
         Self { home, store, guide, writes }
+    }
+
+    /// The same workflows over other data, with an engine that does these steps by itself.
+    pub(crate) fn performing(&self, store: &Store, performers: Performers) -> Guide {
+        guide(store, &self.folders(), performers)
+    }
+
+    /// The same workflows and a copy of the data, from which it goes on differently.
+    pub(crate) fn copied(&self) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        copy(self.home.path(), home.path());
+        let folder = home.path().join("workflows");
+        Self::over(home, &[(SourceKind::Project, &folder)])
     }
 
     /// The same data, seen by a process that starts now.
     pub(crate) fn restarted(&self) -> Guide {
         let store = cairn_store::open(&Config::files(self.home.path().join("data"))).unwrap();
-        guide(&store, &[(SourceKind::Project, &self.home.path().join("workflows"))])
+        guide(&store, &self.folders(), Performers::default())
+    }
+
+    fn folders(&self) -> [(SourceKind, PathBuf); 1] {
+        [(SourceKind::Project, self.home.path().join("workflows"))]
     }
 
     /// How often anything was appended.
@@ -103,15 +123,76 @@ impl World {
     pub(crate) async fn events(&self, session: SessionId) -> Vec<Event> {
         self.store.log.read(session, EventIndex(0)).await.unwrap()
     }
+
+    /// A session at a glance.
+    pub(crate) async fn view(&self, session: SessionId) -> SessionView {
+        SessionView::fold(&self.events(session).await)
+    }
+
+    /// The states of a session's nodes, oldest first.
+    pub(crate) async fn states(&self, session: SessionId) -> Vec<EngineState> {
+        let mut states = Vec::new();
+        for event in self.events(session).await {
+            if let EventData::NodeCreated(node) = event.data {
+                let blobs = &self.store.blobs;
+                let bytes = blobs.get(BlobKind::Snapshot, node.snapshot_ref.0).await.unwrap();
+                states.push(ExecutionSnapshot::decode(&bytes).unwrap().state);
+            }
+        }
+        states
+    }
+
+    /// Starts a run with a context.
+    pub(crate) async fn start_with(&self, workflow: &str, context: Value) -> Answer {
+        let start = Start { workflow: workflow.into(), context: Some(context), ..Start::default() };
+        self.guide.start(start).await.unwrap()
+    }
+
+    /// Goes on with notes and facts.
+    pub(crate) async fn go_knowing(&self, from: &Answer, context: Value) -> Answer {
+        let call = ack(&from.tokens.continue_token, NOTES, Vec::new());
+        self.guide.proceed(Continue { context: Some(context), ..call }).await.unwrap()
+    }
+
+    /// The steps that a run asks for, one after the other, to its end.
+    pub(crate) async fn to_the_end(&self, from: Answer) -> Vec<String> {
+        let mut steps = Vec::new();
+        let mut answer = from;
+        while !answer.is_complete {
+            assert_eq!(answer.blockers, [], "at {}", step(&answer));
+            steps.push(step(&answer).to_owned());
+            answer = self.go(&answer).await;
+        }
+        steps
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
 }
 
 pub(crate) const NOTES: &str = "Did it: changed `src/cart.rs`, 3 tests pass, nothing is open.";
 
-fn guide(store: &Store, folders: &[(SourceKind, &Path)]) -> Guide {
-    let directory =
-        |(kind, root): &(SourceKind, &Path)| Directory { kind: *kind, root: root.to_path_buf() };
+fn guide(
+    store: &Store,
+    folders: &[(SourceKind, impl AsRef<Path>)],
+    performers: Performers,
+) -> Guide {
+    let directory = |(kind, root): &(SourceKind, _)| Directory {
+        kind: *kind,
+        root: AsRef::<Path>::as_ref(root).to_path_buf(),
+    };
     let catalog = Catalog::new(folders.iter().map(directory).collect());
-    Guide::new(store.clone(), Arc::new(catalog), Performers::default(), Options::default())
+    Guide::new(store.clone(), Arc::new(catalog), performers, Options::default())
 }
 
 /// What an agent sends to go on.
@@ -129,6 +210,11 @@ pub(crate) fn ack(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
 /// What an agent sends that has lost its place.
 pub(crate) fn back(token: &str) -> Continue {
     Continue { intent: None, output: None, ..ack(token, "", Vec::new()) }
+}
+
+/// The prompt of an answer; empty at the end.
+pub(crate) fn prompt(answer: &Answer) -> &str {
+    answer.pending.as_ref().map(|pending| pending.prompt.as_str()).unwrap_or_default()
 }
 
 /// The step that an answer asks for; empty at the end.

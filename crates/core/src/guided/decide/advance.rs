@@ -10,8 +10,8 @@ use crate::event::guided::{
     AdvanceIntent, AdvanceOutcome, AdvanceRecorded, Autonomy, CapabilityStatus, ContextSource,
     EdgeCauseKind, EdgeKind, EnforcementGrade, NodeKind, PreferenceSource, TraceEntry, TraceKind,
 };
-use crate::guided::judge::{Asked, Judged, Problem, Submission, judge};
-use crate::guided::scene::scene;
+use crate::guided::judge::{Asked, Judged, PROBE_PREFIX, Problem, Submission, judge};
+use crate::guided::scene::{Scene, scene};
 use crate::guided::walk::{self, Trouble, Walk};
 use crate::id::{AttemptId, NodeId};
 use crate::plan::{Action, ConfirmedBy, Need, Step};
@@ -33,7 +33,12 @@ impl Ack<'_> {
     /// A digest of everything that was said, so that another answer to it is noticed.
     pub fn digest(&self) -> Result<Digest, canonical::Error> {
         let Submission { notes, artifacts } = self.submission;
-        canonical::digest(&(notes, artifacts, self.context))
+        let said = (notes, artifacts, self.context);
+        match self.wanted {
+            // What asks for no preferences has the digest that it always had.
+            Wanted { autonomy: None, risk_policy: None } => canonical::digest(&said),
+            Wanted { autonomy, risk_policy } => canonical::digest(&(said, autonomy, risk_policy)),
+        }
     }
 }
 
@@ -181,7 +186,7 @@ fn unmet_capabilities(here: Here<'_>, step: &Step, judged: &Judged) -> Vec<Probl
 
 /// Whether the answered step is one of the probes, which come first.
 fn is_probe_ahead(here: Here<'_>, step: &Step) -> bool {
-    let is_probe = |step: &Step| step.id.as_str().starts_with("wr_probe_");
+    let is_probe = |step: &Step| step.id.as_str().starts_with(PROBE_PREFIX);
     is_probe(step) && here.plan.steps.iter().any(is_probe)
 }
 
@@ -210,7 +215,7 @@ fn approval(
 pub fn is_asked(
     plan: &crate::plan::Plan,
     confirmation: &crate::plan::Confirmation,
-    scene: &Map<String, Value>,
+    scene: &Scene<'_>,
 ) -> bool {
     confirmation.condition.as_ref().is_none_or(|id| {
         let condition = plan.conditions.iter().find(|known| known.id == *id);

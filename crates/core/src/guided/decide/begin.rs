@@ -8,10 +8,12 @@ use crate::digest::WorkflowHash;
 use crate::event::guided::{
     Autonomy, ContextSource, NodeKind, PreferenceSource, Preferences, RunStarted, SourceKind,
 };
+use crate::event::limits;
 use crate::guided::walk::{self, Trouble};
 use crate::id::{NodeId, RunId};
 use crate::pin::BlobKind;
 use crate::plan::Plan;
+use crate::text::truncate;
 
 /// A run that is to begin.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +60,7 @@ pub fn begin(start: Start<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
         workflow_hash: start.hash,
         workflow_id: start.plan.workflow_id.clone(),
         workflow_source_kind: start.source_kind,
-        workflow_source_ref: start.source_ref.to_owned(),
+        workflow_source_ref: truncate(start.source_ref, limits::NAME),
     });
     record.context(start.context, ContextSource::Initial);
     record.node(Made {

@@ -9,13 +9,16 @@ use crate::event::guided::{
     Claimant, DivergenceReason, EnforcementGrade, FailureCode, ProbeDetail, ProbeResult,
     Provenance,
 };
-use crate::plan::Prompt;
+use crate::plan::{Prompt, Repeat};
 use crate::reason::{Pointer, Reason, UserOnlyDependency};
 use crate::snapshot::{LoopDecision, Verdict};
 use crate::text::Slug;
 
 /// The template of steps that find out about a capability.
 const PROBE_TEMPLATE: &str = "wr.templates.capability_probe";
+
+/// How the ids of the probes begin that the compiler puts in.
+pub(in crate::guided) const PROBE_PREFIX: &str = "wr_probe_";
 
 /// What was said about a capability, and how it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +42,7 @@ pub struct Divergence {
 pub(super) fn read(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, judged: &mut Judged) {
     for artifact in given.artifacts {
         match kind(artifact) {
-            Some(kinds::LOOP_CONTROL) => judged.decisions.extend(decision(artifact)),
+            Some(kinds::LOOP_CONTROL) => judged.decisions.extend(decision(asked, artifact)),
             Some(kinds::CAPABILITY) => match claim(asked, artifact) {
                 Some(claim) => judged.claims.push(claim),
                 None => judged.problems.push(malformed(
@@ -70,9 +73,16 @@ fn word<T: DeserializeOwned>(artifact: &Value, name: &str) -> Option<T> {
     T::deserialize(artifact.get(name)?).ok()
 }
 
-fn decision(artifact: &Value) -> Option<LoopDecision> {
+/// A decision that names no loop is about the one that its step stands in, so that no other
+/// loop takes it; outside of all loops it is for the next one that asks.
+fn decision(asked: Asked<'_>, artifact: &Value) -> Option<LoopDecision> {
     let decision: Verdict = word(artifact, "decision")?;
-    Some(LoopDecision { decision, loop_id: text(artifact, "loopId").map(str::to_owned) })
+    let loops = &asked.plan.loops;
+    let around = asked.loop_stack.iter().rev();
+    let mut around = around.filter_map(|frame| loops.iter().find(|l| l.id == frame.loop_id));
+    let own = around.find(|found| matches!(found.repeat, Repeat::UntilDecision { .. }));
+    let named = text(artifact, "loopId").map(str::to_owned);
+    Some(LoopDecision { decision, loop_id: named.or_else(|| Some(own?.id.to_string())) })
 }
 
 /// A probe step's word is strong, and so is that of a use which is told; the rest is a claim.
@@ -86,6 +96,7 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
     };
     let result = if works { ProbeResult::Success } else { ProbeResult::Failure };
     let probe = asked.step.origin.id.clone().filter(|id| id == PROBE_TEMPLATE);
+    let probe = probe.filter(|_| is_about(&asked.step.id, artifact));
     let provenance = match (probe, text(artifact, "detail")) {
         (Some(probe_template_id), _) => Provenance::ProbeStep {
             detail: ProbeDetail {
@@ -112,6 +123,13 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
         },
     };
     Some(Claim { capability, status, provenance })
+}
+
+/// Whether a probe is one for the capability that was observed: what it was not sent to find
+/// out is no more than a claim.
+fn is_about(probe: &Slug, artifact: &Value) -> bool {
+    let probed = probe.as_str().strip_prefix(PROBE_PREFIX);
+    probed.is_none_or(|probed| text(artifact, "capability") == Some(probed))
 }
 
 fn divergence(artifact: &Value) -> Option<Divergence> {
