@@ -15,6 +15,7 @@ mod env;
 mod export;
 mod gc;
 mod guide;
+mod guided_examples;
 mod import;
 mod keep;
 mod key;
