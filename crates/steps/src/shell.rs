@@ -5,7 +5,9 @@
 //! programs cannot do without, and an end when its time is over.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::path::{Component, Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,7 +17,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
 
 use crate::settings;
 
@@ -23,6 +26,8 @@ use crate::settings;
 const KEPT_MAX: usize = 16 << 10;
 /// How much of the output is told in the notes.
 const TOLD_MAX: usize = 2048;
+/// How long the pipes are read after the end.
+const GRACE: Duration = Duration::from_millis(250);
 /// What a command inherits.
 const INHERITED: [&str; 8] = ["HOME", "LANG", "LC_ALL", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 
@@ -53,14 +58,36 @@ impl Performer for Shell {
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
         let input: Input = settings::read(config)?;
         let begun = Instant::now();
-        let child = spawn(&input, ctx)?;
-        let done = finish(child, &input).await?;
+        let tree = spawn(&input, ctx)?;
+        let done = finish(tree, &input).await?;
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(done.outcome(&input.command, duration_ms))
     }
 }
 
-fn spawn(input: &Input, ctx: &Ctx) -> Result<Child, Failed> {
+/// A command and all that it started, which end when this is dropped.
+struct Tree {
+    leader: Child,
+    /// Its process group, until that was killed.
+    group: Option<Pid>,
+}
+
+impl Tree {
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // There may be nobody left in it.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
     let (program, arguments) =
         input.command.split_first().ok_or_else(|| Failed("there is no command".into()))?;
     let mut command = Command::new(program);
@@ -75,7 +102,11 @@ fn spawn(input: &Input, ctx: &Ctx) -> Result<Child, Failed> {
     if let Some(folder) = folder(input.cwd.as_deref(), ctx)? {
         command.current_dir(folder);
     }
-    command.spawn().map_err(|error| Failed(format!("`{program}` cannot be started: {error}")))
+    let leader = command.spawn();
+    let leader =
+        leader.map_err(|error| Failed(format!("`{program}` cannot be started: {error}")))?;
+    let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    Ok(Tree { leader, group })
 }
 
 /// Where the command runs: in the workspace or below it.
@@ -100,29 +131,56 @@ struct Done {
     stderr: Tail,
 }
 
-async fn finish(mut child: Child, input: &Input) -> Result<Done, Failed> {
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let feed = async {
-        if let (Some(mut pipe), Some(given)) = (stdin, &input.stdin) {
-            // A command that does not read to the end is not at fault.
-            let _ = pipe.write_all(text(given).as_bytes()).await;
-        }
-    };
-    let whole = async {
-        let ((), stdout, stderr) = tokio::join!(feed, tail(stdout), tail(stderr));
-        (child.wait().await, stdout, stderr)
-    };
+async fn finish(mut tree: Tree, input: &Input) -> Result<Done, Failed> {
+    let leader = &mut tree.leader;
+    let pipes = (leader.stdin.take(), leader.stdout.take(), leader.stderr.take());
+    let (mut stdout, mut stderr) = (Tail::default(), Tail::default());
     let limit = Duration::from_millis(input.timeout_ms);
-    let ended = tokio::time::timeout(limit, whole).await;
-    // Whatever it left behind goes with it.
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    match ended {
-        Ok((Ok(status), stdout, stderr)) => Ok(Done { status: Some(status), stdout, stderr }),
-        Ok((Err(error), ..)) => Err(Failed(format!("waiting for the command: {error}"))),
-        Err(_) => Ok(Done { status: None, stdout: Tail::default(), stderr: Tail::default() }),
+    let ended = {
+        let mut streams = Some(Box::pin(async {
+            tokio::join!(feed(pipes.0, input), stdout.follow(pipes.1), stderr.follow(pipes.2));
+        }));
+        // The leader alone says when it is over: what it left behind may hold the pipes.
+        let ended = timeout(limit, beside(tree.leader.wait(), &mut streams)).await;
+        tree.kill();
+        // What was printed last is still in the pipes. Whoever left the group can hold them
+        // open, and is not waited for.
+        let rest = async {
+            let _ = beside(tree.leader.wait(), &mut streams).await;
+            if let Some(streams) = &mut streams {
+                streams.await;
+            }
+        };
+        let _ = timeout(GRACE, rest).await;
+        ended
+    };
+    let status = match ended {
+        Ok(Ok(status)) => Some(status),
+        Ok(Err(error)) => return Err(Failed(format!("waiting for the command: {error}"))),
+        Err(_) => None,
+    };
+    Ok(Done { status, stdout, stderr })
+}
+
+/// Waits for something while something else goes on, as long as that does.
+async fn beside<T>(
+    main: impl Future<Output = T>,
+    other: &mut Option<Pin<Box<impl Future<Output = ()>>>>,
+) -> T {
+    let mut main = pin!(main);
+    poll_fn(|cx| {
+        if other.as_mut().is_some_and(|other| other.as_mut().poll(cx).is_ready()) {
+            *other = None;
+        }
+        main.as_mut().poll(cx)
+    })
+    .await
+}
+
+async fn feed(pipe: Option<ChildStdin>, input: &Input) {
+    if let (Some(mut pipe), Some(given)) = (pipe, &input.stdin) {
+        // A command that does not read to the end is not at fault.
+        let _ = pipe.write_all(text(given).as_bytes()).await;
     }
 }
 
@@ -133,20 +191,19 @@ struct Tail {
     dropped: u64,
 }
 
-async fn tail(stream: Option<impl AsyncRead + Unpin>) -> Tail {
-    let mut tail = Tail::default();
-    let Some(mut stream) = stream else { return tail };
-    let mut buffer = vec![0; 16 << 10];
-    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-        tail.bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
-        let over = tail.bytes.len().saturating_sub(KEPT_MAX);
-        tail.bytes.drain(..over);
-        tail.dropped += u64::try_from(over).unwrap_or_default();
-    }
-    tail
-}
-
 impl Tail {
+    /// Reads on until the stream ends. Whoever stops waiting keeps what was read.
+    async fn follow(&mut self, stream: Option<impl AsyncRead + Unpin>) {
+        let Some(mut stream) = stream else { return };
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            self.bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            let over = self.bytes.len().saturating_sub(KEPT_MAX);
+            self.bytes.drain(..over);
+            self.dropped += u64::try_from(over).unwrap_or_default();
+        }
+    }
+
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -207,9 +264,11 @@ mod tests {
         let mut config = json!({"command": ["sh", "-c", line], "timeoutMs": 5_000});
         let members = config.as_object_mut().unwrap();
         members.extend(more.as_object().unwrap().clone());
-        let ctx =
-            Ctx { workspace: Some(folder.path().to_owned()), idempotency_key: Digest::of(b"key") };
-        Shell.perform(config, &ctx).await
+        Shell.perform(config, &ctx(folder.path())).await
+    }
+
+    fn ctx(folder: &Path) -> Ctx {
+        Ctx { workspace: Some(folder.to_owned()), idempotency_key: Digest::of(b"key") }
     }
 
     #[tokio::test]
@@ -242,6 +301,60 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert_eq!(done.output.get("timed_out"), Some(&json!(true)));
         assert_eq!(done.output.get("exit_code"), Some(&Value::Null));
+    }
+
+    #[tokio::test]
+    async fn what_it_leaves_behind_does_not_hold_it_up() {
+        // The second one leaves the group, too, so that only the pipes know of it.
+        for line in ["sleep 30 & echo started", "setsid sleep 3 & echo started"] {
+            let begun = Instant::now();
+            let done = run(line, json!({"timeoutMs": 20_000})).await.unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(3), "{line}");
+            assert_eq!(done.output.get("exit_code"), Some(&json!(0)), "{line}");
+            assert_eq!(done.output.get("timed_out"), Some(&json!(false)), "{line}");
+            assert_eq!(done.output.get("stdout"), Some(&json!("started\n")), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_printed_before_its_time_was_over_is_kept() {
+        let line = "echo half; echo why >&2; sleep 60";
+        let done = run(line, json!({"timeoutMs": 1_000})).await.unwrap();
+        assert_eq!(done.output.get("timed_out"), Some(&json!(true)));
+        assert_eq!(done.output.get("stdout"), Some(&json!("half\n")));
+        assert_eq!(done.output.get("stderr"), Some(&json!("why\n")));
+    }
+
+    #[tokio::test]
+    async fn nothing_of_it_outlives_whoever_waited() {
+        use std::io::Read as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        // A reader of the pipe sees its end when nobody is left who could write.
+        let line = "(echo up; sleep 60; echo on) > pipe & wait";
+        let config = json!({"command": ["sh", "-c", line], "timeoutMs": 50_000});
+        let ctx = ctx(folder.path());
+        let up = tokio::task::spawn_blocking(move || {
+            let mut pipe = std::fs::File::open(pipe).unwrap();
+            pipe.read_exact(&mut [0; 3]).unwrap();
+            pipe
+        });
+        let mut pipe = tokio::select! {
+            ended = Shell.perform(config, &ctx) => panic!("it ended: {ended:?}"),
+            up = up => up.unwrap(),
+        };
+        let begun = Instant::now();
+        let mut rest = String::new();
+        tokio::task::spawn_blocking(move || {
+            pipe.read_to_string(&mut rest).unwrap();
+            assert_eq!(rest, "");
+        })
+        .await
+        .unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(5));
     }
 
     #[tokio::test]
