@@ -24,8 +24,12 @@ use crate::settings;
 
 /// How much of each stream is kept: its end, where programs say what went wrong.
 const KEPT_MAX: usize = 16 << 10;
-/// How much of the output is told in the notes.
-const TOLD_MAX: usize = 2048;
+/// How much of each stream is told in the notes, which hold 4,096 bytes with all they tell.
+const TOLD_MAX: usize = 1400;
+/// The same with the fences around it.
+const FENCED_MAX: usize = 1600;
+/// How much of the command is told.
+const COMMAND_MAX: usize = 200;
 /// How long the pipes are read after the end.
 const GRACE: Duration = Duration::from_millis(250);
 /// What a command inherits.
@@ -223,37 +227,64 @@ impl Done {
             "truncated": self.stdout.dropped + self.stderr.dropped > 0,
         });
         let ended = match (self.status, code) {
-            (None, _) => "was stopped when its time was over".to_owned(),
-            (Some(_), Some(code)) => format!("ended with exit code {code}"),
-            (Some(_), None) => "was ended by a signal".to_owned(),
+            (None, _) => "Stopped when its time was over".to_owned(),
+            (Some(_), Some(code)) => format!("Exit code {code}"),
+            (Some(_), None) => "Ended by a signal".to_owned(),
         };
-        let shown = match command {
-            [program, flag, line] if program.ends_with("sh") && flag == "-c" => line.clone(),
-            other => other.join(" "),
-        };
-        let mut notes = format!("`{shown}` {ended} after {duration_ms} ms.");
+        let mut notes = format!("{ended} after {duration_ms} ms: {}", shown(command));
         for (name, text) in [("stdout", &stdout), ("stderr", &stderr)] {
             let text = text.trim();
             if !text.is_empty() {
-                let from = text.ceil_char_boundary(text.len().saturating_sub(TOLD_MAX));
-                let cut = if from > 0 { "…" } else { "" };
-                let end = text.get(from..).unwrap_or_default();
-                let fence = fence(end);
-                notes.push_str(&format!("\n\n{name}:\n{fence}\n{cut}{end}\n{fence}"));
+                notes.push_str(&format!("\n\n{name}:\n{}", fenced(text)));
             }
         }
         Outcome { output, notes, ends: false }
     }
 }
 
-/// A fence that is longer than any inside.
-fn fence(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    "`".repeat(longest.max(2) + 1)
+/// A command on one line, or its beginning.
+fn shown(command: &[String]) -> String {
+    let whole = match command {
+        [program, flag, line] if program.ends_with("sh") && flag == "-c" => line.clone(),
+        other => other.join(" "),
+    };
+    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    let start = line.get(..line.floor_char_boundary(COMMAND_MAX)).unwrap_or_default();
+    let cut = if start.len() < line.len() { "…" } else { "" };
+    match longest_run(start) {
+        0 => format!("`{start}{cut}`"),
+        run => {
+            let ticks = "`".repeat(run + 1);
+            format!("{ticks} {start}{cut} {ticks}")
+        }
+    }
+}
+
+/// The end of a text between fences that are longer than any inside.
+fn fenced(text: &str) -> String {
+    let mut max = TOLD_MAX;
+    loop {
+        let from = text.ceil_char_boundary(text.len().saturating_sub(max));
+        let end = text.get(from..).unwrap_or_default();
+        let fence = "`".repeat(longest_run(end).max(2) + 1);
+        let over = (end.len() + 2 * fence.len()).saturating_sub(FENCED_MAX);
+        if over == 0 {
+            let cut = if from > 0 { "…" } else { "" };
+            return format!("{fence}\n{cut}{end}\n{fence}");
+        }
+        // A backtick less makes both fences shorter, too.
+        max -= over.div_ceil(3);
+    }
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use cairn_core::digest::Digest;
 
     use super::*;
@@ -278,16 +309,26 @@ mod tests {
         assert_eq!(done.output.get("ok"), Some(&json!(false)));
         assert_eq!(done.output.get("stdout"), Some(&json!("out\n")));
         assert_eq!(done.output.get("stderr"), Some(&json!("err\n")));
-        assert!(done.notes.contains("exit code 3") && done.notes.contains("err"), "{}", done.notes);
+        assert!(done.notes.starts_with("Exit code 3 after "), "{}", done.notes);
+        assert!(done.notes.contains(": `echo out; echo err >&2; exit 3`\n"), "{}", done.notes);
+        assert!(done.notes.ends_with("\n\nstderr:\n```\nerr\n```"), "{}", done.notes);
     }
 
     #[tokio::test]
     async fn it_gets_what_it_is_given_and_little_else() {
         let given = json!({"env": {"N": 7, "T": "x y"}, "stdin": "in", "cwd": "inner"});
-        let done = run("cat; echo \":$N:$T:$(basename $PWD):$CAIRN_HOME\"; env | wc -l", given);
-        let done = done.await.unwrap();
-        let out = done.output.get("stdout").unwrap().as_str().unwrap();
-        assert!(out.starts_with("in:7:x y:inner:\n"), "{out}");
+        let done = run("cat; echo \":$N:$T:$(basename $PWD)\"", given).await.unwrap();
+        assert_eq!(done.output.get("stdout"), Some(&json!("in:7:x y:inner\n")));
+        // A shell would add some of its own.
+        let given = json!({"command": ["env", "-0"], "env": {"N": 7, "T": "x y"}});
+        let seen = run("", given).await.unwrap();
+        let seen = seen.output.get("stdout").unwrap().as_str().unwrap().to_owned();
+        let names = seen.split_terminator('\0').map(|set| set.split_once('=').unwrap().0);
+        let names: BTreeSet<&str> = names.collect();
+        let inherited = INHERITED.into_iter().filter(|name| std::env::var_os(name).is_some());
+        let given = ["CAIRN_IDEMPOTENCY_KEY", "N", "T"].into_iter();
+        assert_eq!(names, inherited.chain(given).collect());
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "there is more to be had");
         let key = run("echo $CAIRN_IDEMPOTENCY_KEY", json!({})).await.unwrap();
         let key = key.output.get("stdout").unwrap().as_str().unwrap().trim().to_owned();
         assert_eq!(key, Digest::of(b"key").hex());
@@ -363,7 +404,20 @@ mod tests {
         let out = done.output.get("stdout").unwrap().as_str().unwrap();
         assert!(out.len() <= KEPT_MAX && out.ends_with("last\n"));
         assert_eq!(done.output.get("truncated"), Some(&json!(true)));
-        assert!(done.notes.len() < 4096);
+    }
+
+    #[tokio::test]
+    async fn its_notes_have_room_for_all_they_tell() {
+        let ticks = "head -c 9000 /dev/zero | tr '\\0' '`'";
+        let both = |line: &str| format!("{line}; {line} >&2; exit 7 # {}", "`é".repeat(999));
+        for line in [both("yes line | head -c 9000"), both(ticks), "`".repeat(999)] {
+            let notes = run(&line, json!({})).await.unwrap().notes;
+            assert!(notes.len() < 4096, "{} bytes", notes.len());
+            let fence = notes.lines().last().unwrap();
+            assert!(fence.starts_with("```") && fence.bytes().all(|byte| byte == b'`'), "{notes}");
+            let fences = notes.lines().filter(|line| *line == fence).count();
+            assert_eq!(fences % 2, 0, "{notes}");
+        }
     }
 
     #[tokio::test]
