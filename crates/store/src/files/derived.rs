@@ -1,12 +1,15 @@
 //! What follows from sessions, in an SQLite file that may be deleted at any time.
 
-use std::path::PathBuf;
+use std::fs::{OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::id::SessionId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 
 use crate::error::{Error, Result};
 use crate::port::{Derived, Mark, Row};
@@ -30,17 +33,21 @@ impl Sqlite {
         Self { shared: Arc::new(Shared { path, connection: Mutex::new(None) }) }
     }
 
-    /// Does something with the file on a thread that may wait. A file that is no good is
-    /// put aside: whatever was in it follows from the sessions.
+    /// Does something with the file on a thread that may wait. A file that is damaged is
+    /// removed: whatever was in it follows from the sessions. For anything else, such as
+    /// another process at work, it stays.
     async fn with<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let shared = Arc::clone(&self.shared);
         let done = tokio::task::spawn_blocking(move || {
-            shared.attempt(&work).or_else(|_| {
-                shared.discard();
-                shared.attempt(&work)
+            shared.attempt(&work).or_else(|error| match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                    shared.discard();
+                    shared.attempt(&work)
+                }
+                _ => Err(error),
             })
         });
         let failed = |what: String| Error::Io {
@@ -68,6 +75,7 @@ impl Shared {
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
+        keep_private(&self.path);
         let connection = Connection::open(&self.path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -97,6 +105,17 @@ impl Shared {
             // It may not be there, and if it cannot go the second attempt says why.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// Sees to it that nobody else can read the file: there are notes in it. The files that SQLite
+/// puts beside it are made with the same mode.
+fn keep_private(path: &Path) {
+    // A file that is there is not opened: closing it would drop the locks that SQLite holds.
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    if made.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+        // One of somebody else is theirs to keep.
+        let _ = std::fs::set_permissions(path, Permissions::from_mode(0o600));
     }
 }
 
@@ -183,5 +202,36 @@ mod tests {
         let index = Sqlite::new(PathBuf::from("/proc/nowhere/index.sqlite"));
         index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
         assert_eq!(index.load("a").await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn nobody_else_can_read_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        let index = Sqlite::new(path.clone());
+        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        let modes = || {
+            let files = std::fs::read_dir(home.path()).unwrap();
+            files.map(|file| file.unwrap().metadata().unwrap().permissions().mode() & 0o777)
+        };
+        assert!(modes().count() > 1, "the log of SQLite is there, too");
+        assert!(modes().all(|mode| mode == 0o600));
+        drop(index);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
+        assert!(modes().all(|mode| mode == 0o600));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_somebody_else_is_writing_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        let index = Sqlite::new(path.clone());
+        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        index.save("a", vec![row(2, "y")], Vec::new()).await.unwrap();
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
     }
 }
