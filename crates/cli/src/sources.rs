@@ -38,14 +38,13 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Arc<Found>> {
     Ok(catalog.find(given)?)
 }
 
-/// The workflows beside a file and all others, and the id of the one in the file.
-pub(crate) fn around(file: &Path, config: &Config) -> Result<(Catalog, String)> {
-    let found = find(&file.display().to_string(), config)?;
+/// All workflows, and the id by which they hold the one in a file, whoever else has that id.
+pub(crate) fn with_file(file: &Path, config: &Config) -> Result<(Catalog, String)> {
+    let catalog = catalog(config);
+    let found = catalog.file(file, &catalog.sources()?)?;
     found.compiled()?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let root = folder.unwrap_or(Path::new(".")).to_owned();
-    let near = Directory { kind: found.kind, root };
-    Ok((Catalog::new(std::iter::once(near).chain(directories(config)).collect()), found.id.clone()))
+    let id = found.id.clone();
+    Ok((catalog.pinned(Arc::new(found)), id))
 }
 
 /// What is worth telling about a workflow.

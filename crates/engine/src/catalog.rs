@@ -33,6 +33,7 @@ pub struct Directory {
 pub struct Catalog {
     directories: Vec<Directory>,
     bindings: Option<PathBuf>,
+    pinned: Option<Arc<Found>>,
     read: Mutex<Option<Read>>,
 }
 
@@ -74,13 +75,19 @@ impl Catalog {
     /// The workflows of these directories, the nearest first.
     #[must_use]
     pub const fn new(directories: Vec<Directory>) -> Self {
-        Self { directories, bindings: None, read: Mutex::new(None) }
+        Self { directories, bindings: None, pinned: None, read: Mutex::new(None) }
     }
 
     /// The same workflows, with what a project's file puts at their extension points.
     #[must_use]
     pub fn bound_by(self, bindings: PathBuf) -> Self {
         Self { bindings: Some(bindings), ..self }
+    }
+
+    /// The same workflows, of which this one is found by its id, whoever else has that id.
+    #[must_use]
+    pub fn pinned(self, found: Arc<Found>) -> Self {
+        Self { pinned: Some(found), ..self }
     }
 
     /// Every workflow, each id once, in order of the ids. The nearest source wins, except
@@ -98,6 +105,9 @@ impl Catalog {
 
     /// The workflow that an id, the name part of one, or an old id means.
     pub fn find(&self, given: &str) -> Result<Arc<Found>> {
+        if let Some(found) = self.pinned.as_ref().filter(|found| found.id == given) {
+            return Ok(Arc::clone(found));
+        }
         if given == NOTES {
             return Ok(Arc::new(notes().workflow(NOTES_FILE)));
         }

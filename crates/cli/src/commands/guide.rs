@@ -89,7 +89,7 @@ async fn begin(args: &Args, config: &Config) -> Result<(Guide, Answer)> {
     let mut catalog = sources::catalog(config);
     let mut workflow = args.workflow.clone().unwrap_or_default();
     if Path::new(&workflow).is_file() {
-        (catalog, workflow) = sources::around(Path::new(&workflow), config)?;
+        (catalog, workflow) = sources::with_file(Path::new(&workflow), config)?;
     }
     let workspace = std::env::current_dir().ok();
     let guide = door::guide(config, home::open(config)?, catalog.into(), workspace.clone());

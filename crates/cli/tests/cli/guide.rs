@@ -160,3 +160,20 @@ fn json_is_what_agents_get() {
     let steps: Vec<_> = lines.iter().map(|line| line.pointer("/pending/stepId").unwrap()).collect();
     assert_eq!(steps, ["read", "judge"]);
 }
+
+#[test]
+fn the_file_that_is_named_is_the_one() {
+    let env = env();
+    let slot =
+        "extensionPoints:\n  - {slotId: grader, purpose: Grades., default: wr.code-review}\nsteps:";
+    let draft =
+        TRIAGE.replace("steps:", slot).replace("on {{ticket}}", "to {{wr.bindings.grader}}");
+    for folder in ["drafts/a", ".cairn"] {
+        std::fs::create_dir_all(env.path(folder)).unwrap();
+    }
+    std::fs::write(env.path("drafts/a/other.yaml"), TRIAGE).unwrap();
+    std::fs::write(env.path("drafts/triage.yaml"), draft).unwrap();
+    std::fs::write(env.path(".cairn/bindings.json"), r#"{"grader": "project.grade"}"#).unwrap();
+    let shown = env.run(&["guide", "drafts/triage.yaml"]);
+    assert!(shown.stdout.contains("Read the report to project.grade."), "{shown}");
+}
