@@ -2,6 +2,7 @@
 
 mod answers;
 mod screen;
+pub(super) mod stop;
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use screen::Screen;
 /// Go through a workflow in the terminal, step by step
 ///
 /// Each step is shown; its notes are read from standard input and end with a line that is
-/// only a dot. With --answers they come from a file: a JSON list, or one JSON object a line,
+/// only a dot; without that line nothing is taken down. With --answers they come from a file: a JSON list, or one JSON object a line,
 /// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
 /// notes may be left out. Whoever stops midway goes on with --continue and the token that is
 /// shown then.
@@ -60,18 +61,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let mut script = args.answers.as_deref().map(Script::read).transpose()?;
     let screen = Screen::new(&config.output);
-    home::block_on(async {
+    home::block_on(stop::by_signal(async {
         let (guide, mut answer) = begin(args, config).await?;
         loop {
             show(&answer, config, &screen)?;
             if answer.is_complete {
                 return Ok(Exit::Success);
             }
+            let token = token(&answer);
             let given = match &mut script {
                 Some(script) => script.next(&answer)?,
-                None => screen.ask()?,
+                None => screen.ask().await.inspect_err(|_| screen.leave(token))?,
             };
-            let token = token(&answer);
             match given {
                 Given::Answer(said) => answer = guide.proceed(said.ack(token, args)?).await?,
                 Given::Again => answer = guide.proceed(back(token)).await?,
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
                 }
             }
         }
-    })
+    }))
 }
 
 /// The first answer: that of a new run, or of the place that a token names.

@@ -1,17 +1,21 @@
 //! `cairn mcp`: the tools for agents, on standard input and output.
 
+use std::time::Duration;
+
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_mcp::ToolSet;
 use clap::builder::BoolishValueParser;
 
+use crate::commands::guide::stop;
 use crate::config::Config;
 use crate::{door, home};
 
 /// Lead an agent through workflows, over MCP on standard input and output
 ///
 /// An agent's program starts this by itself: name the command in its settings, as
-/// docs/guide/mcp.md shows for several. It ends when the agent's program closes the input.
+/// docs/guide/mcp.md shows for several. It ends when the agent's program closes the input, or
+/// with Ctrl-C or SIGTERM.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn mcp\n  cairn mcp --enable-start-session\n  claude mcp add cairn -- cairn mcp"
@@ -47,14 +51,23 @@ impl Sessions {
     }
 }
 
+/// How long the end may take when a signal asked for it.
+const SHUTDOWN_MAX: Duration = Duration::from_millis(250);
+
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let Tools::Execute = args.tools;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     let workspace = std::env::current_dir().ok();
-    runtime.block_on(async {
+    let ended = runtime.block_on(stop::by_signal(async {
         let door = door::open(config, home::open(config)?, workspace);
-        cairn_mcp::serve_stdio(door, args.sessions.tools()).await
-    })?;
-    Ok(Exit::Success)
+        cairn_mcp::serve_stdio(door, args.sessions.tools()).await?;
+        Ok(Exit::Success)
+    }));
+    if matches!(ended, Ok(Exit::Interrupted | Exit::Terminated)) {
+        // Calls are dropped here, and their commands end. Only the thread that reads the input
+        // cannot be stopped.
+        runtime.shutdown_timeout(SHUTDOWN_MAX);
+    }
+    ended
 }

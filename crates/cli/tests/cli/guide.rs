@@ -1,9 +1,10 @@
 //! `cairn guide` and `cairn session resume`: the same runs as agents have, for people.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::env::{Outcome, TestEnv};
 
@@ -176,4 +177,80 @@ fn the_file_that_is_named_is_the_one() {
     std::fs::write(env.path(".cairn/bindings.json"), r#"{"grader": "project.grade"}"#).unwrap();
     let shown = env.run(&["guide", "drafts/triage.yaml"]);
     assert!(shown.stdout.contains("Read the report to project.grade."), "{shown}");
+}
+
+#[test]
+fn half_an_answer_is_none() {
+    let env = env();
+    let left = env.run_with_input(&["guide", "triage"], b"Half of wh");
+    assert_eq!(left.code, 5, "{left}");
+    assert!(left.stderr.contains("no line with a dot"), "{left}");
+    assert!(!left.stdout.contains("Judge it"), "{left}");
+    let broken = env.run_with_input(&["guide", "triage"], b"Read it.\n\xff\n.\n");
+    assert_eq!(broken.code, 1, "{broken}");
+    assert!(broken.stderr.contains("error[FILE_IO]: -: "), "{broken}");
+    assert!(broken.stderr.contains("cairn guide --continue triage-"), "{broken}");
+    assert!(!broken.stdout.contains("Judge it"), "{broken}");
+}
+
+const LONG: &str = "
+id: project.long
+name: Long
+description: Takes its time.
+version: 1.0.0
+steps:
+  - {id: wait, title: Wait, run: {type: shell, command: '(echo up; sleep 60; echo on) > pipe & wait'}}
+";
+
+const START: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"start_workflow","arguments":{"workflowId":"project.long","workspacePath":"[here]"}}}
+"#;
+
+#[test]
+fn a_signal_ends_the_commands_of_steps_too() {
+    let env = env();
+    std::fs::write(env.path("workflows/long.yaml"), LONG).unwrap();
+    let pipe = env.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let start = START.replace("[here]", env.path("").to_str().unwrap());
+    let cases = [
+        (["guide", "project.long"].as_slice(), "", Signal::INT, 130),
+        (["guide", "project.long"].as_slice(), "", Signal::TERM, 143),
+        (["mcp"].as_slice(), &start, Signal::INT, 130),
+        (["mcp"].as_slice(), &start, Signal::TERM, 143),
+    ];
+    for (args, input, signal, code) in cases {
+        let mut command = env.command(args);
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The input stays open: it is the signal that ends it.
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        let mut pipe = std::fs::File::open(&pipe).unwrap();
+        pipe.read_exact(&mut [0; 3]).unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+        // The pipe ends when nobody is left who could write, and nobody wrote.
+        let mut rest = String::new();
+        pipe.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "{args:?}");
+        drop(stdin);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_an_answer() {
+    let env = env();
+    let mut command = env.command(&["guide", "triage"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    // It asks for notes now.
+    let mut asked = [0; 6];
+    child.stderr.as_mut().unwrap().read_exact(&mut asked).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(stdin);
 }

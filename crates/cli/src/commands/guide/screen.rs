@@ -1,8 +1,8 @@
 //! Steps on a terminal, and what is typed there.
 
-use std::io::BufRead as _;
+use std::io;
 
-use cairn_api::error::Result;
+use cairn_api::error::{Error, Result};
 use cairn_engine::guided::answer::Answer;
 
 use super::answers::{Given, Said};
@@ -57,14 +57,11 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    /// Reads an answer from standard input.
-    pub(super) fn ask(&self) -> Result<Given> {
+    /// Reads an answer from standard input. One that does not come to its end is none.
+    pub(super) async fn ask(&self) -> Result<Given> {
         self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
         let mut said = Said::default();
-        let mut any = false;
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            any = true;
+        while let Some(line) = next_line().await? {
             let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
             match word {
                 "." => return Ok(Given::Answer(said)),
@@ -80,19 +77,35 @@ impl<'a> Screen<'a> {
                     Err(error) => self.output.remark(&error.to_string()),
                 },
                 _ => {
-                    said.notes.push_str(&line);
+                    said.notes.push_str(line.trim_end_matches(['\n', '\r']));
                     said.notes.push('\n');
                 }
             }
         }
-        let empty = said.notes.trim().is_empty() && said.artifacts.is_empty();
-        Ok(if any && !empty { Given::Answer(said) } else { Given::Nothing })
+        if !said.notes.trim().is_empty() || !said.artifacts.is_empty() {
+            self.output.remark("there was no line with a dot, so the step is not answered");
+        }
+        Ok(Given::Nothing)
     }
 
     /// Says how to come back.
     pub(super) fn leave(&self, token: &str) {
         self.output.remark(&format!("the run waits; go on with\n  cairn guide --continue {token}"));
     }
+}
+
+/// The next line of standard input, if there is one.
+async fn next_line() -> Result<Option<String>> {
+    let (sender, line) = tokio::sync::oneshot::channel();
+    // A thread of its own, which nobody waits for when a signal comes first.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line);
+        // Nobody may be there to hear it.
+        let _ = sender.send(read.map(|bytes| (bytes > 0).then_some(line)));
+    });
+    let read = line.await.map_err(|error| Error::Internal(error.to_string()))?;
+    read.map_err(|source| Error::File { path: "-".into(), source })
 }
 
 /// Text from elsewhere, line by line, a little to the right.
