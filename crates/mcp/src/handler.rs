@@ -167,9 +167,9 @@ pub(crate) fn listing(tools: &[Entry]) -> Vec<Tool> {
 fn listed(entry: &Entry) -> Tool {
     let annotations = ToolAnnotations::new()
         .read_only(entry.effect == Effect::Reads)
-        .destructive(false)
+        .destructive(entry.performs)
         .idempotent(entry.effect != Effect::Writes)
-        .open_world(false);
+        .open_world(entry.performs);
     Tool::new(entry.name, entry.description, Arc::clone(&entry.input))
         .with_title(entry.title)
         .with_raw_output_schema(Arc::new(schema::outline(&entry.output)))

@@ -13,8 +13,10 @@ const HEAD: &str = "# MCP tools
 <!-- Written by `cargo xtask generate`; change the tools instead. -->
 
 What `cairn mcp` on standard input and output, and `/mcp` of `cairn serve`, offer to agents. \
-Tools read the data or add to it; none destroys anything. [The guide](../guide/mcp.md) shows how \
-to connect an agent. A `?` marks what may be left out.
+Tools read the data of Cairn or add to it; none destroys any of it. Those that perform steps of a \
+workflow run the commands that it names, which can do anything that their user can; they say so in \
+`destructiveHint` and `openWorldHint`. [The guide](../guide/mcp.md) shows how to connect an agent. \
+A `?` marks what may be left out.
 
 A failure is a tool result with `isError`, and its data is the error envelope: `code`, `message`, \
 `retry`, `suggestion`, and sometimes `details`. [The codes](../errors/README.md) have a page each.
@@ -36,9 +38,11 @@ fn tool(page: &mut String, entry: &Entry) {
         Effect::WritesOnce => "The same call again changes nothing more.",
         Effect::Writes => "Every call adds something.",
     };
+    let performs = if entry.performs { " Runs the commands of `shell` steps." } else { "" };
     let said = entry.description.replace('\n', "\n\n");
     // Writing to a String cannot fail.
-    let _ = write!(page, "\n## `{}`\n\n{}. {effect}\n\n{said}\n", entry.name, entry.title);
+    let _ =
+        write!(page, "\n## `{}`\n\n{}. {effect}{performs}\n\n{said}\n", entry.name, entry.title);
     if entry.name == "start_session" {
         page.push_str("\nOnly with `--enable-start-session` or `CAIRN_START_SESSION`.\n");
     }

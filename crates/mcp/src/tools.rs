@@ -47,6 +47,8 @@ pub(crate) trait Tool {
     const DESCRIPTION: &'static str;
     /// What it does to the data.
     const EFFECT: Effect;
+    /// Whether it performs steps. Those run commands, which can do anything.
+    const PERFORMS: bool = false;
     /// What it takes.
     type Input: DeserializeOwned + JsonSchema + Send;
     /// What it answers.
@@ -59,7 +61,7 @@ pub(crate) trait Tool {
     ) -> impl Future<Output = Result<Reply<Self::Output>>> + Send;
 }
 
-/// What a tool does to the data. No tool destroys anything, and none leaves this machine.
+/// What a tool does to the data of Cairn. No tool destroys any of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
     /// Nothing.
@@ -86,6 +88,7 @@ pub(crate) struct Entry {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) effect: Effect,
+    pub(crate) performs: bool,
     pub(crate) input: Arc<Schema>,
     /// The whole schema of the answer; clients get its outline.
     pub(crate) output: Schema,
@@ -113,6 +116,7 @@ fn entry<T: Tool>() -> Entry {
         title: T::TITLE,
         description: T::DESCRIPTION,
         effect: T::EFFECT,
+        performs: T::PERFORMS,
         input: Arc::new(schema::of_request::<T::Input>()),
         output: schema::of_answer::<T::Output>(),
         call: |door, schema, arguments| {

@@ -23,6 +23,7 @@ impl Tool for ContinueWorkflow {
         the same answer. An older token forks the run there.\n\
         nextIntent \"await_user_confirmation\": ask the user first. \"complete\": stop.";
     const EFFECT: Effect = Effect::WritesOnce;
+    const PERFORMS: bool = true;
     type Input = request::ContinueWorkflow;
     type Output = answer::Answer;
 

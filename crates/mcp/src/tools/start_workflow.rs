@@ -16,6 +16,7 @@ impl Tool for StartWorkflow {
         tokens to go on with. Do that step for real, then call continue_workflow. Each call \
         begins another run: to go on with one you have lost, call resume_session instead.";
     const EFFECT: Effect = Effect::Writes;
+    const PERFORMS: bool = true;
     type Input = request::StartWorkflow;
     type Output = answer::Answer;
 
