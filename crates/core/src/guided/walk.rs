@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::condition::holds;
 use super::scene::{scene, source};
 use crate::event::guided::{TraceEntry, TraceKind, TraceRef};
+use crate::event::limits;
 use crate::instance::{LoopTurn, StepInstanceKey};
 use crate::plan::{Loop, Plan, Repeat};
 use crate::snapshot::{Completed, EngineState, LoopDecision, LoopFrame, Running, Verdict};
@@ -75,7 +76,7 @@ pub fn after(
 ) -> Walk {
     let mut walker = Walker::new(plan, context);
     walker.completed = running.completed().steps().to_vec();
-    walker.decisions = [running.decisions(), decisions].concat();
+    walker.decisions = standing(plan, [running.decisions(), decisions].concat());
     walker.stack = running.loop_stack().to_vec();
     walker.live = walker.stack.len();
     if let Some(done) = running.pending() {
@@ -197,8 +198,11 @@ impl<'a> Walker<'a> {
         result
     }
 
+    /// Says why. No more is kept than a record can hold, however long the walk.
     fn tell(&mut self, kind: TraceKind, refs: Vec<TraceRef>, summary: String) {
-        self.trace.push(TraceEntry { kind, refs, summary });
+        if self.trace.len() < limits::TRACE_ENTRIES {
+            self.trace.push(TraceEntry { kind, refs, summary });
+        }
     }
 
     fn path(&self) -> Vec<LoopTurn> {
@@ -346,6 +350,23 @@ impl<'a> Walker<'a> {
         self.decisions.retain(|decision| !means(decision));
         verdict
     }
+}
+
+/// The decisions that a loop of the plan can still act on, the latest of each name: a run
+/// carries no others along, whatever its agents send.
+fn standing(plan: &Plan, decisions: Vec<LoopDecision>) -> Vec<LoopDecision> {
+    let decided = |found: &&Loop| matches!(found.repeat, Repeat::UntilDecision { .. });
+    let means = |decision: &LoopDecision, found: &Loop| {
+        decision.loop_id.is_none() || is_named(decision, found)
+    };
+    let mut kept: Vec<LoopDecision> = Vec::new();
+    for decision in decisions {
+        kept.retain(|earlier| earlier.loop_id != decision.loop_id);
+        if plan.loops.iter().filter(decided).any(|found| means(&decision, found)) {
+            kept.push(decision);
+        }
+    }
+    kept
 }
 
 /// Who asks for another turn.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use cairn_core::event::limits;
 use cairn_core::id::SessionId;
 use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
 use cairn_core::projection::session::Status;
+use cairn_core::text::truncate;
 use cairn_core::token::compact::Kind;
 use cairn_store as store;
 use cairn_store::port::{Mark, Row};
@@ -29,7 +31,8 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
     let here = root.and_then(|root| workspace::checkout(root)).unwrap_or_default();
     let query = Query {
         git_head_sha: ask.git_head_sha.or(here.head),
-        git_branch: ask.git_branch.or(here.branch),
+        // A long name was cut when it was observed.
+        git_branch: ask.git_branch.or(here.branch).map(|b| truncate(&b, limits::SHORT_STRING)),
         text: ask.query,
     };
     let mut candidates = candidates(inner).await?;

@@ -128,6 +128,26 @@ async fn a_workspace_is_a_directory_that_is_there() {
 }
 
 #[tokio::test]
+async fn a_branch_with_a_long_name_is_found_too() {
+    let world = World::of(THREE);
+    let project = world.home.path().join("project");
+    let branch = "feature/".to_owned() + &"long-".repeat(20);
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    std::fs::write(project.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    let workspace = Some(project);
+    let start =
+        Start { workflow: "three".into(), workspace: workspace.clone(), ..Start::default() };
+    world.guide.start(start).await.unwrap();
+    for query in [
+        Resume { workspace, ..Resume::default() },
+        Resume { git_branch: Some("feature/long".into()), ..Resume::default() },
+    ] {
+        let found = world.guide.resume(query).await.unwrap();
+        assert_eq!(found.first().unwrap().why.first().unwrap().name(), "matched_branch");
+    }
+}
+
+#[tokio::test]
 async fn an_imported_session_goes_on_as_the_old_one_would() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;

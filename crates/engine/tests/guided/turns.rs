@@ -1,11 +1,12 @@
 //! Every kind of loop, turn by turn, and the names of the steps in it.
 
 use cairn_core::event::guided::Autonomy;
+use cairn_core::snapshot::EngineState;
 use cairn_engine::guided::answer::Answer;
 use serde_json::{Value, json};
 
 use crate::loops::traces;
-use crate::world::{World, blockers, prompt, step};
+use crate::world::{THREE, World, blockers, prompt, step};
 
 /// A workflow with one loop of this head and a body of two steps, and a step behind it.
 fn looped(head: &str) -> String {
@@ -198,6 +199,31 @@ async fn a_decision_can_name_a_loop_further_out() {
     let inner = world.go_with(&first, decision("continue", Some("outer"))).await;
     let both = [decision("stop", Some("inner")), decision("stop", Some("outer"))].concat();
     assert_eq!(step(&world.go_with(&inner, both).await), "end");
+}
+
+#[tokio::test]
+async fn decisions_that_no_loop_can_act_on_are_not_carried_along() {
+    let world = World::with(&[("three.yaml", THREE), ("twice.yaml", DECIDED)]);
+    for (workflow, named) in [("three", None), ("decided-twice", Some("elsewhere"))] {
+        let mut answer = world.start_in(workflow, Autonomy::FullAutoNeverStop).await;
+        let first = answer.clone();
+        while !answer.is_complete {
+            let many = ["continue", "stop"].map(|word| decision(word, named)).concat();
+            answer = world.go_with(&answer, many).await;
+        }
+        for state in world.states(first.session.unwrap().session).await {
+            if let EngineState::Running(running) = state {
+                assert_eq!(running.decisions(), [], "{workflow}");
+            }
+        }
+    }
+    // What a loop will act on is carried along once.
+    let answer = world.start("decided-twice").await;
+    let both = [decision("continue", Some("outer")), decision("stop", Some("outer"))].concat();
+    world.go_with(&answer, both).await;
+    let states = world.states(answer.session.unwrap().session).await;
+    let Some(EngineState::Running(running)) = states.last() else { panic!("{states:?}") };
+    assert_eq!(running.decisions().len(), 1);
 }
 
 #[tokio::test]
