@@ -103,9 +103,7 @@ fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
     }
     command.env("CAIRN_IDEMPOTENCY_KEY", ctx.idempotency_key.hex());
     command.envs(input.env.iter().map(|(name, value)| (name, text(value))));
-    if let Some(folder) = folder(input.cwd.as_deref(), ctx)? {
-        command.current_dir(folder);
-    }
+    command.current_dir(folder(input.cwd.as_deref(), ctx)?);
     let leader = command.spawn();
     let leader =
         leader.map_err(|error| Failed(format!("`{program}` cannot be started: {error}")))?;
@@ -113,14 +111,17 @@ fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
     Ok(Tree { leader, group })
 }
 
-/// Where the command runs: in the workspace or below it.
-fn folder(cwd: Option<&Path>, ctx: &Ctx) -> Result<Option<PathBuf>, Failed> {
-    let Some(cwd) = cwd else { return Ok(ctx.workspace.clone()) };
+/// Where the command runs: in the workspace or below it, and nowhere else.
+fn folder(cwd: Option<&Path>, ctx: &Ctx) -> Result<PathBuf, Failed> {
+    let workspace = ctx.workspace.clone().ok_or_else(|| {
+        Failed("the run has no workspace; start it with `workspacePath`".to_owned())
+    })?;
+    let Some(cwd) = cwd else { return Ok(workspace) };
     let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !cwd.components().all(inner) {
         return Err(Failed(format!("`{}` leaves the workspace", cwd.display())));
     }
-    Ok(Some(ctx.workspace.clone().unwrap_or_default().join(cwd)))
+    Ok(workspace.join(cwd))
 }
 
 fn text(value: &Value) -> String {
