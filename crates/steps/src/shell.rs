@@ -228,9 +228,9 @@ impl Done {
             "truncated": self.stdout.dropped + self.stderr.dropped > 0,
         });
         let ended = match (self.status, code) {
-            (None, _) => "Stopped when its time was over".to_owned(),
-            (Some(_), Some(code)) => format!("Exit code {code}"),
-            (Some(_), None) => "Ended by a signal".to_owned(),
+            (None, _) => "stopped when its time was over".to_owned(),
+            (Some(_), Some(code)) => format!("exit code {code}"),
+            (Some(_), None) => "ended by a signal".to_owned(),
         };
         let mut notes = format!("{ended} after {duration_ms} ms: {}", shown(command));
         for (name, text) in [("stdout", &stdout), ("stderr", &stderr)] {
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(done.output.get("ok"), Some(&json!(false)));
         assert_eq!(done.output.get("stdout"), Some(&json!("out\n")));
         assert_eq!(done.output.get("stderr"), Some(&json!("err\n")));
-        assert!(done.notes.starts_with("Exit code 3 after "), "{}", done.notes);
+        assert!(done.notes.starts_with("exit code 3 after "), "{}", done.notes);
         assert!(done.notes.contains(": `echo out; echo err >&2; exit 3`\n"), "{}", done.notes);
         assert!(done.notes.ends_with("\n\nstderr:\n```\nerr\n```"), "{}", done.notes);
     }
