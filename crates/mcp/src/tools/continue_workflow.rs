@@ -16,8 +16,7 @@ impl Tool for ContinueWorkflow {
         or, with the token alone, shows the pending step again without changing anything.\n\
         RIGHT: do the step, then {\"continueToken\": \"…\", \"output\": {\"notesMarkdown\": \
         \"what this step did\"}}.\n\
-        WRONG: advancing before the step is done; guessing the next step; adding earlier notes; \
-        sending known context again.\n\
+        WRONG: advancing before the step is done; guessing the next step; repeating notes or context.\n\
         kind \"blocked\": the run stayed where it is. Do what each blocker's suggestedFix says, \
         then call again with retryContinueToken and the whole output. The same call again gets \
         the same answer. To fork, send an older token alone first.\n\
