@@ -11,6 +11,8 @@ use crate::id::{EventIndex, NodeId};
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Capabilities {
     latest: BTreeMap<(NodeId, Capability), Observed>,
+    /// The same of strong observations alone: a mere claim takes nothing back.
+    strong: BTreeMap<(NodeId, Capability), Observed>,
 }
 
 /// One observation.
@@ -43,6 +45,9 @@ impl Capabilities {
         let grade = seen.provenance.deserved_grade();
         let observed = Observed { status: seen.status, grade, index: event.index };
         self.latest.insert((node, seen.capability), observed);
+        if grade == EnforcementGrade::Strong {
+            self.strong.insert((node, seen.capability), observed);
+        }
     }
 
     /// What was last observed at a node.
@@ -55,8 +60,8 @@ impl Capabilities {
     #[must_use]
     pub fn known(&self, dag: &RunDag, node: NodeId) -> BTreeMap<Capability, CapabilityStatus> {
         let mut latest: BTreeMap<Capability, Observed> = BTreeMap::new();
-        for ((seen_at, capability), seen) in &self.latest {
-            let counts = seen.grade == EnforcementGrade::Strong && dag.is_on_path(*seen_at, node);
+        for ((seen_at, capability), seen) in &self.strong {
+            let counts = dag.is_on_path(*seen_at, node);
             if counts && latest.get(capability).is_none_or(|known| known.index < seen.index) {
                 latest.insert(*capability, *seen);
             }

@@ -181,3 +181,33 @@ async fn a_prompt_names_what_nobody_has_set() {
     assert!(first.pending.unwrap().prompt.contains("[unset: ticket]"));
     assert_eq!(first.warnings.first().unwrap().code, "context_unset");
 }
+
+#[tokio::test]
+async fn a_run_that_never_stops_tells_of_a_missing_capability_once() {
+    let world = World::of(CAREFUL);
+    let probe = world.start_in("project.careful", Autonomy::FullAutoNeverStop).await;
+    let session = probe.session.unwrap().session;
+    let mut answer = world.go_with(&probe, vec![seen("unavailable")]).await;
+    while !answer.is_complete {
+        answer = world.go(&answer).await;
+    }
+    let told = world.events(session).await.into_iter().filter(|event| match &event.data {
+        EventData::GapRecorded(gap) => {
+            serde_json::to_string(&gap.reason).unwrap().contains("required_capability_unavailable")
+        }
+        _ => false,
+    });
+    assert_eq!(told.count(), 1);
+}
+
+#[tokio::test]
+async fn a_claim_beside_a_trial_takes_nothing_back() {
+    let world = World::of(CAREFUL);
+    let probe = world.start("project.careful").await;
+    let look = world.go_with(&probe, vec![seen("available")]).await;
+    let mut tried = seen("available");
+    tried.as_object_mut().unwrap().insert("detail".into(), json!("Fetched a page: 200."));
+    let ship = world.go_with(&look, vec![tried, seen("available")]).await;
+    assert_eq!(step(&ship), "ship");
+    assert!(world.go(&ship).await.is_complete);
+}

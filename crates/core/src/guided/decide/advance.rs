@@ -65,7 +65,7 @@ pub fn advance(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Decided, 
     let judged = answer(here, running, step, &context, ack.submission);
     let walk = walk::after(here.plan, &context, running, &judged.decisions);
     let mut problems = judged.problems.clone();
-    problems.extend(unmet_capabilities(here, step, &judged));
+    problems.extend(unmet_capabilities(here, step, &judged, preferences.autonomy));
     problems.extend(approval(here, step, &context, running, preferences.autonomy));
     let trouble: Vec<Problem> = walk.trouble.iter().map(Trouble::problem).collect();
 
@@ -148,7 +148,12 @@ fn forked(here: Here<'_>, mut trace: Vec<TraceEntry>) -> (EdgeCauseKind, Vec<Tra
 }
 
 /// The capabilities that the plan cannot do without and that nobody has shown to be there.
-fn unmet_capabilities(here: Here<'_>, step: &Step, judged: &Judged) -> Vec<Problem> {
+fn unmet_capabilities(
+    here: Here<'_>,
+    step: &Step,
+    judged: &Judged,
+    autonomy: Autonomy,
+) -> Vec<Problem> {
     let needed = here.plan.capabilities.iter().filter(|need| need.need == Need::Required);
     let strong = |claim: &&crate::guided::judge::Claim| {
         claim.provenance.deserved_grade() == EnforcementGrade::Strong
@@ -156,7 +161,11 @@ fn unmet_capabilities(here: Here<'_>, step: &Step, judged: &Judged) -> Vec<Probl
     let mut problems = Vec::new();
     for need in needed {
         let now = judged.claims.iter().rev().filter(strong);
-        let now = now.filter(|claim| claim.capability == need.capability);
+        let mut now = now.filter(|claim| claim.capability == need.capability).peekable();
+        // A run that never stops says so once: when it is found out, not at every step behind.
+        if autonomy == Autonomy::FullAutoNeverStop && now.peek().is_none() {
+            continue;
+        }
         let status = now.map(|claim| claim.status).next();
         let status = status.or_else(|| here.capabilities.get(&need.capability).copied());
         let (missing, message, fix) = match status {
