@@ -178,7 +178,7 @@ fn workflow<'a>(
     let entry = build.entry(&graph, &triggers);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);
-    build.folder_assets();
+    build.folder_assets(&graph.spot);
     Some(build.plan(head, triggers, entry, steps, loops))
 }
 

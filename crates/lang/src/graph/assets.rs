@@ -12,6 +12,7 @@ use super::flow::Flow;
 use super::reference::Written;
 use crate::diagnostic::Code;
 use crate::read::Spot;
+use crate::source::BYTES_MAX;
 
 /// The folder whose files all belong to the workflow, since a script may use another.
 const FOLDER: &str = "nodes/";
@@ -31,7 +32,7 @@ impl Assets {
 
 impl Build<'_> {
     /// Takes in every file of the workflow's `nodes` folder.
-    pub(super) fn folder_assets(&self) {
+    pub(super) fn folder_assets(&self, spot: &Spot<'_>) {
         let folder = format!("{}{FOLDER}", self.folder);
         let below = self
             .tree
@@ -40,6 +41,7 @@ impl Build<'_> {
             .take_while(|(path, _)| path.starts_with(&folder));
         for (path, bytes) in below {
             let inner = path.get(self.folder.len()..).unwrap_or_default();
+            within_limit(spot, inner, bytes);
             self.assets.found.borrow_mut().insert(inner.to_owned(), Digest::of(bytes));
         }
     }
@@ -69,6 +71,7 @@ impl Build<'_> {
         }
         let whole = format!("{}{path}", self.folder);
         let found = self.tree.files.get_key_value(&whole);
+        found.iter().for_each(|(_, bytes)| within_limit(spot, path, bytes));
         if found.is_none() {
             let inside = |other: &'s String| other.strip_prefix(self.folder);
             spot.unknown("file", path, self.tree.files.keys().filter_map(inside));
@@ -94,5 +97,13 @@ impl Build<'_> {
         self.assets.found.borrow_mut().insert(path.to_owned(), Digest::of(bytes));
         let there = spot.elsewhere(file, spot.node);
         self.text(here, flow, &Written { spot: &there, text, is_file: true }, takes)
+    }
+}
+
+/// Whoever loads files stops at the limit, so a longer one would not be known whole.
+fn within_limit(spot: &Spot<'_>, path: &str, bytes: &[u8]) {
+    if bytes.len() > BYTES_MAX {
+        let message = format!("`{path}` has more than {BYTES_MAX} bytes");
+        spot.error_hint(Code::TooLong, message, "keep it elsewhere, and let a step fetch it");
     }
 }

@@ -148,6 +148,10 @@ fn a_file_of_the_workflow_is_in_its_hash() {
     changed.files.insert("w/nodes/other.sh".to_owned(), b"true\n".to_vec());
     let changed = super::compile(&changed, "w/workflow.yaml", &standard()).unwrap().plan;
     assert_ne!(changed.hash().unwrap(), everything().hash().unwrap());
+    let mut long = tree(EVERYTHING);
+    long.files.insert("w/nodes/other.sh".to_owned(), vec![b'x'; source::BYTES_MAX + 1]);
+    let long = super::compile(&long, "w/workflow.yaml", &standard()).unwrap_err();
+    assert_snapshot!(lines(&long), @"w/workflow.yaml:40:3: error[too_long] /graph: `nodes/other.sh` has more than 1048576 bytes; keep it elsewhere, and let a step fetch it");
     let mut moved = tree(EVERYTHING);
     moved.files.insert("other/nodes/x.sh".to_owned(), b"true\n".to_vec());
     let moved = super::compile(&moved, "w/workflow.yaml", &standard()).unwrap().plan;
