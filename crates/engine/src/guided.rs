@@ -25,7 +25,7 @@ use cairn_core::event::{NewEvent, Scope};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{EventId, RunId, SessionId};
-use cairn_core::plan::Action;
+use cairn_core::plan::{Action, Dialect};
 use cairn_core::token::compact::{Attempt, Kind};
 use cairn_lang::ids;
 use cairn_store as store;
@@ -88,6 +88,16 @@ impl Guide {
         let context = input::context(ask.context.as_ref())?;
         let found = inner.catalog.find(&ask.workflow)?;
         let plan = &found.compiled()?.plan;
+        if plan.dialect != Dialect::Guided {
+            return Err(Error::Invalid {
+                message: format!(
+                    "`{}` is an automation graph: no agent is led through it",
+                    found.id
+                ),
+                fix: "choose a guided workflow; a graph is run by the engine".to_owned(),
+                details: json!({"workflowId": found.id}),
+            });
+        }
         let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
         let now = now_ms();
         let run = RunId::mint(now, random()?);
