@@ -5,11 +5,12 @@
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
 //! ([`canonical`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
-//! what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on
+//! which kinds of step there are ([`catalog`]), what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on
 //! ([`guided`]), how a failure is told ([`error`]).
 
 pub mod bundle;
 pub mod canonical;
+pub mod catalog;
 pub mod digest;
 pub mod error;
 pub mod event;

@@ -5,12 +5,14 @@
 //! Fields stand in the order of their names on the wire, which is the canonical order.
 
 mod check;
+mod env;
 mod guide;
 mod prompt;
 mod repeat;
 mod step;
 
 pub use check::{Invalid, limits};
+pub use env::{DataTable, EnvField, TableAccess, VisibleWhen};
 pub use guide::{Assessment, Dimension, Guide, ModelTier, Reference, ResolveFrom};
 pub use prompt::{Check, Consequence, Fragment, InjectedText, Prompt};
 pub use repeat::{Loop, LoopVariables, Repeat};
@@ -47,6 +49,9 @@ pub struct Plan {
     pub conditions: Vec<Condition>,
     /// What outputs must look like, by reference.
     pub contracts: Vec<Contract>,
+    /// Data tables that steps use, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_tables: Vec<DataTable>,
     /// What the workflow is for.
     pub description: String,
     /// The language it was written in.
@@ -170,27 +175,6 @@ pub struct Edge {
     pub from: Slug,
     /// The later one.
     pub to: Slug,
-}
-
-/// A setting that the workflow asks for.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct EnvField {
-    /// Its value when none is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<StrictValue>,
-    /// What it is for.
-    pub description: String,
-    /// Its name.
-    pub name: String,
-    /// The values to choose from, when there are some.
-    pub options: Vec<String>,
-    /// Whether a run needs it.
-    pub required: bool,
-    /// Whether it must never be shown.
-    pub secret: bool,
-    /// The kind of value, as a form shows it.
-    pub r#type: Slug,
 }
 
 /// A feature that the compiler applied.

@@ -12,7 +12,7 @@ use cairn_lang::builtins::{self, Builtins};
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity, nearest};
 use cairn_lang::ids::{self, IdStatus, SourceKind};
 use cairn_lang::source::{self, Position, SourceTree};
-use cairn_lang::{Compiled, guided};
+use cairn_lang::{Compiled, graph, guided};
 
 use crate::error::{Error, Result};
 use tree::Stamp;
@@ -251,8 +251,9 @@ impl Source {
     pub fn workflows(&self) -> impl Iterator<Item = Found> {
         let files = self.tree.files.iter();
         let files = files.filter(|(path, _)| !guided::BINDINGS.contains(&path.as_str()));
+        let files = files.filter(|(path, _)| tree::is_source(Path::new(path)));
         let files = files.filter(|(path, bytes)| match source::parse(path, bytes) {
-            Ok(document) => guided::is_workflow(&document),
+            Ok(document) => guided::is_workflow(&document) || graph::is_workflow(&document),
             Err(_) => true,
         });
         files.map(|(path, _)| self.workflow(path))
@@ -260,9 +261,14 @@ impl Source {
 
     fn workflow(&self, path: &str) -> Found {
         let bytes = self.tree.files.get(path).cloned().unwrap_or_default();
-        let outcome = guided::compile(&self.tree, path, &Builtins::standard());
         let document = source::parse(path, &bytes).ok();
-        let id = document.as_ref().and_then(|document| document.get("id")?.as_text());
+        // A file is of the dialect that it looks like.
+        let outcome = match document.as_ref().is_some_and(graph::is_workflow) {
+            true => graph::compile(&self.tree, path, &graph::standard()),
+            false => guided::compile(&self.tree, path, &Builtins::standard()),
+        };
+        let given = document.as_ref().and_then(|document| document.get("id")?.as_text());
+        let id = outcome.as_ref().ok().map(|compiled| compiled.plan.workflow_id.as_str()).or(given);
         Found {
             path: self.shown(path),
             kind: self.tree.kind,

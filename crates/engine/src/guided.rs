@@ -25,6 +25,7 @@ use cairn_core::event::{NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
+use cairn_core::plan::Dialect;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::{Attempt, Kind};
 use cairn_lang::ids;
@@ -118,6 +119,16 @@ impl Inner {
         ask.workspace.as_deref().map(input::workspace).transpose()?;
         let found = self.find(&ask.workflow).await?;
         let plan = &found.compiled()?.plan;
+        if plan.dialect != Dialect::Guided {
+            return Err(Error::Invalid {
+                message: format!(
+                    "`{}` is an automation graph: no agent is led through it",
+                    found.id
+                ),
+                fix: "choose a guided workflow; a graph is run by the engine".to_owned(),
+                details: json!({"workflowId": found.id}),
+            });
+        }
         let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
         let now = now_ms();
         let run = RunId::mint(now, random()?);

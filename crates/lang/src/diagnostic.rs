@@ -73,6 +73,8 @@ codes! {
     CheckGameable = "check_gameable";
     /// Two things exclude each other.
     Conflict = "conflict";
+    /// Steps come back to themselves without a loop.
+    Cycle = "cycle";
     /// A name is given twice.
     DuplicateId = "duplicate_id";
     /// A key stands twice in one map.
@@ -95,12 +97,24 @@ codes! {
     LoopWithoutDecision = "loop_without_decision";
     /// The text is neither JSON nor YAML.
     Malformed = "malformed";
+    /// No input of a merge can arrive.
+    MergeNeverFires = "merge_never_fires";
+    /// An outcome has no edge to go on by.
+    MissingDefault = "missing_default";
     /// Something that must be there is not.
     MissingField = "missing_field";
     /// A placeholder stays as it is written.
     PlaceholderKept = "placeholder_kept";
     /// A name belongs to the program.
     ReservedId = "reserved_id";
+    /// A step would be done twice in one run.
+    RunsTwice = "runs_twice";
+    /// A secret would get where it can be read.
+    SecretMisplaced = "secret_misplaced";
+    /// A step is read that cannot have run before.
+    StepNotBefore = "step_not_before";
+    /// What somebody sent would become program text, an address or a path.
+    TaintedValue = "tainted_value";
     /// The document nests too deep.
     TooDeep = "too_deep";
     /// Something is too long.
@@ -111,6 +125,8 @@ codes! {
     UnknownName = "unknown_name";
     /// A value that is not among those there are.
     UnknownValue = "unknown_value";
+    /// Nothing leads to a step.
+    Unreachable = "unreachable";
     /// Something that cannot be used here.
     Unsupported = "unsupported";
     /// A value is of another type.

@@ -225,6 +225,7 @@ impl<'a> Build<'a> {
                 .collect(),
             conditions: std::mem::take(&mut self.conditions).into_values().collect(),
             contracts: self.contracts.values().map(|contract| contract.contract()).collect(),
+            data_tables: Vec::new(),
             description: header.description,
             dialect: Dialect::Guided,
             edges: order.iter().zip(next).map(edge).collect(),

@@ -5,10 +5,12 @@
 //!
 //! In reading order: texts with positions ([`source`]), what is said about them
 //! ([`diagnostic`]), names ([`ids`]), what every workflow may use ([`builtins`]), and the
-//! dialects: [`guided`].
+//! dialects: [`guided`] and [`graph`].
 
 pub mod builtins;
 pub mod diagnostic;
+mod expression;
+pub mod graph;
 pub mod guided;
 pub mod ids;
 mod read;

@@ -90,6 +90,17 @@ impl<'a> Spot<'a> {
         self.say(Severity::Error, self.node.at, code, message.into(), Some(hint.into()));
     }
 
+    /// An error at a place inside this value, or in the file that it names.
+    pub(crate) fn error_at(
+        &self,
+        at: Position,
+        code: Code,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        self.say(Severity::Error, at, code, message.into(), hint);
+    }
+
     pub(crate) fn warn(&self, code: Code, message: impl Into<String>, hint: impl Into<String>) {
         self.say(Severity::Warning, self.node.at, code, message.into(), Some(hint.into()));
     }
@@ -107,7 +118,7 @@ impl<'a> Spot<'a> {
         self.say(Severity::Error, self.node.at, Code::UnknownName, message, hint);
     }
 
-    fn wrong_type(&self, wanted: &str) {
+    pub(crate) fn wrong_type(&self, wanted: &str) {
         let found = match &self.node.value {
             Value::Null => "nothing",
             Value::Flag(_) => "true or false",
@@ -260,11 +271,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn meant(given: &str, names: &[&str]) -> Option<String> {
+pub(crate) fn meant(given: &str, names: &[&str]) -> Option<String> {
     nearest(given, names.iter().copied()).map(|name| format!("did you mean `{name}`?"))
 }
 
-fn quoted(names: &[&str]) -> String {
+pub(crate) fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }

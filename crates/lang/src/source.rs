@@ -112,7 +112,7 @@ impl Position {
     pub const START: Self = Self { line: 1, column: 1 };
 
     /// The place right behind a text.
-    fn after(text: &str) -> Self {
+    pub(crate) fn after(text: &str) -> Self {
         let line = 1 + text.matches('\n').count();
         let column = 1 + text.rsplit('\n').next().map_or(0, |rest| rest.chars().count());
         let short = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);

@@ -1,7 +1,10 @@
 //! Workflows as agents see them: a list to choose from, and one to look into.
 
-use cairn_core::plan::{CapabilityNeed, Contract, Loop, Plan, Recommendations, Reference, Step};
+use cairn_core::plan::{
+    CapabilityNeed, Contract, Dialect, Loop, Plan, Recommendations, Reference, Step,
+};
 use cairn_engine::catalog::{Catalog, Found};
+use cairn_lang::Compiled;
 use cairn_lang::ids::{self, IdStatus};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -103,7 +106,9 @@ pub struct StepInfo {
 
 /// The workflows that a query leaves, by namespace, then workflows before routines, then by id.
 pub fn list(catalog: &Catalog, asked: &ListWorkflows) -> Result<Workflows> {
-    let found = catalog.list()?;
+    let mut found = catalog.list()?;
+    let is_guided = |compiled: &Compiled| compiled.plan.dialect == Dialect::Guided;
+    found.retain(|found| found.outcome.as_ref().map_or(true, is_guided));
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
     let mut entries: Vec<Entry> = found.iter().map(|found| entry(found, &taken)).collect();
     if let Some(query) = &asked.query {

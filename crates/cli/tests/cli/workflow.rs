@@ -295,3 +295,85 @@ fn show_draws_the_steps_with_loops_indented() {
       → list the workflows there are with `cairn workflow list`, or give a file
     ");
 }
+
+const GRAPH: &str = r#"name: Uptime
+env: [{name: SITE, widget: url, required: true}]
+triggers: [{type: cron, cron: "*/5 * * * *", timezone: UTC}]
+graph:
+  nodes:
+    - {id: check, type: http, url: "{{.Env.SITE}}/health", on_failure: fallback, fallback: alarm, next: judge}
+    - {id: judge, type: branch, expr: "{{.Node.check.status}} == 200", cases: {"true": end, "false": alarm}}
+    - {id: alarm, type: shell, command: [bash, nodes/alarm.sh], env: {SITE: "{{.Env.SITE}}"}}
+"#;
+
+#[test]
+fn graphs_are_found_with_their_files() {
+    let env = TestEnv::new();
+    write(&env, "workflows/uptime/workflow.yaml", GRAPH);
+    write(&env, "workflows/uptime/nodes/alarm.sh", "echo down\n");
+    assert_snapshot!(env.run(&["workflow", "validate"]), @r#"
+    exit 0
+    --- stdout
+    1 workflow: 0 errors, 0 warnings
+    "#);
+    assert_snapshot!(env.run(&["workflow", "show", "uptime"]), @r#"
+    exit 0
+    --- stdout
+    project.uptime  Uptime
+
+    project sha256:800fcabd59eff9ce22c5460e13d3fe52b5c369901f2889e8239a2159cf274338
+
+      check  check  (the engine does it: http)  → judge, on failure: alarm
+      judge  judge  (the engine does it: branch)  → false: alarm, true: end
+      alarm  alarm  (the engine does it: shell)
+      end  end  (the engine does it: end, from end)
+    "#);
+    assert_snapshot!(env.run(&["workflow", "show", "workflows/uptime/workflow.yaml"]), @r#"
+    exit 0
+    --- stdout
+    project.uptime  Uptime
+
+    project sha256:800fcabd59eff9ce22c5460e13d3fe52b5c369901f2889e8239a2159cf274338
+
+      check  check  (the engine does it: http)  → judge, on failure: alarm
+      judge  judge  (the engine does it: branch)  → false: alarm, true: end
+      alarm  alarm  (the engine does it: shell)
+      end  end  (the engine does it: end, from end)
+    "#);
+    let plan = || env.run(&["workflow", "compile", "project.uptime", "--json"]).stdout;
+    let before = plan();
+    assert!(before.contains("nodes/alarm.sh") && before.contains(r#""dialect":"graph""#));
+    write(&env, "workflows/uptime/nodes/alarm.sh", "echo up\n");
+    assert_ne!(plan(), before);
+}
+
+#[test]
+fn mistakes_in_graphs_are_marked() {
+    let env = TestEnv::new();
+    write(&env, "workflows/uptime.yaml", &GRAPH.replace("check.status", "chek.status"));
+    assert_snapshot!(env.run(&["workflow", "validate"]), @r#"
+    exit 3
+    --- stdout
+    workflows/uptime.yaml:7:48: error[unknown_name] /graph/nodes/1/expr: there is no step `chek`
+      7 |     - {id: judge, type: branch, expr: "{{.Node.chek.status}} == 200", cases: {"true": end, "false":
+        |                                                ^
+      = did you mean `check`?
+    workflows/uptime.yaml:8:48: error[unknown_name] /graph/nodes/2/command/1: there is no file `nodes/alarm.sh`
+      8 |     - {id: alarm, type: shell, command: [bash, nodes/alarm.sh], env: {SITE: "{{.Env.SITE}}"}}
+        |                                                ^
+    1 workflow: 2 errors, 0 warnings
+    "#);
+}
+
+#[test]
+fn no_agent_is_led_through_a_graph() {
+    let env = TestEnv::new();
+    let graph = GRAPH.replace("[bash, nodes/alarm.sh]", "[echo, down]");
+    write(&env, "workflows/uptime.yaml", &graph);
+    assert_snapshot!(env.run(&["guide", "uptime"]), @r#"
+    exit 2
+    --- stderr
+    error[VALIDATION_ERROR]: `project.uptime` is an automation graph: no agent is led through it
+      → choose a guided workflow; a graph is run by the engine
+    "#);
+}

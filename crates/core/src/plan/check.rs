@@ -73,6 +73,7 @@ impl Plan {
         sorted("capabilities", self.capabilities.iter().map(|c| c.capability))?;
         sorted("conditions", self.conditions.iter().map(|c| &c.id))?;
         sorted("contracts", self.contracts.iter().map(|c| &c.r#ref))?;
+        sorted("dataTables", self.data_tables.iter().map(|t| &t.name))?;
         sorted("env", self.env.iter().map(|e| &e.name))?;
         sorted("features", self.features.iter().map(|f| &f.id))?;
         sorted("functions", self.functions.iter().map(|f| (&f.scope, &f.name)))?;
@@ -82,6 +83,7 @@ impl Plan {
         let guide = self.guide.iter();
         sorted("assessments", guide.flat_map(|g| &g.assessments).map(|a| &a.id))?;
         for step in &self.steps {
+            sorted("errors", step.retry.iter().flat_map(|retry| &retry.errors))?;
             sorted("outputContracts", step.output_contracts.iter().map(|c| &c.r#ref))?;
             if let Action::Prompt(prompt) = &step.action {
                 sorted("nonAssumableChoices", prompt.non_assumable_choices.iter())?;

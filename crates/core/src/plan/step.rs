@@ -130,6 +130,12 @@ pub struct RetryPolicy {
     pub delay_max_ms: u64,
     /// The first pause.
     pub delay_ms: u64,
+    /// The errors after which it is tried again; without any, after all that may pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Slug>,
+    /// Whether pauses vary by chance, so that many runs do not come back at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub jitter: bool,
 }
 
 /// How the pause between tries grows.

@@ -42,6 +42,8 @@ fn triage() -> Plan {
         backoff: Backoff::Exponential,
         delay_max_ms: 60_000,
         delay_ms: 1_000,
+        errors: Vec::new(),
+        jitter: false,
     });
     fetch.on_failure = OnFailure::Fallback { step_id: slug("grade") };
     let mut grade = step("grade", ask());
@@ -66,6 +68,7 @@ fn triage() -> Plan {
             r#ref: "cairn.contracts.loop_control".into(),
             schema: StrictValue(json!({"type": "object"})),
         }],
+        data_tables: Vec::new(),
         description: "Grades new issues.".into(),
         dialect: Dialect::Graph,
         edges: vec![Edge {
@@ -166,6 +169,38 @@ fn lists_must_be_in_order() {
 }
 
 #[test]
+fn settings_tables_and_retries_are_read_back() {
+    let slug = |text: &str| text.parse::<Slug>().unwrap();
+    let mut plan = triage();
+    plan.data_tables = vec![DataTable {
+        access: TableAccess::ReadWrite,
+        name: slug("events"),
+        r#ref: slug("processed-events"),
+    }];
+    plan.env = vec![EnvField {
+        columns: Vec::new(),
+        default: None,
+        description: "Where issues are read".into(),
+        hidden: false,
+        hosts: vec!["api.example.org".into()],
+        locked: true,
+        name: "TOKEN".into(),
+        options: Vec::new(),
+        regenerate: false,
+        required: true,
+        secret: true,
+        source: None,
+        r#type: slug("secret"),
+        visible_when: Some(VisibleWhen { name: "MODE".into(), value: "live".into() }),
+    }];
+    let retry = plan.steps[0].retry.as_mut().unwrap();
+    (retry.errors, retry.jitter) = (vec![slug("timeout")], true);
+    let bytes = plan.encode().unwrap();
+    assert_eq!(Plan::decode(&bytes), Ok(plan));
+    assert_snapshot!(check(|plan| plan.steps[0].retry.as_mut().unwrap().errors = vec![slug("b"), slug("a")]), @"`errors` must be in order without repetition, and item 1 is not");
+}
+
+#[test]
 fn names_and_references_must_meet() {
     let slug = |text: &str| text.parse::<Slug>().unwrap();
     assert_snapshot!(check(|plan| plan.steps[0].id = slug("each")), @"`each` is the name of two steps or loops");
@@ -221,7 +256,7 @@ fn other_versions_members_and_spellings_are_told_apart() {
     let decode = |text: String| Plan::decode(text.as_bytes()).unwrap_err().to_string();
     let newer = text.replace(r#""schemaVersion":1"#, r#""schemaVersion":2,"news":0"#);
     assert_snapshot!(decode(newer), @"the plan is of version 2; this program reads version 1");
-    assert_snapshot!(decode(text.replace(r#""tags""#, r#""mood":1,"tags""#)), @"not a plan: unknown field `mood`, expected one of `agentRole`, `assets`, `basedOn`, `capabilities`, `conditions`, `contracts`, `description`, `dialect`, `edges`, `entry`, `env`, `features`, `functions`, `guide`, `loops`, `name`, `policy`, `recommendations`, `schemaVersion`, `steps`, `tags`, `triggers`, `version`, `warnings`, `workflowId`");
+    assert_snapshot!(decode(text.replace(r#""tags""#, r#""mood":1,"tags""#)), @"not a plan: unknown field `mood`, expected one of `agentRole`, `assets`, `basedOn`, `capabilities`, `conditions`, `contracts`, `dataTables`, `description`, `dialect`, `edges`, `entry`, `env`, `features`, `functions`, `guide`, `loops`, `name`, `policy`, `recommendations`, `schemaVersion`, `steps`, `tags`, `triggers`, `version`, `warnings`, `workflowId`");
     assert_snapshot!(decode(text.replace(r#""tags""#, r#""tags":[],"tags""#)), @"not a plan: the key `tags` stands twice in one object");
     assert_snapshot!(decode(text.replace(r#"{"agent"#, r#"{ "agent"#).replacen('{', "{ ", 1)), @"the plan is not in canonical form");
     assert_snapshot!(decode(text.replace(r#""assets""#, r#""agentRole":null,"assets""#)), @"the plan is not in canonical form");

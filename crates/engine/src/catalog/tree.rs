@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 8;
 
+/// The folder beside a workflow whose files are all its own, whatever they hold.
+const ASSETS: &str = "nodes";
+
 /// How a file was when it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
@@ -58,12 +61,12 @@ pub(super) fn neighbours(folder: &Path) -> SourceTree {
     SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() }
 }
 
-/// The sources below a directory, in order. What begins with a dot, and links to
-/// directories, are passed over.
+/// The sources below a directory, in order, and the files that belong to workflows. What
+/// begins with a dot, and links to directories, are passed over.
 fn paths(root: &Path, depth: usize) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut folders = vec![(root.to_owned(), 1)];
-    while let Some((folder, level)) = folders.pop() {
+    let mut folders = vec![(root.to_owned(), 1, false)];
+    while let Some((folder, level, own)) = folders.pop() {
         let entries = fs::read_dir(&folder).map_err(|source| failed(&folder, source))?;
         for entry in entries {
             let entry = entry.map_err(|source| failed(&folder, source))?;
@@ -72,9 +75,10 @@ fn paths(root: &Path, depth: usize) -> Result<Vec<PathBuf>> {
                 continue;
             }
             let kind = entry.file_type().map_err(|source| failed(&path, source))?;
-            if kind.is_dir() && level < depth {
-                folders.push((path, level + 1));
-            } else if is_source(&path) && path.is_file() {
+            let inner = own || entry.file_name() == ASSETS;
+            if kind.is_dir() && level < if inner { DEPTH_MAX } else { depth } {
+                folders.push((path, level + 1, inner));
+            } else if (is_source(&path) && path.is_file()) || (own && kind.is_file()) {
                 found.push(path);
             }
         }
@@ -83,7 +87,8 @@ fn paths(root: &Path, depth: usize) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn is_source(path: &Path) -> bool {
+/// Whether a file is known by its name to be a document.
+pub(super) fn is_source(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     matches!(ending, Some("json" | "yaml" | "yml"))
 }

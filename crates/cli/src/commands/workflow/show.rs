@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::Summary;
-use cairn_core::plan::{Action, Loop, Plan, Repeat, Step, StepSource};
+use cairn_core::plan::{Action, Dialect, Edge, Loop, OnFailure, Plan, Repeat, Step, StepSource};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
@@ -61,8 +61,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What is in no loop, in the order in which it is done.
+/// What is in no loop, in the order in which it is done; ways that part are in the order of
+/// their edges.
 fn top(plan: &Plan) -> Vec<Slug> {
+    if plan.dialect == Dialect::Graph {
+        return ways(plan);
+    }
     let mut seen = BTreeSet::new();
     let mut order = Vec::new();
     let mut next = plan.entry.first();
@@ -71,6 +75,44 @@ fn top(plan: &Plan) -> Vec<Slug> {
         next = plan.edges.iter().find(|edge| edge.from == *id).map(|edge| &edge.to);
     }
     order
+}
+
+fn ways(plan: &Plan) -> Vec<Slug> {
+    let starts = plan.entry.iter().chain(plan.triggers.iter().filter_map(|t| t.entry.as_ref()));
+    let mut open: Vec<&Slug> = starts.collect();
+    open.reverse();
+    let mut order: Vec<Slug> = Vec::new();
+    while let Some(id) = open.pop() {
+        if order.contains(id) {
+            continue;
+        }
+        order.push(id.clone());
+        let fallback = plan.step(id).and_then(|step| match &step.on_failure {
+            OnFailure::Fallback { step_id } => Some(step_id),
+            _ => None,
+        });
+        let next = plan.edges.iter().filter(|edge| edge.from == *id).map(|edge| &edge.to);
+        let next: Vec<&Slug> = next.chain(fallback).collect();
+        open.extend(next.into_iter().rev());
+    }
+    order
+}
+
+/// Where a step of a graph leads.
+fn leads(plan: &Plan, id: &Slug) -> String {
+    if plan.dialect != Dialect::Graph {
+        return String::new();
+    }
+    let edges = plan.edges.iter().filter(|edge| edge.from == *id);
+    let edge = |edge: &Edge| match &edge.case {
+        Some(case) => format!("{}: {}", plain(case), edge.to),
+        None => edge.to.to_string(),
+    };
+    let mut ends: Vec<String> = edges.map(edge).collect();
+    if let Some(OnFailure::Fallback { step_id }) = plan.step(id).map(|step| &step.on_failure) {
+        ends.push(format!("on failure: {step_id}"));
+    }
+    if ends.is_empty() { String::new() } else { format!("  → {}", ends.join(", ")) }
 }
 
 fn looped<'a>(plan: &'a Plan, id: &Slug) -> Option<&'a Loop> {
@@ -82,14 +124,16 @@ fn print(output: &Output, plan: &Plan, id: &Slug, level: usize) -> Result<()> {
     if let Some(looped) = looped(plan, id) {
         let turns = format!("loop {}, at most {} turns", repeat(looped), looped.max_iterations);
         let remark = output.paint(Style::Faint, &format!("({turns})"));
-        output.line(&format!("{margin}{id}  {}  {remark}", plain(&looped.title)))?;
+        let leads = leads(plan, id);
+        output.line(&format!("{margin}{id}  {}  {remark}{leads}", plain(&looped.title)))?;
         return looped.body.iter().try_for_each(|inner| print(output, plan, inner, level + 1));
     }
     let Some(step) = plan.step(id) else { return Ok(()) };
     let notes = notes(step);
     let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join(", ")) };
     let notes = output.paint(Style::Faint, &notes);
-    output.line(&format!("{margin}{id}  {}{notes}", plain(&step.title)))
+    let leads = leads(plan, id);
+    output.line(&format!("{margin}{id}  {}{notes}{leads}", plain(&step.title)))
 }
 
 fn notes(step: &Step) -> Vec<String> {

@@ -1,0 +1,162 @@
+//! What a compiler knows of the step types that there are.
+//!
+//! A step type is described here and performed elsewhere. Whoever performs steps makes the
+//! catalog, and hands it to the compiler, which knows no step type by name.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The step types that a workflow may use, by name.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Catalog {
+    types: BTreeMap<String, StepType>,
+}
+
+/// A kind of step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepType {
+    /// What workflows call it.
+    pub name: String,
+    /// The JSON schema of its settings, an object that takes no other fields than it lists.
+    pub input: Value,
+    /// The JSON schema of its output.
+    pub output: Value,
+    /// What performing it needs.
+    pub class: Class,
+    /// Fields of its settings that do not take any template.
+    pub sinks: Vec<Sink>,
+    /// The outcomes that edges are picked by.
+    pub cases: Cases,
+}
+
+/// What performing a step needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Nothing: it is decided in memory, and again after a crash with the same result.
+    Pure,
+    /// A worker process, and no barrier: it is computed again after a crash.
+    Evaluated,
+    /// The world: its intent is durable before it is performed.
+    Effectful,
+}
+
+/// The outcomes that edges are picked by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cases {
+    /// There is one, which has no name.
+    None,
+    /// These.
+    Of(Vec<String>),
+    /// Those that the workflow names.
+    Any,
+}
+
+/// A field of a step's settings, and what may flow into it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sink {
+    /// Its path: names with dots between, `*` for any one name, `**` at the end for whatever
+    /// follows.
+    pub path: String,
+    /// What may flow into it.
+    pub takes: Takes,
+}
+
+/// What may flow into a field. A field without a sink takes [`Takes::Values`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// Templates without secrets.
+    Values,
+    /// Templates, secrets among them.
+    Secrets,
+    /// One expression without secrets, which fills the field.
+    Expression,
+    /// A program and its arguments: data is no program, and no program text.
+    Command,
+    /// An address: data is not its host.
+    Address,
+    /// The path of a file beside the workflow.
+    Asset,
+    /// The path of a file beside the workflow whose text stands for another field.
+    AssetFor(&'static str),
+    /// Text of a program: no template at all.
+    Literal,
+    /// The names of steps.
+    Steps,
+}
+
+impl Catalog {
+    /// The catalog of these types. Of two with one name the later counts.
+    #[must_use]
+    pub fn new(types: impl IntoIterator<Item = StepType>) -> Self {
+        Self { types: types.into_iter().map(|kind| (kind.name.clone(), kind)).collect() }
+    }
+
+    /// The step type with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&StepType> {
+        self.types.get(name)
+    }
+
+    /// The step types, by name.
+    pub fn types(&self) -> impl Iterator<Item = &StepType> {
+        self.types.values()
+    }
+}
+
+impl StepType {
+    /// What may flow into the field at a path. The first sink that fits counts.
+    #[must_use]
+    pub fn takes(&self, path: &[&str]) -> Takes {
+        let found = self.sinks.iter().find(|sink| fits(&sink.path, path));
+        found.map_or(Takes::Values, |sink| sink.takes)
+    }
+}
+
+fn fits(pattern: &str, path: &[&str]) -> bool {
+    let mut rest = path.iter();
+    for part in pattern.split('.') {
+        if part == "**" {
+            return true;
+        }
+        if !rest.next().is_some_and(|name| part == "*" || part == *name) {
+            return false;
+        }
+    }
+    rest.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sink_fits_its_path_only() {
+        assert!(fits("url", &["url"]));
+        assert!(fits("headers.*", &["headers", "accept"]));
+        assert!(fits("body.**", &["body", "items", "0"]) && fits("body.**", &["body"]));
+        for (pattern, path) in
+            [("url", &["url", "x"][..]), ("headers.*", &["headers"]), ("a.b", &["a"])]
+        {
+            assert!(!fits(pattern, path), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_field_without_a_sink_takes_values() {
+        let sink = |path: &str, takes| Sink { path: path.to_owned(), takes };
+        let http = StepType {
+            name: "http".into(),
+            input: Value::Null,
+            output: Value::Null,
+            class: Class::Effectful,
+            sinks: vec![sink("url", Takes::Address), sink("headers.*", Takes::Secrets)],
+            cases: Cases::None,
+        };
+        assert_eq!(http.takes(&["headers", "authorization"]), Takes::Secrets);
+        assert_eq!(http.takes(&["method"]), Takes::Values);
+        let catalog = Catalog::new([http]);
+        assert!(catalog.get("http").is_some() && catalog.get("ftp").is_none());
+        assert_eq!(catalog.types().count(), 1);
+    }
+}

@@ -1,0 +1,185 @@
+//! The settings of a step as the plan carries them: checked, and in one spelling.
+
+use std::collections::BTreeSet;
+
+use cairn_core::catalog::Takes;
+use cairn_core::text::Slug;
+use serde_json::{Map, Value, json};
+
+use super::Build;
+use super::flow::Flow;
+use super::node::COMMON;
+use super::reference::Written;
+use crate::diagnostic::Code;
+use crate::expression::{self, Fault, Template};
+use crate::read::Spot;
+use crate::source;
+
+/// How many bytes the settings of a step may have.
+const CONFIG_MAX: usize = 256 << 10;
+
+impl Build<'_> {
+    /// The settings of a step.
+    pub(super) fn config(&self, place: usize, flow: &Flow) -> Map<String, Value> {
+        self.settings(place);
+        let mut config = Map::new();
+        let Some(draft) = self.drafts.get(place) else { return config };
+        let Some(fields) = &draft.fields else { return config };
+        if draft.kind.is_none() {
+            return config;
+        }
+        for (name, spot) in
+            fields.all().filter(|(name, _)| !COMMON.contains(name) && *name != "branches")
+        {
+            if let Some(value) = self.value(place, flow, &spot, &mut vec![name]) {
+                match draft.kind.map(|kind| kind.takes(&[name])) {
+                    Some(Takes::AssetFor(other)) => {
+                        if let Some(spot) = fields.get(other) {
+                            let message = format!("the step has both `{name}` and `{other}`");
+                            spot.error_hint(Code::Conflict, message, "keep one of them");
+                        }
+                        config.insert(other.to_owned(), value);
+                    }
+                    _ => drop(config.insert(name.to_owned(), value)),
+                }
+            }
+        }
+        if draft.is("merge") {
+            let from = self.links.iter().filter(|link| link.to == place && !link.fails);
+            let from: BTreeSet<usize> = from.map(|link| link.from).collect();
+            let inputs: Vec<&Slug> = from.iter().filter_map(|from| self.id(*from)).collect();
+            config.entry("inputs").or_insert(json!(inputs));
+            config.entry("strategy").or_insert(json!("object"));
+        }
+        let bytes = Value::Object(config.clone()).to_string().len();
+        if bytes > CONFIG_MAX {
+            let message = format!("the step has {bytes} bytes; at most {CONFIG_MAX} may be");
+            draft.spot.error_hint(
+                Code::TooLong,
+                message,
+                "keep long texts in files under `nodes/`",
+            );
+        }
+        config
+    }
+
+    /// A value, with what is in it held to what may flow to its place.
+    pub(super) fn value<'s>(
+        &self,
+        here: usize,
+        flow: &Flow,
+        spot: &Spot<'s>,
+        path: &mut Vec<&'s str>,
+    ) -> Option<Value> {
+        let kind = self.drafts.get(here)?.kind?;
+        let takes = kind.takes(path);
+        match takes {
+            Takes::Command => return self.command(here, flow, spot),
+            Takes::Asset => return self.asset(spot).map(|path| json!(path)),
+            Takes::AssetFor(field) => {
+                return self
+                    .asset_text(here, flow, spot, kind.takes(&[field]))
+                    .map(|text| json!(text));
+            }
+            Takes::Expression => return self.expression(here, flow, spot).map(|text| json!(text)),
+            Takes::Steps => return Some(spot.node.to_json()),
+            _ => {}
+        }
+        match &spot.node.value {
+            source::Value::Text(text) => {
+                let written = Written { spot, text, is_file: false };
+                self.text(here, flow, &written, takes).map(Value::String)
+            }
+            source::Value::List(_) => {
+                let items = spot.items();
+                let value = |item: &Spot<'s>, path: &mut Vec<&'s str>| {
+                    path.push("0");
+                    let value = self.value(here, flow, item, path);
+                    path.pop();
+                    value
+                };
+                Some(items.iter().filter_map(|item| value(item, path)).collect())
+            }
+            source::Value::Map(_) => {
+                let mut members = Map::new();
+                for (name, member) in spot.members() {
+                    path.push(name);
+                    let value = self.value(here, flow, &member, path);
+                    path.pop();
+                    members.extend(value.map(|value| (name.to_owned(), value)));
+                }
+                Some(Value::Object(members))
+            }
+            _ => Some(spot.node.to_json()),
+        }
+    }
+
+    /// Text, with its expressions in the plan's spelling.
+    pub(super) fn text(
+        &self,
+        here: usize,
+        flow: &Flow,
+        written: &Written<'_, '_>,
+        takes: Takes,
+    ) -> Option<String> {
+        if takes == Takes::Literal {
+            return self.literal(written);
+        }
+        let template = self.template(here, flow, written, takes == Takes::Secrets)?;
+        if takes == Takes::Address {
+            self.address(here, written, &template);
+        }
+        Some(template.to_string())
+    }
+
+    /// Text that stays as it is written, because a program is made of it.
+    fn literal(&self, written: &Written<'_, '_>) -> Option<String> {
+        if let Some(at) = written.text.find("{{") {
+            let at = self.position(written, at);
+            let message = "`{{…}}` cannot stand here: what a run brings is data, not program text";
+            let hint =
+                "hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`";
+            written.spot.error_at(at, Code::TaintedValue, message, Some(hint.to_owned()));
+            return None;
+        }
+        Some(written.text.to_owned())
+    }
+
+    /// A template that looks only at what is there.
+    pub(super) fn template(
+        &self,
+        here: usize,
+        flow: &Flow,
+        written: &Written<'_, '_>,
+        secrets: bool,
+    ) -> Option<Template> {
+        match expression::template(written.text, &|name| self.places.contains_key(name)) {
+            Err(fault) => self.fault(written, fault),
+            Ok(template) => {
+                template
+                    .values()
+                    .for_each(|expr| self.looked_at(here, flow, written, expr, secrets));
+                Some(template)
+            }
+        }
+    }
+
+    /// One expression, which fills the value.
+    pub(super) fn expression(&self, here: usize, flow: &Flow, spot: &Spot<'_>) -> Option<String> {
+        let text = spot.filled()?;
+        let written = Written { spot, text, is_file: false };
+        match expression::expression(text, &|name| self.places.contains_key(name)) {
+            Err(fault) => self.fault(&written, fault),
+            Ok(expr) => {
+                self.looked_at(here, flow, &written, &expr, false);
+                Some(expr.to_string())
+            }
+        }
+    }
+
+    fn fault<T>(&self, written: &Written<'_, '_>, fault: Fault) -> Option<T> {
+        let Fault { at, code, message, hint } = fault;
+        written.spot.error_at(self.position(written, at), code, message, hint);
+        None
+    }
+}

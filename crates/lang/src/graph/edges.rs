@@ -1,0 +1,300 @@
+//! What follows what, from every spelling of it.
+
+use std::collections::BTreeSet;
+
+use cairn_core::catalog::Cases;
+use cairn_core::text::Slug;
+use serde_json::json;
+
+use super::{Build, Draft, EDGES_MAX};
+use crate::diagnostic::Code;
+use crate::read::{Spot, quoted};
+
+/// One step may follow another.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) case: Option<String>,
+    /// Whether it is taken when the first step fails for good.
+    pub(super) fails: bool,
+}
+
+/// The name of the step at which a path ends, which need not be written out.
+const END: &str = "end";
+
+impl<'a> Build<'a> {
+    /// Reads all edges.
+    pub(super) fn connect(&mut self, edges: Option<Spot<'a>>) {
+        for from in 0..self.drafts.len() {
+            self.inside(from);
+        }
+        for item in edges.map(|edges| edges.items()).unwrap_or_default() {
+            let Some(fields) = item.fields(&["case", "from", "to"]) else { continue };
+            let from = fields.need("from").and_then(|spot| self.place(&spot));
+            let case = fields.get("case").and_then(|spot| case_name(&spot));
+            let target = fields.need("to");
+            if let (Some(from), Some(target)) = (from, target) {
+                self.link(from, case, &target);
+            }
+        }
+        self.joins();
+        self.merges();
+        for place in 0..self.drafts.len() {
+            self.cases(place);
+        }
+        self.levels();
+    }
+
+    /// The edges that stand inside a node.
+    fn inside(&mut self, from: usize) {
+        let Some(fields) = self.drafts.get(from).and_then(|draft| draft.fields.as_ref()) else {
+            return;
+        };
+        let (next, cases) = (fields.get("next"), fields.get("cases"));
+        let (branches, fallback) = (fields.get("branches"), fields.get("fallback"));
+        for spot in next.into_iter().chain(branches) {
+            self.link(from, None, &spot);
+        }
+        for (case, spot) in cases.map(|spot| spot.members()).unwrap_or_default() {
+            self.link(from, Some(case.to_owned()), &spot);
+        }
+        if let Some(to) = fallback.and_then(|spot| self.places.get(spot.node.as_text()?).copied()) {
+            self.links.push(Link { from, to, case: None, fails: true });
+        }
+    }
+
+    /// Adds the edges to a step, or to each of a list.
+    fn link(&mut self, from: usize, case: Option<String>, target: &Spot<'a>) {
+        let targets = if target.is_list() { target.items() } else { vec![target.clone()] };
+        for target in targets {
+            let Some(to) = self.place(&target) else { continue };
+            let link = Link { from, to, case: case.clone(), fails: false };
+            if self.links.len() <= EDGES_MAX && !self.links.contains(&link) {
+                self.links.push(link);
+            }
+        }
+    }
+
+    /// The step that a text names. `end` is there even when nobody wrote it.
+    fn place(&mut self, spot: &Spot<'a>) -> Option<usize> {
+        if spot.node.as_text() == Some(END) && !self.places.contains_key(END) {
+            let made = Some((json!({}), "end"));
+            self.make(END.parse().ok()?, spot.clone(), END, made);
+        }
+        let id = self.target(spot)?;
+        self.places.get(id.as_str()).copied()
+    }
+
+    fn make(
+        &mut self,
+        id: Slug,
+        spot: Spot<'a>,
+        kind: &str,
+        made: Option<(serde_json::Value, &'static str)>,
+    ) -> usize {
+        let place = self.drafts.len();
+        self.places.insert(id.to_string(), place);
+        let kind = self.catalog.get(kind);
+        self.drafts.push(Draft { id, spot, fields: None, kind, around: None, made });
+        place
+    }
+
+    /// What comes after a `parallel` waits for all its branches.
+    fn joins(&mut self) {
+        for place in 0..self.drafts.len() {
+            let Some(draft) = self.drafts.get(place).filter(|draft| draft.is("parallel")) else {
+                continue;
+            };
+            let branches = draft.fields.as_ref().and_then(|fields| fields.get("branches"));
+            let Some(branches) = branches.filter(|spot| spot.is_list()) else { continue };
+            let branches: BTreeSet<usize> = branches
+                .items()
+                .iter()
+                .filter_map(|s| self.places.get(s.node.as_text()?).copied())
+                .collect();
+            let after: Vec<usize> =
+                self.links.iter().filter(|l| l.from == place && !l.fails).map(|l| l.to).collect();
+            let after: Vec<usize> = after.into_iter().filter(|to| !branches.contains(to)).collect();
+            self.links
+                .retain(|link| link.from != place || link.fails || branches.contains(&link.to));
+            let ends = self.ends(&branches, &after);
+            let (merges, others): (Vec<usize>, Vec<usize>) = after
+                .into_iter()
+                .partition(|to| self.drafts.get(*to).is_some_and(|draft| draft.is("merge")));
+            for merge in merges {
+                if self.inputs(merge).is_none() {
+                    ends.iter().for_each(|end| self.push(*end, merge));
+                }
+            }
+            if others.is_empty() {
+                continue;
+            }
+            let Some(draft) = self.drafts.get(place) else { continue };
+            let Ok(id) = format!("{}.join", draft.id).parse() else { continue };
+            let (spot, around) = (draft.spot.clone(), draft.around);
+            let inputs: Vec<&Slug> = ends.iter().filter_map(|end| self.id(*end)).collect();
+            let made = (json!({"inputs": inputs, "strategy": "object"}), "parallel");
+            let join = self.make(id, spot, "merge", Some(made));
+            if let Some(draft) = self.drafts.get_mut(join) {
+                draft.around = around;
+            }
+            ends.iter().for_each(|end| self.push(*end, join));
+            others.into_iter().for_each(|to| self.push(join, to));
+        }
+    }
+
+    fn push(&mut self, from: usize, to: usize) {
+        if !self.links.iter().any(|link| (link.from, link.to, link.fails) == (from, to, false)) {
+            self.links.push(Link { from, to, case: None, fails: false });
+        }
+    }
+
+    /// The last steps of branches, before what comes after all of them.
+    fn ends(&self, branches: &BTreeSet<usize>, after: &[usize]) -> Vec<usize> {
+        let mut seen: BTreeSet<usize> = BTreeSet::new();
+        let mut open: Vec<usize> = branches.iter().copied().collect();
+        while let Some(place) = open.pop() {
+            if !after.contains(&place) && seen.insert(place) {
+                open.extend(
+                    self.links.iter().filter(|link| link.from == place).map(|link| link.to),
+                );
+            }
+        }
+        let last = |place: &usize| {
+            let draft = self.drafts.get(*place);
+            let goes_on =
+                self.links.iter().any(|l| l.from == *place && !l.fails && !after.contains(&l.to));
+            !goes_on && !draft.is_some_and(|draft| draft.is("end") || draft.is("fail"))
+        };
+        seen.into_iter().filter(last).collect()
+    }
+
+    /// The inputs that a merge names.
+    fn inputs(&self, place: usize) -> Option<Vec<Spot<'a>>> {
+        let inputs = self.drafts.get(place)?.fields.as_ref()?.get("inputs")?;
+        inputs.is_list().then(|| inputs.items())
+    }
+
+    /// A merge is reached from its inputs, and from nothing else.
+    fn merges(&mut self) {
+        for place in 0..self.drafts.len() {
+            if !self.drafts.get(place).is_some_and(|draft| draft.is("merge")) {
+                continue;
+            }
+            let Some(spots) = self.inputs(place) else { continue };
+            let mut named = BTreeSet::new();
+            for spot in &spots {
+                let Some(input) = self.place(spot) else { continue };
+                if !named.insert(input) {
+                    spot.error(Code::DuplicateId, "this input is named twice");
+                }
+                self.push(input, place);
+            }
+            let stray =
+                self.links.iter().filter(|l| l.to == place && !l.fails && !named.contains(&l.from));
+            for id in stray.filter_map(|link| self.id(link.from)) {
+                let Some(draft) = self.drafts.get(place) else { continue };
+                let message = format!("`{id}` leads here and is not among the `inputs`");
+                draft.spot.error_hint(Code::Conflict, message, format!("add `{id}` to `inputs`"));
+            }
+        }
+    }
+
+    /// Every outcome of a step must have somewhere to go.
+    fn cases(&self, place: usize) {
+        let Some(draft) = self.drafts.get(place) else { return };
+        let Some(kind) = draft.kind else { return };
+        let edges: Vec<&Link> = self.links.iter().filter(|l| l.from == place && !l.fails).collect();
+        let given: BTreeSet<&str> = edges.iter().filter_map(|link| link.case.as_deref()).collect();
+        let spot = &draft.spot;
+        let known: Vec<&str> = match &kind.cases {
+            Cases::None => {
+                for case in given {
+                    let message =
+                        format!("`{}` steps have one outcome, and no case `{case}`", kind.name);
+                    spot.error_hint(
+                        Code::UnknownName,
+                        message,
+                        "use `next`, or an edge without `case`",
+                    );
+                }
+                return;
+            }
+            Cases::Of(cases) => cases.iter().map(String::as_str).collect(),
+            Cases::Any => Vec::new(),
+        };
+        if !known.is_empty() {
+            let names = || known.iter().copied().chain(["default"]);
+            for case in given.iter().filter(|case| !names().any(|name| name == **case)) {
+                spot.unknown("case", case, names());
+            }
+        }
+        if edges.iter().any(|link| link.case.is_none()) {
+            let message =
+                format!("an edge of `{}` does not say on which case it is taken", draft.id);
+            spot.error_hint(
+                Code::MissingDefault,
+                message,
+                "give it a `case`, or `default` for all others",
+            );
+            return;
+        }
+        let missing: Vec<&str> = match &kind.cases {
+            _ if given.contains("default") => Vec::new(),
+            Cases::Any if given == BTreeSet::from(["false", "true"]) => Vec::new(),
+            Cases::Any => vec!["default"],
+            _ if edges.is_empty() => Vec::new(),
+            _ => known.into_iter().filter(|case| !given.contains(case)).collect(),
+        };
+        if !missing.is_empty() {
+            let message = format!("`{}` has no edge for {}", draft.id, quoted(&missing));
+            spot.error_hint(
+                Code::MissingDefault,
+                message,
+                "add `default: <step>` to its cases; `default: end` ends there",
+            );
+        }
+    }
+
+    /// No edge leads into a loop or out of it.
+    fn levels(&mut self) {
+        // A step that the compiler made stands where it is used.
+        for place in 0..self.drafts.len() {
+            let Some(draft) = self.drafts.get(place).filter(|draft| draft.made.is_some()) else {
+                continue;
+            };
+            let around = draft.around;
+            let user = self.links.iter().find(|link| link.to == place).map(|link| link.from);
+            let found = user.and_then(|user| self.drafts.get(user)).and_then(|user| user.around);
+            if let Some(draft) = self.drafts.get_mut(place) {
+                draft.around = around.or(found);
+            }
+        }
+        for link in &self.links {
+            let (Some(from), Some(to)) = (self.drafts.get(link.from), self.drafts.get(link.to))
+            else {
+                continue;
+            };
+            if from.around != to.around {
+                let message = format!(
+                    "the way from `{}` to `{}` crosses the bounds of a loop",
+                    from.id, to.id
+                );
+                from.spot.error_hint(
+                    Code::Conflict,
+                    message,
+                    "lead to the loop itself, and on from it",
+                );
+            }
+        }
+    }
+}
+
+fn case_name(spot: &Spot<'_>) -> Option<String> {
+    match &spot.node.value {
+        crate::source::Value::Flag(flag) => Some(flag.to_string()),
+        crate::source::Value::Number(number) => Some(number.to_string()),
+        _ => spot.filled().map(str::to_owned),
+    }
+}

@@ -1,0 +1,227 @@
+//! How runs can go: what is reached, what has run before, and what would run twice.
+//!
+//! The steps of one loop, and those outside of all, are looked at on their own; a loop is
+//! one step of the level that it stands in.
+
+use std::collections::BTreeSet;
+
+use cairn_core::plan::Trigger;
+use cairn_core::text::Slug;
+
+use super::Build;
+use super::ways::Ways;
+use crate::diagnostic::Code;
+use crate::read::{Fields, quoted};
+
+/// What can have run before each step.
+pub(super) struct Flow {
+    before: Vec<BTreeSet<usize>>,
+}
+
+impl Flow {
+    /// Whether one step can have run before another of the same level.
+    fn precedes(&self, earlier: usize, later: usize) -> bool {
+        self.before.get(later).is_some_and(|before| before.contains(&earlier))
+    }
+}
+
+impl Build<'_> {
+    /// The steps at which a run begins, unless its trigger names another.
+    pub(super) fn entry(&self, graph: &Fields<'_>, triggers: &[Trigger]) -> Vec<Slug> {
+        if let Some(spot) = graph.get("entry") {
+            return self.target(&spot).into_iter().collect();
+        }
+        let first = self.firsts(None);
+        match first.as_slice() {
+            [one] => self.id(*one).cloned().into_iter().collect(),
+            _ if !triggers.is_empty() && triggers.iter().all(|trigger| trigger.entry.is_some()) => {
+                Vec::new()
+            }
+            [] => Vec::new(),
+            several => {
+                let names: Vec<&str> =
+                    several.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
+                let message = format!("{} could all be the first step", quoted(&names));
+                let hint = "say `entry: <step>` in `graph`, or `entry_node` in each trigger";
+                graph.spot.error_hint(Code::MissingField, message, hint);
+                // What is reached from any of them has been told enough about.
+                several.iter().filter_map(|place| self.id(*place)).cloned().collect()
+            }
+        }
+    }
+
+    /// The steps of a level that nothing leads to.
+    fn firsts(&self, level: Option<usize>) -> Vec<usize> {
+        let reached: BTreeSet<usize> = self.links.iter().map(|link| link.to).collect();
+        self.level(level).into_iter().filter(|place| !reached.contains(place)).collect()
+    }
+
+    fn level(&self, level: Option<usize>) -> Vec<usize> {
+        let drafts = self.drafts.iter().enumerate();
+        drafts.filter(|(_, draft)| draft.around == level).map(|(place, _)| place).collect()
+    }
+
+    /// Looks at how runs can go, and says what cannot be right.
+    pub(super) fn flow(&self, entry: &[Slug], triggers: &[Trigger]) -> Flow {
+        let named =
+            entry.iter().chain(triggers.iter().filter_map(|trigger| trigger.entry.as_ref()));
+        let entries: BTreeSet<usize> =
+            named.filter_map(|id| self.places.get(id.as_str()).copied()).collect();
+        let mut flow = Flow { before: vec![BTreeSet::new(); self.drafts.len()] };
+        let ways = Ways::new(self.drafts.len(), &self.links);
+        let loops =
+            (0..self.drafts.len()).filter(|p| self.drafts.get(*p).is_some_and(|d| d.is("loop")));
+        for level in std::iter::once(None).chain(loops.map(Some)) {
+            // A run begins at one entry, a turn at all of them.
+            let (entries, together) = match level {
+                None => (entries.clone(), false),
+                Some(_) => (self.firsts(level).into_iter().collect(), true),
+            };
+            self.look(&ways, &self.level(level), (&entries, together), &mut flow);
+        }
+        flow
+    }
+
+    fn look(
+        &self,
+        ways: &Ways<'_>,
+        level: &[usize],
+        starts: (&BTreeSet<usize>, bool),
+        flow: &mut Flow,
+    ) {
+        let (entries, _) = starts;
+        let reached = ways.reached(entries);
+        let order = ways.order(level);
+        for place in level {
+            let before = ways.earlier(*place);
+            if let Some(found) = flow.before.get_mut(*place) {
+                *found = before;
+            }
+        }
+        let cyclic = order.len() < level.len();
+        self.never_firing(ways, level, &reached, flow);
+        if cyclic {
+            self.cycle(ways, level, flow);
+        }
+        if !entries.is_empty() {
+            for draft in
+                level.iter().filter(|p| !reached.contains(p)).filter_map(|p| self.drafts.get(*p))
+            {
+                let message = format!("nothing leads to `{}`", draft.id);
+                let hint =
+                    "lead an edge to it, make it the `entry_node` of a trigger, or leave it out";
+                draft.spot.error_hint(Code::Unreachable, message, hint);
+            }
+        }
+        if !cyclic {
+            self.twice(ways, &ways.doubled(&order, starts));
+        }
+    }
+
+    /// A merge needs an input that is there before it.
+    fn never_firing(
+        &self,
+        ways: &Ways<'_>,
+        level: &[usize],
+        reached: &BTreeSet<usize>,
+        flow: &Flow,
+    ) {
+        for place in level {
+            let Some(draft) = self.drafts.get(*place).filter(|draft| draft.is("merge")) else {
+                continue;
+            };
+            let inputs: Vec<usize> = ways.into(*place).map(|link| link.from).collect();
+            let (behind, fine): (Vec<usize>, Vec<usize>) = inputs
+                .into_iter()
+                .partition(|input| flow.precedes(*place, *input) || input == place);
+            for id in behind.iter().filter_map(|input| self.id(*input)) {
+                let message = format!("`{}` waits for `{id}`, which comes after it", draft.id);
+                draft.spot.error_hint(
+                    Code::MergeNeverFires,
+                    message,
+                    format!("take `{id}` out of its inputs"),
+                );
+            }
+            if behind.is_empty() && !fine.iter().any(|input| reached.contains(input)) {
+                let message = format!("no input of `{}` can arrive", draft.id);
+                draft.spot.error_hint(
+                    Code::MergeNeverFires,
+                    message,
+                    "name steps in `inputs` that lead to it",
+                );
+            }
+        }
+    }
+
+    fn cycle(&self, ways: &Ways<'_>, level: &[usize], flow: &Flow) {
+        let circle: Vec<usize> = level.iter().copied().filter(|p| flow.precedes(*p, *p)).collect();
+        let told = |place: &usize| {
+            let mut inputs = ways.into(*place);
+            self.drafts.get(*place).is_some_and(|draft| draft.is("merge"))
+                && inputs.any(|link| flow.precedes(*place, link.from))
+        };
+        if circle.iter().any(told) {
+            return;
+        }
+        let names: Vec<&str> =
+            circle.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
+        if let Some(draft) = circle.first().and_then(|place| self.drafts.get(*place)) {
+            let message = format!("{} come back to themselves", quoted(&names));
+            draft.spot.error_hint(
+                Code::Cycle,
+                message,
+                "put steps that are to be repeated into a `loop`",
+            );
+        }
+    }
+
+    /// Says which steps two paths of one run would reach, each on its own.
+    fn twice(&self, ways: &Ways<'_>, doubled: &BTreeSet<usize>) {
+        for place in doubled.iter().copied() {
+            let Some(draft) = self.drafts.get(place) else { continue };
+            let result = draft.fields.as_ref().and_then(|fields| fields.get("result"));
+            if draft.is("merge") || (draft.is("end") && result.is_none()) {
+                continue;
+            }
+            let from: BTreeSet<usize> = ways.into(place).map(|link| link.from).collect();
+            let names: Vec<&str> =
+                from.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
+            let message = format!(
+                "`{}` would run more than once: {} lead to it in one run",
+                draft.id,
+                quoted(&names)
+            );
+            let hint =
+                format!("put a `merge` with `inputs: [{}]` in front of it", names.join(", "));
+            draft.spot.error_hint(Code::RunsTwice, message, hint);
+        }
+    }
+
+    /// Whether a step can have run before another, and if not, why.
+    pub(super) fn has_run(&self, flow: &Flow, earlier: usize, later: usize) -> Result<(), String> {
+        let name = |place: usize| self.id(place).map(ToString::to_string).unwrap_or_default();
+        if earlier == later {
+            return Err(format!("`{}` cannot read its own output", name(later)));
+        }
+        let around = self.drafts.get(earlier).and_then(|draft| draft.around);
+        if self.is_inside(later, earlier) {
+            return Err(format!("the loop `{}` has no output before it ends", name(earlier)));
+        }
+        if let Some(outer) = around.filter(|outer| !self.is_inside(later, *outer)) {
+            return Err(format!(
+                "`{}` is inside the loop `{}`; read `steps.{}.results`",
+                name(earlier),
+                name(outer),
+                name(outer)
+            ));
+        }
+        // The step or loop around the later one that is of the earlier one's level.
+        let level =
+            |place: &usize| self.drafts.get(*place).is_some_and(|draft| draft.around == around);
+        let here = std::iter::once(later).chain(self.around(later)).find(level);
+        match here.is_some_and(|here| flow.precedes(earlier, here)) {
+            true => Ok(()),
+            false => Err(format!("`{}` cannot have run before `{}`", name(earlier), name(later))),
+        }
+    }
+}

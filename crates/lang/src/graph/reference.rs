@@ -1,0 +1,268 @@
+//! What expressions look at: whether it is there, and whether it may be looked at here.
+
+use super::Build;
+use super::flow::Flow;
+use super::schema::{self, Output};
+use crate::diagnostic::Code;
+use crate::expression::{Expr, FILTERS, Reference};
+use crate::read::{Spot, meant};
+use crate::source::Position;
+
+/// What an event has.
+const EVENT: &[&str] = &[
+    "at", "channel", "id", "key", "payload", "source", "text", "thread", "trigger", "type", "user",
+];
+/// What a run has.
+const RUN: &[&str] = &["attempt", "id", "started_at", "trigger_id", "workflow_id"];
+/// What a path can begin with.
+const ROOTS: [&str; 5] = ["env", "event", "run", "secret", "steps"];
+
+/// A text with expressions, and where it stands.
+pub(super) struct Written<'s, 'a> {
+    pub(super) spot: &'s Spot<'a>,
+    pub(super) text: &'s str,
+    /// Whether the text is a file of its own.
+    pub(super) is_file: bool,
+}
+
+/// What is wrong with a reference: where in the text, what, and what to do.
+type Wrong = (usize, Code, String, Option<String>);
+
+impl Build<'_> {
+    /// The place of a byte of a text.
+    pub(super) fn position(&self, written: &Written<'_, '_>, at: usize) -> Position {
+        let before = written.text.get(..at).unwrap_or_default();
+        if written.is_file {
+            return Position::after(before);
+        }
+        let start = written.spot.node.at;
+        let found = || {
+            let line = before.rsplit('\n').next()?;
+            let whole = written.text.get(at - line.len()..)?.lines().next()?;
+            let lines = self.text.lines().enumerate().skip(usize::try_from(start.line).ok()? - 1);
+            let number = before.matches('\n').count();
+            let same =
+                written.text.lines().take(number).filter(|other| other.contains(whole)).count();
+            let (row, text) = lines.filter(|(_, text)| text.contains(whole)).nth(same)?;
+            let first = if row + 1 == usize::try_from(start.line).ok()? {
+                skip(text, start.column)
+            } else {
+                0
+            };
+            let column = first + text.get(first..)?.find(whole)? + line.len();
+            let column = text.get(..column)?.chars().count() + 1;
+            Some(Position {
+                line: u32::try_from(row + 1).ok()?,
+                column: u32::try_from(column).ok()?,
+            })
+        };
+        found().unwrap_or(start)
+    }
+
+    /// Says everything that is wrong with what an expression looks at.
+    pub(super) fn looked_at(
+        &self,
+        here: usize,
+        flow: &Flow,
+        written: &Written<'_, '_>,
+        expr: &Expr,
+        secrets: bool,
+    ) {
+        let mut wrong: Vec<Wrong> = Vec::new();
+        for reference in expr.references() {
+            wrong.extend(self.reference(here, flow, &reference, secrets).err());
+        }
+        for (name, at, count) in expr.filters() {
+            wrong.extend(filter(name, at, count));
+        }
+        for (at, code, message, hint) in wrong {
+            written.spot.error_at(self.position(written, at), code, message, hint);
+        }
+    }
+
+    fn reference(
+        &self,
+        here: usize,
+        flow: &Flow,
+        reference: &Reference,
+        secrets: bool,
+    ) -> Result<(), Wrong> {
+        let Reference { root, at, members } = reference;
+        let first = members.first();
+        let name = |what: &str| match first {
+            Some((Some(name), at)) => Ok((name.as_str(), *at)),
+            _ => Err((
+                *at,
+                Code::InvalidValue,
+                format!("`{root}` is followed by the name of {what}"),
+                None,
+            )),
+        };
+        match root.as_str() {
+            "steps" => {
+                let (step, at) = name("a step")?;
+                self.step_read(here, flow, step, at, members)
+            }
+            "event" if members.is_empty() => Ok(()),
+            "event" => {
+                name("a field").and_then(|(name, at)| listed("field of the event", name, at, EVENT))
+            }
+            "run" => {
+                name("a field").and_then(|(name, at)| listed("field of the run", name, at, RUN))
+            }
+            "env" | "secret" => {
+                let (name, at) = name("a setting")?;
+                self.setting_read(root == "secret", name, at, secrets)
+            }
+            other if self.variable(here, other).is_some() => Ok(()),
+            other => {
+                let mut names: Vec<&str> = ROOTS.to_vec();
+                names.extend(self.places.keys().map(String::as_str));
+                let hint = meant(other, &names).or_else(|| schema::known_are(&ROOTS));
+                Err((
+                    *at,
+                    Code::UnknownName,
+                    format!("there is nothing that `{other}` stands for"),
+                    hint,
+                ))
+            }
+        }
+    }
+
+    fn step_read(
+        &self,
+        here: usize,
+        flow: &Flow,
+        step: &str,
+        at: usize,
+        members: &[(Option<String>, usize)],
+    ) -> Result<(), Wrong> {
+        let Some(place) = self.places.get(step).copied() else {
+            let names: Vec<&str> = self.places.keys().map(String::as_str).collect();
+            let hint = meant(step, &names).or_else(|| schema::known_are(&names));
+            return Err((at, Code::UnknownName, format!("there is no step `{step}`"), hint));
+        };
+        self.has_run(flow, place, here).map_err(|message| {
+            let earlier = self
+                .drafts
+                .iter()
+                .enumerate()
+                .filter(|(p, _)| self.has_run(flow, *p, here).is_ok());
+            let names: Vec<&str> = earlier.map(|(_, draft)| draft.id.as_str()).collect();
+            let hint = match names.is_empty() {
+                true => Some("nothing has run before this step".to_owned()),
+                false => Some(format!("what has run is {}", crate::read::quoted(&names))),
+            };
+            (at, Code::StepNotBefore, message, hint)
+        })?;
+        let Some(kind) = self.drafts.get(place).and_then(|draft| draft.kind) else { return Ok(()) };
+        let path: Vec<Option<&str>> =
+            members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
+        match schema::follow(&kind.output, &path) {
+            Output::Known(_) | Output::Open => Ok(()),
+            Output::Missing { place, known } => {
+                let (name, at) = members
+                    .get(place + 1)
+                    .map(|(name, at)| (name.as_deref(), *at))
+                    .unwrap_or_default();
+                let name = name.unwrap_or_default();
+                let hint = meant(name, &known).or_else(|| schema::known_are(&known));
+                let message = format!("`{}` steps have no `{name}` in their output", kind.name);
+                Err((at, Code::UnknownField, message, hint))
+            }
+        }
+    }
+
+    fn setting_read(
+        &self,
+        secret: bool,
+        name: &str,
+        at: usize,
+        secrets: bool,
+    ) -> Result<(), Wrong> {
+        let Some(field) = self.env.get(name) else {
+            let names: Vec<&str> = self.env.keys().map(String::as_str).collect();
+            let hint = meant(name, &names).unwrap_or_else(|| "declare it under `env`".to_owned());
+            return Err((
+                at,
+                Code::UnknownName,
+                format!("there is no setting `{name}`"),
+                Some(hint),
+            ));
+        };
+        let wrong =
+            |message: String, hint: String| Err((at, Code::SecretMisplaced, message, Some(hint)));
+        match (field.secret, secret) {
+            (true, false) => {
+                wrong(format!("`{name}` is a secret"), format!("write `secret.{name}`"))
+            }
+            (false, true) => wrong(
+                format!("`{name}` is no secret"),
+                format!("write `env.{name}`, or make it `widget: secret`"),
+            ),
+            (true, true) if !secrets => wrong(
+                format!("the secret `{name}` would get where it can be read"),
+                "secrets go into headers, bodies, and the environment or input of a process"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a name is a loop's item, or its place.
+    fn variable(&self, here: usize, name: &str) -> Option<bool> {
+        self.around(here).find_map(|place| {
+            let (item, index) = self.variables(place);
+            if name == item { Some(true) } else { (name == index).then_some(false) }
+        })
+    }
+
+    /// Whether what a reference gives was sent by somebody, in a form that nobody vouches for.
+    pub(super) fn is_tainted(&self, here: usize, reference: &Reference) -> bool {
+        match reference.root.as_str() {
+            "event" => true,
+            "steps" => {
+                let step = reference.members.first().and_then(|(name, _)| name.as_deref());
+                let place = step.and_then(|step| self.places.get(step));
+                let kind =
+                    place.and_then(|place| self.drafts.get(*place)).and_then(|draft| draft.kind);
+                let path: Vec<Option<&str>> =
+                    reference.members.iter().skip(1).map(|(n, _)| n.as_deref()).collect();
+                !kind.is_some_and(|kind| match schema::follow(&kind.output, &path) {
+                    Output::Known(schema) => schema::is_harmless(schema),
+                    _ => false,
+                })
+            }
+            other => self.variable(here, other).unwrap_or_default(),
+        }
+    }
+}
+
+/// What of a line stands before a column, in bytes.
+fn skip(line: &str, column: u32) -> usize {
+    let count = usize::try_from(column).unwrap_or_default().saturating_sub(1);
+    line.char_indices().nth(count).map_or(line.len(), |(place, _)| place)
+}
+
+fn listed(what: &str, name: &str, at: usize, known: &[&str]) -> Result<(), Wrong> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let hint = meant(name, known).or_else(|| schema::known_are(known));
+    Err((at, Code::UnknownField, format!("there is no {what} `{name}`"), hint))
+}
+
+fn filter(name: &str, at: usize, count: usize) -> Option<Wrong> {
+    let Some(known) = FILTERS.iter().find(|filter| filter.name == name) else {
+        let names: Vec<&str> = FILTERS.iter().map(|filter| filter.name).collect();
+        let hint = meant(name, &names).or_else(|| schema::known_are(&names));
+        return Some((at, Code::UnknownName, format!("there is no filter `{name}`"), hint));
+    };
+    let wanted = match (known.least, known.most) {
+        (least, most) if (least..=most).contains(&count) => return None,
+        (0, 0) => "no argument".to_owned(),
+        (1, 1) => "one argument".to_owned(),
+        (least, most) => format!("{least} to {most} arguments"),
+    };
+    Some((at, Code::InvalidValue, format!("the filter `{name}` takes {wanted}"), None))
+}

@@ -1,0 +1,296 @@
+//! What is wrong with a workflow is told with its place and a remedy.
+
+use super::*;
+
+fn wrong(nodes: &str) -> String {
+    with_nodes(&format!("  nodes:\n{nodes}")).map(|plan| drawn(&plan)).unwrap_err()
+}
+
+#[test]
+fn names_that_are_not_there() {
+    assert_snapshot!(wrong("
+    - { id: a, type: htpp, url: https://example.org }
+    - { id: b, type: http, ulr: https://example.org, next: aa }
+    - { id: a, type: end }
+    - { id: Up, type: end }
+    - { id: constructor, type: end }
+"), @r#"
+    w/workflow.yaml:4:3: error[missing_field] /graph: `a`, `b` could all be the first step; say `entry: <step>` in `graph`, or `entry_node` in each trigger
+    w/workflow.yaml:6:22: error[unknown_name] /graph/nodes/0/type: there is no type of step `htpp`; did you mean `http`?
+    w/workflow.yaml:7:7: error[missing_field] /graph/nodes/1: the field `url` is missing
+    w/workflow.yaml:7:28: error[unknown_field] /graph/nodes/1/ulr: the field `ulr` is not known here; did you mean `url`?
+    w/workflow.yaml:7:60: error[unknown_name] /graph/nodes/1/next: there is no step `aa`; did you mean `a`?
+    w/workflow.yaml:8:13: error[duplicate_id] /graph/nodes/2/id: `a` names two steps; rename one of them
+    w/workflow.yaml:9:13: error[invalid_id] /graph/nodes/3/id: `Up` cannot name a step; use a-z, 0-9, `_` and `-`
+    w/workflow.yaml:10:13: error[reserved_id] /graph/nodes/4/id: `constructor` cannot name a step
+    "#);
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: '{{ env.URI }} {{ event.payloda.x }} {{ runn.id }}', next: fetch }
+    - { id: fetch, type: http, url: https://example.org, next: c }
+    - { id: c, type: log, message: '{{ steps.fetc.json }} {{ steps.fetch.jsn }} {{ steps.fetch.body | trucate(3) | upper(1) }}' }
+"), @r#"
+    w/workflow.yaml:6:44: error[unknown_name] /graph/nodes/0/message: there is no setting `URI`; did you mean `URL`?
+    w/workflow.yaml:6:60: error[unknown_field] /graph/nodes/0/message: there is no field of the event `payloda`; did you mean `payload`?
+    w/workflow.yaml:6:76: error[unknown_name] /graph/nodes/0/message: there is nothing that `runn` stands for; did you mean `run`?
+    w/workflow.yaml:8:46: error[unknown_name] /graph/nodes/2/message: there is no step `fetc`; did you mean `fetch`?
+    w/workflow.yaml:8:74: error[unknown_field] /graph/nodes/2/message: `http` steps have no `jsn` in their output; did you mean `json`?
+    w/workflow.yaml:8:103: error[unknown_name] /graph/nodes/2/message: there is no filter `trucate`; did you mean `truncate`?
+    w/workflow.yaml:8:116: error[invalid_value] /graph/nodes/2/message: the filter `upper` takes no argument
+    "#);
+}
+
+#[test]
+fn cases_without_an_edge() {
+    assert_snapshot!(wrong("
+    - { id: a, type: branch, expr: event.payload.x, cases: { x: b } }
+    - { id: b, type: human, prompt: Well?, cases: { aproved: c, rejected: end } }
+    - { id: c, type: log, message: c, cases: { x: end } }
+"), @r#"
+    w/workflow.yaml:6:13: error[missing_default] /graph/nodes/0/id: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:13: error[missing_default] /graph/nodes/1/id: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:13: error[unknown_name] /graph/nodes/1/id: there is no case `aproved`; did you mean `approved`?
+    w/workflow.yaml:8:13: error[unknown_name] /graph/nodes/2/id: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
+    "#);
+    assert_snapshot!(wrong("
+    - { id: a, type: branch, expr: event.payload.x, next: b }
+    - { id: b, type: end }
+"), @"w/workflow.yaml:6:13: error[missing_default] /graph/nodes/0/id: an edge of `a` does not say on which case it is taken; give it a `case`, or `default` for all others");
+    assert!(with_nodes("  nodes:\n    - { id: a, type: branch, expr: event.payload.x, cases: { 'true': end, 'false': end } }").is_ok());
+}
+
+#[test]
+fn steps_that_no_run_reaches() {
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: a, next: b }
+    - { id: b, type: end }
+    - { id: c, type: log, message: c, next: b }
+"), @"w/workflow.yaml:4:3: error[missing_field] /graph: `a`, `c` could all be the first step; say `entry: <step>` in `graph`, or `entry_node` in each trigger");
+    assert_snapshot!(with_nodes("  entry: a\n  nodes:
+    - { id: a, type: log, message: a, next: b }
+    - { id: b, type: end }
+    - { id: c, type: log, message: c, next: b }
+").unwrap_err(), @"w/workflow.yaml:8:13: error[unreachable] /graph/nodes/2/id: nothing leads to `c`; lead an edge to it, make it the `entry_node` of a trigger, or leave it out");
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: a, next: b }
+    - { id: b, type: log, message: b, next: a }
+    - { id: s, type: log, message: s, next: a }
+"), @"w/workflow.yaml:6:13: error[cycle] /graph/nodes/0/id: `a`, `b` come back to themselves; put steps that are to be repeated into a `loop`");
+}
+
+#[test]
+fn merges_that_never_fire() {
+    assert_snapshot!(with_nodes("  entry: a\n  nodes:
+    - { id: a, type: log, message: a, next: m }
+    - { id: m, type: merge, inputs: [a, z], next: z }
+    - { id: z, type: log, message: z }
+    - { id: n, type: merge }
+").unwrap_err(), @r#"
+    w/workflow.yaml:7:13: error[merge_never_fires] /graph/nodes/1/id: `m` waits for `z`, which comes after it; take `z` out of its inputs
+    w/workflow.yaml:9:13: error[merge_never_fires] /graph/nodes/3/id: no input of `n` can arrive; name steps in `inputs` that lead to it
+    w/workflow.yaml:9:13: error[unreachable] /graph/nodes/3/id: nothing leads to `n`; lead an edge to it, make it the `entry_node` of a trigger, or leave it out
+    "#);
+}
+
+#[test]
+fn steps_that_cannot_have_run_before() {
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: '{{ steps.b.status }} {{ a.output }}', next: b }
+    - { id: b, type: http, url: https://example.org, next: each }
+    - { id: each, type: loop, items: '{{ b.output.json }}', body: [in], next: c }
+    - { id: in, type: log, message: '{{ item.x }} {{ steps.b.status }} {{ steps.each.results }}' }
+    - { id: c, type: log, message: '{{ steps.in }} {{ item.x }} {{ steps.each.results }}' }
+"), @r#"
+    w/workflow.yaml:6:46: error[step_not_before] /graph/nodes/0/message: `b` cannot have run before `a`; nothing has run before this step
+    w/workflow.yaml:6:61: error[step_not_before] /graph/nodes/0/message: `a` cannot read its own output; nothing has run before this step
+    w/workflow.yaml:9:81: error[step_not_before] /graph/nodes/3/message: the loop `each` has no output before it ends; what has run is `a`, `b`
+    w/workflow.yaml:10:46: error[step_not_before] /graph/nodes/4/message: `in` is inside the loop `each`; read `steps.each.results`; what has run is `a`, `b`, `each`
+    w/workflow.yaml:10:55: error[unknown_name] /graph/nodes/4/message: there is nothing that `item` stands for; known are `env`, `event`, `run`, `secret`, `steps`
+    "#);
+}
+
+#[test]
+fn secrets_where_they_can_be_read() {
+    assert_snapshot!(wrong("
+    - id: a
+      type: http
+      url: https://example.org/{{.Secret.KEY}}
+      headers: { A: '{{.Secret.KEY}}', B: '{{.Env.KEY}}', C: '{{ secret.URL }}' }
+      next: b
+    - { id: b, type: log, message: 'x {{ secret.KEY }}', next: c }
+    - { id: c, type: shell, command: [echo, '{{ secret.KEY }}'], env: { K: '{{ secret.KEY }}' }, when: secret.KEY == 'x' }
+"), @r#"
+    w/workflow.yaml:8:42: error[secret_misplaced] /graph/nodes/0/url: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    w/workflow.yaml:9:51: error[secret_misplaced] /graph/nodes/0/headers/B: `KEY` is a secret; write `secret.KEY`
+    w/workflow.yaml:9:73: error[secret_misplaced] /graph/nodes/0/headers/C: `URL` is no secret; write `env.URL`, or make it `widget: secret`
+    w/workflow.yaml:11:49: error[secret_misplaced] /graph/nodes/1/message: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    w/workflow.yaml:12:56: error[secret_misplaced] /graph/nodes/2/command/1: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    w/workflow.yaml:12:111: error[secret_misplaced] /graph/nodes/2/when: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    "#);
+}
+
+#[test]
+fn data_that_would_become_program_text() {
+    assert_snapshot!(wrong(r#"
+    - { id: a, type: shell, command: 'echo {{.Event.Payload.text}}', next: b }
+    - { id: b, type: shell, command: [bash, -c, 'echo {{ event.payload.text }}'], next: c }
+    - { id: c, type: shell, command: ['{{ event.payload.text }}', '{{ event.payload.text }}'], next: d }
+    - { id: d, type: db_query, database: main, query: 'SELECT {{ event.payload.id }}', next: e }
+    - { id: e, type: http, url: 'https://{{ event.payload.host }}.example.org/{{ event.payload.id }}', next: f }
+    - { id: f, type: http, url: '{{ event.payload.url }}', next: g }
+    - { id: g, type: python, script: '{{ event.payload.script }}' }
+"#), @r#"
+    w/workflow.yaml:6:44: error[tainted_value] /graph/nodes/0/command: `{{…}}` cannot stand in a command line: what a run brings is data, not program text; hand the value over in `env` or `stdin`, and write `"$NAME"` here
+    w/workflow.yaml:7:55: error[tainted_value] /graph/nodes/1/command/2: `{{…}}` cannot stand in a command line: what a run brings is data, not program text; hand the value over in `env` or `stdin`, and write `"$NAME"` here
+    w/workflow.yaml:8:43: error[tainted_value] /graph/nodes/2/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:9:63: error[tainted_value] /graph/nodes/3/query: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
+    w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:12:38: error[tainted_value] /graph/nodes/6/script: `{{…}}` cannot stand in a path; write the path itself
+    "#);
+    let fine = with_nodes(
+        r#"  nodes:
+    - { id: c, type: shell, command: ['{{ event.payload.tool | one_of("ls", "df") }}', '{{ event.payload.text }}'], next: e }
+    - { id: e, type: http, url: '{{ env.URL }}/{{ event.payload.id }}', next: f }
+    - { id: f, type: http, url: 'https://example.org:{{ steps.c.exit_code }}/x' }
+"#,
+    );
+    assert!(fine.is_ok(), "{fine:?}");
+}
+
+#[test]
+fn places_inside_long_texts_and_files() {
+    assert_snapshot!(wrong("
+    - id: a
+      type: guide
+      prompt: |
+        First line.
+        Then {{ steps.b.x }} and {{ event.nope }}.
+      next: b
+    - { id: b, type: guide, prompt_file: nodes/judge.md, next: c }
+    - { id: c, type: python, script: nodes/chek.sh, next: d }
+    - { id: d, type: python, script: ../secret.py }
+"), @r#"
+    w/nodes/judge.md:2:9: error[unknown_name]: there is no step `together`; known are `a`, `b`, `c`, `d`
+    w/nodes/judge.md:3:19: error[unknown_name]: there is no step `disk`; known are `a`, `b`, `c`, `d`
+    w/workflow.yaml:10:23: error[step_not_before] /graph/nodes/0/prompt: `b` cannot have run before `a`; nothing has run before this step
+    w/workflow.yaml:10:43: error[unknown_field] /graph/nodes/0/prompt: there is no field of the event `nope`; known are `at`, `channel`, `id`, `key`, `payload`, `source`, `text`, `thread`, `trigger`, `type`, `user`
+    w/workflow.yaml:13:38: error[unknown_name] /graph/nodes/2/script: there is no file `nodes/chek.sh`; did you mean `nodes/check.sh`?
+    w/workflow.yaml:14:38: error[invalid_value] /graph/nodes/3/script: `../secret.py` leads out of the workflow's folder; keep the file under `nodes/`
+    "#);
+}
+
+#[test]
+fn settings_of_all_kinds() {
+    let text = "
+name: Test
+concurrency: 0
+rate_limit: 60 per minute
+on_error: { triger_workflow: x }
+approved: true
+triggers:
+  - { type: webhok }
+  - { type: webhook, path: /x, secret: KEYS, respond: later }
+  - { type: cron, cron: '{{ env.X }}', entry_node: b }
+  - { id: x, type: manual }
+  - { id: x, type: manual }
+env:
+  - { name: A, widget: dropdown, default: x }
+  - { name: A, widget: number, default: x, options: [a] }
+  - { name: KEY, widget: secret, default: abc }
+  - { name: B, widget: picker, visible_when: C:1 }
+data_tables: [{ name: Events, mode: write }]
+graph:
+  nodes:
+    - { id: a, type: log, message: a, level: loud, retry: { max: 0, on: [tiemout] }, on_failure: fallback, timeout_sec: x, fallback: c }
+  edges: [{ from: a, to: b, cas: x }]
+";
+    assert_snapshot!(lines(&compile(text).unwrap_err()), @r#"
+    w/workflow.yaml:3:14: error[invalid_value] /concurrency: a whole number from 1 to 100000 is needed
+    w/workflow.yaml:4:13: error[invalid_value] /rate_limit: `60 per minute` is not a rate; write `60/min`, or `{max: 60, per_sec: 60}`
+    w/workflow.yaml:5:11: error[missing_field] /on_error: the field `trigger_workflow` is missing
+    w/workflow.yaml:5:13: error[unknown_field] /on_error/triger_workflow: the field `triger_workflow` is not known here; did you mean `trigger_workflow`?
+    w/workflow.yaml:6:1: error[unknown_field] /approved: the field `approved` is not known here; known are `concurrency`, `data_tables`, `description`, `enabled`, `env`, `graph`, `id`, `max_duration_sec`, `name`, `on_error`, `rate_limit`, `retention`, `tags`, `triggers`, `version`
+    w/workflow.yaml:8:13: error[unknown_name] /triggers/0/type: there is no type of trigger `webhok`; did you mean `webhook`?
+    w/workflow.yaml:9:40: error[unknown_name] /triggers/1/secret: there is no secret `KEYS`; did you mean `KEY`?
+    w/workflow.yaml:9:55: error[unknown_value] /triggers/1/respond: `later` is not one of `immediately`, `last_step`, `respond_step`
+    w/workflow.yaml:10:25: error[unsupported] /triggers/2/cron: `{{…}}` cannot stand in a trigger: there is no run yet; write the value itself
+    w/workflow.yaml:10:52: error[unknown_name] /triggers/2/entry_node: there is no step `b`; did you mean `a`?
+    w/workflow.yaml:12:5: error[duplicate_id] /triggers/4: `x` names two triggers
+    w/workflow.yaml:14:5: error[missing_field] /env/0: the field `options` is missing
+    w/workflow.yaml:15:5: error[duplicate_id] /env/1: `A` names two settings
+    w/workflow.yaml:15:41: error[wrong_type] /env/1/default: a number should stand here, not text
+    w/workflow.yaml:15:53: error[conflict] /env/1/options: a `number` has no `options`
+    w/workflow.yaml:16:43: error[secret_misplaced] /env/2/default: a secret has no default: the file can be read by others; leave it out, and set the value with `cairn secret set`
+    w/workflow.yaml:17:5: error[missing_field] /env/3: the field `source` is missing
+    w/workflow.yaml:17:46: error[unknown_name] /env/3/visible_when: there is no setting `C`; did you mean `A`?
+    w/workflow.yaml:18:23: error[invalid_id] /data_tables/0/name: `Events` is not a name: use 1 to 128 of a-z, 0-9, `_` and `-`, with dots between
+    w/workflow.yaml:18:37: error[unknown_value] /data_tables/0/mode: `write` is not one of `read`, `read_write`
+    w/workflow.yaml:21:46: error[unknown_value] /graph/nodes/0/level: `loud` is not one of `debug`, `info`, `warning`, `error`
+    w/workflow.yaml:21:66: error[invalid_value] /graph/nodes/0/retry/max: a whole number from 1 to 100 is needed
+    w/workflow.yaml:21:74: error[unknown_value] /graph/nodes/0/retry/on/0: `tiemout` is not one of `connection`, `exit_code`, `invalid_output`, `rate_limited`, `server_error`, `timeout`; did you mean `timeout`?
+    w/workflow.yaml:21:121: error[wrong_type] /graph/nodes/0/timeout_sec: a number should stand here, not text
+    w/workflow.yaml:21:134: error[unknown_name] /graph/nodes/0/fallback: there is no step `c`; did you mean `a`?
+    w/workflow.yaml:22:26: error[unknown_name] /graph/edges/0/to: there is no step `b`; did you mean `a`?
+    w/workflow.yaml:22:29: error[unknown_field] /graph/edges/0/cas: the field `cas` is not known here; did you mean `case`?
+    "#);
+}
+
+#[test]
+fn loops_and_their_bounds() {
+    assert_snapshot!(wrong("
+    - { id: l, type: loop, items: '{{ event.payload.list }}', count: 3, body: [a, l], retry: { max: 1 }, next: b }
+    - { id: a, type: log, message: a, next: b }
+    - { id: b, type: log, message: b }
+    - { id: m, type: loop, count: 2, body: [a] }
+"), @r#"
+    w/workflow.yaml:4:3: error[missing_field] /graph: `l`, `m` could all be the first step; say `entry: <step>` in `graph`, or `entry_node` in each trigger
+    w/workflow.yaml:6:7: error[invalid_value] /graph/nodes/0: a loop has exactly one of `items`, `count` and `while`; `items: "{{ steps.fetch.json }}"` makes a turn for each item of a list
+    w/workflow.yaml:6:83: error[conflict] /graph/nodes/0/body/1: a loop cannot stand in itself
+    w/workflow.yaml:6:94: error[conflict] /graph/nodes/0/retry: a loop has no `retry`; give it to the steps of its body
+    w/workflow.yaml:7:13: error[conflict] /graph/nodes/1/id: the way from `a` to `b` crosses the bounds of a loop; lead to the loop itself, and on from it
+    w/workflow.yaml:9:45: error[conflict] /graph/nodes/3/body/0: `a` stands in two loops
+    "#);
+}
+
+#[test]
+fn too_many_nodes_are_told_at_once() {
+    let nodes: String = (0..1_001).map(|n| format!("    - {{ id: s{n}, type: end }}\n")).collect();
+    assert_snapshot!(wrong(&nodes), @"w/workflow.yaml:5:5: error[too_long] /graph/nodes: there are 1001 nodes; at most 1000 may be; move a part into a workflow of its own");
+}
+
+#[test]
+fn many_ways_are_looked_at_in_good_time() {
+    let next = |n: usize| (n + 1..(n + 5).min(1_000)).map(|n| format!("s{n}")).collect::<Vec<_>>();
+    let node =
+        |n: usize| format!("    - {{ id: s{n}, type: merge, next: [{}] }}\n", next(n).join(", "));
+    let nodes: String = (1..1_000).map(node).collect();
+    let first = "    - { id: s0, type: log, message: x, next: [s1, s2, s3, s4] }\n";
+    assert!(with_nodes(&format!("  nodes:\n{first}{nodes}")).is_ok());
+    let edges: String =
+        (0..6_000).map(|n| format!("    - {{ from: a, case: c{n}, to: end }}\n")).collect();
+    let branch = "    - { id: a, type: branch, expr: event.payload.x }\n  edges:\n";
+    assert_snapshot!(wrong(&format!("{branch}{edges}")), @r#"
+    w/workflow.yaml:4:3: error[too_long] /graph: there are more than 5000 edges; move a part into a workflow of its own
+    w/workflow.yaml:5:13: error[missing_default] /graph/nodes/0/id: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
+    "#);
+}
+
+#[test]
+fn the_steps_of_a_turn_begin_together() {
+    assert_snapshot!(wrong("
+    - { id: l, type: loop, count: 2, body: [a, b, c] }
+    - { id: a, type: log, message: a, next: c }
+    - { id: b, type: log, message: b, next: c }
+    - { id: c, type: log, message: c }
+"), @"w/workflow.yaml:9:13: error[runs_twice] /graph/nodes/3/id: `c` would run more than once: `a`, `b` lead to it in one run; put a `merge` with `inputs: [a, b]` in front of it");
+}
+
+#[test]
+fn what_validates_is_written_out() {
+    assert_snapshot!(wrong(r#"
+    - { id: a, type: shell, command: ['{{ event.payload.tool | one_of(event.payload.tools) }}'] }
+"#), @r#"
+    w/workflow.yaml:6:43: error[tainted_value] /graph/nodes/0/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:6:71: error[tainted_value] /graph/nodes/0/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    "#);
+}

@@ -1,0 +1,130 @@
+//! Cases in which a run would go another way than its author meant.
+
+use super::*;
+
+#[test]
+fn what_follows_a_parallel_waits_for_its_branches() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: p, type: parallel, branches: [a, b], next: after }
+    - { id: a, type: log, message: a, next: a2 }
+    - { id: a2, type: log, message: a2 }
+    - { id: b, type: log, message: b }
+    - { id: after, type: log, message: all }
+",
+    )
+    .unwrap();
+    assert_snapshot!(drawn(&plan), @r#"
+    p -> a
+    p -> b
+    a -> a2
+    a2 -> p.join
+    b -> p.join
+    p.join -> after
+    "#);
+    assert_snapshot!(setting(&plan, "p.join", "inputs"), @r#"["a2","b"]"#);
+}
+
+#[test]
+fn a_merge_takes_the_ends_of_branches_when_it_names_no_inputs() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: p, type: parallel, branches: [a, b], next: m }
+    - { id: a, type: log, message: a }
+    - { id: b, type: log, message: b }
+    - { id: m, type: merge, strategy: list }
+",
+    )
+    .unwrap();
+    assert_snapshot!(drawn(&plan), @r#"
+    p -> a
+    p -> b
+    a -> m
+    b -> m
+    "#);
+    assert_snapshot!(setting(&plan, "m", "inputs"), @r#"["a","b"]"#);
+}
+
+#[test]
+fn a_step_after_a_switch_is_reached_from_every_branch() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: s, type: branch, expr: event.payload.kind, cases: { a: x, b: y, default: after } }
+    - { id: x, type: log, message: x, next: after }
+    - { id: y, type: log, message: y, next: after }
+    - { id: after, type: log, message: '{{ steps.s.value }}' }
+",
+    )
+    .unwrap();
+    assert_eq!(plan.edges.iter().filter(|edge| edge.to.as_str() == "after").count(), 3);
+}
+
+#[test]
+fn a_step_that_two_paths_of_a_run_lead_to_is_refused() {
+    let found = with_nodes(
+        "
+  nodes:
+    - { id: start, type: log, message: hi, next: [a, b] }
+    - { id: a, type: log, message: a, next: after }
+    - { id: b, type: log, message: b, next: after }
+    - { id: after, type: log, message: all }
+",
+    );
+    assert_snapshot!(found.unwrap_err(), @"w/workflow.yaml:9:13: error[runs_twice] /graph/nodes/3/id: `after` would run more than once: `a`, `b` lead to it in one run; put a `merge` with `inputs: [a, b]` in front of it");
+}
+
+#[test]
+fn a_merge_with_an_untaken_input_is_fine() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: s, type: branch, expr: event.payload.kind, cases: { a: x, default: y } }
+    - { id: x, type: log, message: x }
+    - { id: y, type: log, message: y }
+    - { id: m, type: merge, inputs: [x, y], strategy: first }
+",
+    );
+    assert!(plan.is_ok(), "{plan:?}");
+}
+
+#[test]
+fn a_fallback_is_reached_and_what_it_replaces_is_not_twice() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: a, type: http, url: https://example.org, on_failure: fallback, fallback: b, next: c }
+    - { id: b, type: log, message: '{{ run.id }}', next: c }
+    - { id: c, type: log, message: c }
+",
+    )
+    .unwrap();
+    assert_snapshot!(drawn(&plan), @r#"
+    a -> c
+    b -> c
+    "#);
+    assert_eq!(
+        plan.steps[0].on_failure,
+        plan::OnFailure::Fallback { step_id: "b".parse().unwrap() }
+    );
+}
+
+#[test]
+fn several_triggers_have_entries_of_their_own() {
+    let text = "
+name: Tickets
+triggers:
+  - { type: channel, channel: slack, event: message, entry_node: post-button }
+  - { type: channel, channel: slack, event: action, entry_node: fetch-thread }
+graph:
+  nodes:
+    - { id: post-button, type: log, message: x }
+    - { id: fetch-thread, type: log, message: y, next: show }
+    - { id: show, type: log, message: z }
+";
+    let plan = compile(text).unwrap().plan;
+    let ids: Vec<&str> = plan.triggers.iter().map(|trigger| trigger.id.as_str()).collect();
+    assert_eq!((ids, plan.entry), (vec!["channel", "channel-2"], Vec::new()));
+}
