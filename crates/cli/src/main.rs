@@ -12,6 +12,7 @@ mod home;
 mod output;
 mod render;
 mod sources;
+mod stop;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

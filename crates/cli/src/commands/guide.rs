@@ -2,7 +2,6 @@
 
 mod answers;
 mod screen;
-pub(super) mod stop;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::Config;
-use crate::{door, home, sources};
+use crate::{door, home, sources, stop};
 use answers::{Given, Script};
 use screen::Screen;
 

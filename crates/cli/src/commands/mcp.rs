@@ -7,9 +7,8 @@ use cairn_api::error::{Error, Result};
 use cairn_mcp::ToolSet;
 use clap::builder::BoolishValueParser;
 
-use crate::commands::guide::stop;
 use crate::config::Config;
-use crate::{door, home};
+use crate::{door, home, stop};
 
 /// Lead an agent through workflows, over MCP on standard input and output
 ///

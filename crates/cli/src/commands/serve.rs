@@ -8,13 +8,13 @@ use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
 use cairn_server::Front;
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::mcp::Sessions;
 use crate::config::Config;
 use crate::door;
 use crate::home;
 use crate::output::Output;
+use crate::stop::StopSignals;
 
 mod admin_token;
 
@@ -83,7 +83,11 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
         admin_token: Digest::of(token.text.as_bytes()),
         mcp: Some(mcp),
     };
-    cairn_server::serve(listener, server, store, stop.wait()).await?;
+    // It ends in its own way, whichever signal it was.
+    let stopped = async {
+        stop.wait().await;
+    };
+    cairn_server::serve(listener, server, store, stopped).await?;
     config.output.remark("stopped");
     Ok(Exit::Success)
 }
@@ -104,29 +108,6 @@ fn announce(output: &Output, address: SocketAddr, token: &AdminToken, path: &Pat
         output.line(&format!("admin token: {}  (shown once; kept in {path})", token.text))
     } else {
         output.line(&format!("admin token: kept in {path}"))
-    }
-}
-
-/// The signals that ask a server to stop.
-struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl StopSignals {
-    fn new() -> Result<Self> {
-        let listen = |kind| signal(kind).map_err(|error| Error::Internal(error.to_string()));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn wait(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an agent is answered. Doors render it; nothing here is a wire format.
 
 use cairn_core::event::guided::Preferences;
+pub use cairn_core::guided::judge::{Accepted, AcceptedDimension};
 use cairn_core::id::{NodeId, RunId, SessionId};
 use cairn_core::projection::resume::WhyMatched;
 use cairn_core::reason::Blocker;
@@ -104,26 +105,7 @@ pub struct RunRef {
 #[derive(Clone, PartialEq, Debug)]
 pub struct StepContext {
     /// The judgements that were accepted, in order.
-    pub assessments: Vec<AcceptedAssessment>,
-}
-
-/// A judgement that was accepted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct AcceptedAssessment {
-    pub assessment_id: String,
-    pub dimensions: Vec<AcceptedDimension>,
-    /// How levels were read, where they were not written exactly.
-    pub normalization_notes: Vec<String>,
-}
-
-/// One respect of a judgement that was accepted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct AcceptedDimension {
-    pub dimension_id: String,
-    pub level: String,
-    pub rationale: Option<String>,
+    pub assessments: Vec<Accepted>,
 }
 
 /// Something worth knowing.

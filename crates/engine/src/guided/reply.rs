@@ -4,7 +4,6 @@ use std::path::Path;
 
 use cairn_core::event::guided::{Autonomy, NodeKind, OutputChannel, OutputPayload, Preferences};
 use cairn_core::event::limits;
-use cairn_core::guided::judge::Accepted;
 use cairn_core::guided::scene::scene;
 use cairn_core::guided::{decide, render};
 use cairn_core::id::{AttemptId, NodeId, RunId};
@@ -16,8 +15,8 @@ use cairn_core::text::{TRUNCATED, truncate};
 use cairn_core::token::compact::{Attempt, Kind};
 
 use super::answer::{
-    AcceptedAssessment, AcceptedDimension, Answer, BranchSummary, Lifecycle, NextIntent, Pending,
-    Recap, Reference, RunRef, StepContext, Warning,
+    Accepted, Answer, BranchSummary, Lifecycle, NextIntent, Pending, Recap, Reference, RunRef,
+    StepContext, Warning,
 };
 use super::ask::{Output, Tokens};
 use super::position::Position;
@@ -360,26 +359,11 @@ async fn step_context(
             (output.channel, &output.payload)
         {
             let artifact = blobs::artifact(&inner.store, *sha256).await?;
-            assessments.extend(Accepted::read(&artifact).map(told_assessment));
+            assessments.extend(Accepted::read(&artifact));
         }
     }
     assessments.sort_by(|a, b| a.assessment_id.cmp(&b.assessment_id));
     Ok((!assessments.is_empty()).then_some(StepContext { assessments }))
-}
-
-fn told_assessment(accepted: Accepted) -> AcceptedAssessment {
-    let dimensions = accepted.dimensions.into_iter();
-    AcceptedAssessment {
-        assessment_id: accepted.assessment_id,
-        dimensions: dimensions
-            .map(|d| AcceptedDimension {
-                dimension_id: d.dimension_id,
-                level: d.level,
-                rationale: d.rationale,
-            })
-            .collect(),
-        normalization_notes: accepted.normalization_notes,
-    }
 }
 
 /// What happened on the way to the node.

@@ -345,7 +345,7 @@ fn a_confirmation_and_a_pair_of_tokens_change_what_to_call() {
 
 #[test]
 fn accepted_assessments_are_told() {
-    let assessment = engine::AcceptedAssessment {
+    let assessment = engine::Accepted {
         assessment_id: "readiness".into(),
         dimensions: vec![engine::AcceptedDimension {
             dimension_id: "confidence".into(),

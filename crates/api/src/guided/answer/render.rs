@@ -147,7 +147,7 @@ fn step_context(found: answer::StepContext) -> Option<StepContext> {
     Some(StepContext { assessments })
 }
 
-fn assessment(found: answer::AcceptedAssessment) -> Assessment {
+fn assessment(found: answer::Accepted) -> Assessment {
     let dimension = |found: answer::AcceptedDimension| Dimension {
         dimension_id: found.dimension_id,
         level: found.level,

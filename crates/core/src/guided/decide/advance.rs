@@ -176,7 +176,7 @@ fn unmet_capabilities(
                 "ask the user to make it available (for example by installing a tool for it) and report it again, or ask for `full_auto_never_stop`",
             ),
             // Its probe is still to come, or is the step that was just answered.
-            None | Some(CapabilityStatus::Unknown) if is_probe_ahead(here, step) => continue,
+            None | Some(CapabilityStatus::Unknown) if is_probe(step) => continue,
             None | Some(CapabilityStatus::Unknown) => (
                 CapabilityMissing::RequiredCapabilityUnknown,
                 "nobody has tried whether a capability is there that the workflow cannot do without",
@@ -193,10 +193,9 @@ fn unmet_capabilities(
     problems
 }
 
-/// Whether the answered step is one of the probes, which come first.
-fn is_probe_ahead(here: Here<'_>, step: &Step) -> bool {
-    let is_probe = |step: &Step| step.id.as_str().starts_with(PROBE_PREFIX);
-    is_probe(step) && here.plan.steps.iter().any(is_probe)
+/// Whether a step is one of the probes, which come before all others.
+fn is_probe(step: &Step) -> bool {
+    step.id.as_str().starts_with(PROBE_PREFIX)
 }
 
 /// What a person should have approved, when nobody may be asked.
