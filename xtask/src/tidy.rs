@@ -45,14 +45,16 @@ impl fmt::Display for Finding {
 
 /// Runs every check and prints what it finds.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
+    let metadata = metadata(root)?;
+    let output = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let mut paths = Vec::new();
-    walk(root, &mut paths)?;
+    walk(root, Path::new(output), &mut paths)?;
     paths.sort();
     let rust = load(root, &paths, "rs")?;
     let pages = load(root, &paths, "md")?;
     let manifests = load(root, &paths, "toml")?;
 
-    let edges = layers::edges(&metadata(root)?);
+    let edges = layers::edges(&metadata);
     let codes = codes::find(&rust);
 
     let mut findings = layers::check(&edges, &manifests);
@@ -76,8 +78,8 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Lists the files under `folder`, without hidden ones and build output.
-fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+/// Lists the files under `folder`, without hidden ones and what cargo wrote to `output`.
+fn walk(folder: &Path, output: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     let reading = || format!("reading {}", folder.display());
     for entry in fs::read_dir(folder).with_context(reading)? {
         let entry = entry.with_context(reading)?;
@@ -88,8 +90,8 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
         }
         if kind.is_file() {
             paths.push(path);
-        } else if kind.is_dir() && !path.join("CACHEDIR.TAG").exists() {
-            walk(&path, paths)?;
+        } else if kind.is_dir() && path != output {
+            walk(&path, output, paths)?;
         }
     }
     Ok(())
