@@ -17,8 +17,8 @@ pub use guide::{Assessment, Dimension, Guide, ModelTier, Reference, ResolveFrom}
 pub use prompt::{Check, Consequence, Fragment, InjectedText, Prompt};
 pub use repeat::{Loop, LoopVariables, Repeat};
 pub use step::{
-    Action, Backoff, Confirmation, ConfirmedBy, OnFailure, OnInterrupt, Origin, OutputContract,
-    RetryPolicy, Step, StepSource,
+    Action, Backoff, Confirmation, ConfirmedBy, FailureKind, OnFailure, OnInterrupt, Origin,
+    OutputContract, RetryPolicy, Step, StepSource,
 };
 
 use serde::{Deserialize, Serialize};

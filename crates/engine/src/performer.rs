@@ -3,31 +3,50 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use cairn_core::catalog::StepType;
 use cairn_core::digest::Digest;
 use serde_json::Value;
 
 /// Does one type of step.
 #[async_trait]
 pub trait Performer: Send + Sync {
-    /// The step type, as plans name it.
-    fn name(&self) -> &'static str;
+    /// The step type: its name, its settings, what comes out.
+    fn kind(&self) -> StepType;
 
-    /// Does the step. Paths in its texts have their values already.
+    /// Does the step. Templates in its settings have their values already.
     ///
     /// A step that did not turn out well has an outcome that says so; an error means that
-    /// it could not be tried.
+    /// nothing came out. Whoever drops the future calls the step off: what it started ends.
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed>;
 }
 
 /// What a performer may know.
 #[derive(Clone, Debug)]
 pub struct Ctx {
-    /// The project that the run is about.
+    /// The workflow that the step belongs to.
+    pub workflow_id: String,
+    /// The project or folder that the run works in.
     pub workspace: Option<PathBuf>,
     /// What a repetition of the same step carries too.
     pub idempotency_key: Digest,
+    /// How long the step may take; the engine calls it off by then.
+    pub timeout: Duration,
+    /// The files that belong to the workflow, as they were when it was compiled, by path.
+    pub assets: Arc<BTreeMap<String, Arc<[u8]>>>,
+    /// The secrets that are in the settings.
+    pub secrets: Vec<UsedSecret>,
+}
+
+/// A secret that is in a step's settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsedSecret {
+    /// Its name.
+    pub name: String,
+    /// The hosts that it may be sent to; any host when there are none.
+    pub hosts: Vec<String>,
 }
 
 /// What came of a step.
@@ -35,31 +54,65 @@ pub struct Ctx {
 pub struct Outcome {
     /// What later steps can look at.
     pub output: Value,
+    /// The label by which the edges that follow are picked.
+    pub case: Option<String>,
     /// What happened, in a few lines for agents and people.
     pub notes: String,
     /// Whether the run ends with it.
     pub ends: bool,
+    /// Why it does not count as done in an automation, though something came out.
+    pub fault: Option<Failed>,
 }
 
-/// Why a step could not be tried.
+impl Outcome {
+    /// An outcome that went well.
+    #[must_use]
+    pub fn new(output: Value, notes: impl Into<String>) -> Self {
+        Self { output, case: None, notes: notes.into(), ends: false, fault: None }
+    }
+}
+
+/// Why a step was not done.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Failed(pub String);
+#[error("{message}")]
+pub struct Failed {
+    /// A stable name, such as `HTTP_CONNECT`.
+    pub code: &'static str,
+    /// In words: what, why, and what to do about it.
+    pub message: String,
+    /// Whether another try may help.
+    pub kind: FailureKind,
+}
+
+pub use cairn_core::plan::FailureKind;
+
+impl Failed {
+    /// A failure that another try does not mend.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), kind: FailureKind::Permanent }
+    }
+}
 
 /// The performers there are, by step type.
 #[derive(Clone, Default)]
-pub struct Performers(BTreeMap<&'static str, Arc<dyn Performer>>);
+pub struct Performers(BTreeMap<String, Arc<dyn Performer>>);
 
 impl Performers {
     /// These performers.
     #[must_use]
     pub fn new(all: Vec<Arc<dyn Performer>>) -> Self {
-        Self(all.into_iter().map(|performer| (performer.name(), performer)).collect())
+        Self(all.into_iter().map(|performer| (performer.kind().name, performer)).collect())
     }
 
     /// The performer of a step type.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Performer>> {
         self.0.get(name)
+    }
+
+    /// The step types, by name.
+    pub fn kinds(&self) -> impl Iterator<Item = StepType> {
+        self.0.values().map(|performer| performer.kind())
     }
 }

@@ -1,11 +1,12 @@
 //! `end`: ends the run early, as a success.
 
 use async_trait::async_trait;
+use cairn_core::catalog::StepType;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::settings;
+use crate::{kinds, settings};
 
 pub(crate) struct End;
 
@@ -18,14 +19,14 @@ struct Input {
 
 #[async_trait]
 impl Performer for End {
-    fn name(&self) -> &'static str {
-        "end"
+    fn kind(&self) -> StepType {
+        kinds::of("end")
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {
         let Input { message } = settings::read(config)?;
         let notes =
             if message.is_empty() { "the run ends here".to_owned() } else { message.clone() };
-        Ok(Outcome { output: json!({"message": message}), notes, ends: true })
+        Ok(Outcome { ends: true, ..Outcome::new(json!({"message": message}), notes) })
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod catalog;
 mod end;
+mod kinds;
 mod log;
 mod settings;
 mod shell;

@@ -6,5 +6,6 @@ use serde_json::Value;
 
 /// The settings of a step. The compiler has checked them; a plan from elsewhere may not be.
 pub(crate) fn read<T: DeserializeOwned>(config: Value) -> Result<T, Failed> {
-    serde_json::from_value(config).map_err(|error| Failed(format!("its settings: {error}")))
+    serde_json::from_value(config)
+        .map_err(|error| Failed::new("STEP_SETTINGS", format!("its settings: {error}")))
 }

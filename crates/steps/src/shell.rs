@@ -12,6 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use cairn_core::catalog::StepType;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use crate::settings;
+use crate::{kinds, settings};
 
 /// How much of each stream is kept: its end, where programs say what went wrong.
 const KEPT_MAX: usize = 16 << 10;
@@ -55,8 +56,8 @@ struct Input {
 
 #[async_trait]
 impl Performer for Shell {
-    fn name(&self) -> &'static str {
-        "shell"
+    fn kind(&self) -> StepType {
+        kinds::of("shell")
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
@@ -92,8 +93,10 @@ impl Drop for Tree {
 }
 
 fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
-    let (program, arguments) =
-        input.command.split_first().ok_or_else(|| Failed("there is no command".into()))?;
+    let (program, arguments) = input
+        .command
+        .split_first()
+        .ok_or_else(|| Failed::new("SHELL_COMMAND", "there is no command"))?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().process_group(0).kill_on_drop(true);
     command.stdin(if input.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -105,8 +108,9 @@ fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
     command.envs(input.env.iter().map(|(name, value)| (name, text(value))));
     command.current_dir(folder(input.cwd.as_deref(), ctx)?);
     let leader = command.spawn();
-    let leader =
-        leader.map_err(|error| Failed(format!("`{program}` cannot be started: {error}")))?;
+    let leader = leader.map_err(|error| {
+        Failed::new("SHELL_START", format!("`{program}` cannot be started: {error}"))
+    })?;
     let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     Ok(Tree { leader, group })
 }
@@ -114,12 +118,15 @@ fn spawn(input: &Input, ctx: &Ctx) -> Result<Tree, Failed> {
 /// Where the command runs: in the workspace or below it, and nowhere else.
 fn folder(cwd: Option<&Path>, ctx: &Ctx) -> Result<PathBuf, Failed> {
     let workspace = ctx.workspace.clone().ok_or_else(|| {
-        Failed("the run has no workspace; start it with `workspacePath`".to_owned())
+        Failed::new("SHELL_WORKSPACE", "the run has no workspace; start it with `workspacePath`")
     })?;
     let Some(cwd) = cwd else { return Ok(workspace) };
     let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !cwd.components().all(inner) {
-        return Err(Failed(format!("`{}` leaves the workspace", cwd.display())));
+        return Err(Failed::new(
+            "SHELL_FOLDER",
+            format!("`{}` leaves the workspace", cwd.display()),
+        ));
     }
     Ok(workspace.join(cwd))
 }
@@ -161,7 +168,9 @@ async fn finish(mut tree: Tree, input: &Input) -> Result<Done, Failed> {
     };
     let status = match ended {
         Ok(Ok(status)) => Some(status),
-        Ok(Err(error)) => return Err(Failed(format!("waiting for the command: {error}"))),
+        Ok(Err(error)) => {
+            return Err(Failed::new("SHELL_WAIT", format!("waiting for the command: {error}")));
+        }
         Err(_) => None,
     };
     Ok(Done { status, stdout, stderr })
@@ -239,7 +248,7 @@ impl Done {
                 notes.push_str(&format!("\n\n{name}:\n{}", fenced(text)));
             }
         }
-        Outcome { output, notes, ends: false }
+        Outcome::new(output, notes)
     }
 }
 
@@ -300,7 +309,14 @@ mod tests {
     }
 
     fn ctx(folder: &Path) -> Ctx {
-        Ctx { workspace: Some(folder.to_owned()), idempotency_key: Digest::of(b"key") }
+        Ctx {
+            workflow_id: "project.test".into(),
+            workspace: Some(folder.to_owned()),
+            idempotency_key: Digest::of(b"key"),
+            timeout: Duration::from_secs(5),
+            assets: std::sync::Arc::default(),
+            secrets: Vec::new(),
+        }
     }
 
     #[tokio::test]

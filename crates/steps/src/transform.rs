@@ -1,11 +1,12 @@
 //! `transform`: makes a value out of values of the context.
 
 use async_trait::async_trait;
+use cairn_core::catalog::StepType;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::settings;
+use crate::{kinds, settings};
 
 pub(crate) struct Transform;
 
@@ -17,13 +18,13 @@ struct Input {
 
 #[async_trait]
 impl Performer for Transform {
-    fn name(&self) -> &'static str {
-        "transform"
+    fn kind(&self) -> StepType {
+        kinds::of("transform")
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {
         let Input { value } = settings::read(config)?;
         let notes = format!("the value is `{value}`");
-        Ok(Outcome { output: value, notes, ends: false })
+        Ok(Outcome::new(value, notes))
     }
 }

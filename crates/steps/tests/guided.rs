@@ -111,8 +111,8 @@ struct Stuck;
 
 #[async_trait::async_trait]
 impl Performer for Stuck {
-    fn name(&self) -> &'static str {
-        "shell"
+    fn kind(&self) -> cairn_core::catalog::StepType {
+        cairn_lang::graph::standard().get("shell").cloned().unwrap()
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {

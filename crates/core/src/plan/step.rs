@@ -130,12 +130,32 @@ pub struct RetryPolicy {
     pub delay_max_ms: u64,
     /// The first pause.
     pub delay_ms: u64,
-    /// The errors after which it is tried again; without any, after all that may pass.
+    /// The failures after which it is tried again; without any, after all that may pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<Slug>,
+    pub errors: Vec<FailureKind>,
     /// Whether pauses vary by chance, so that many runs do not come back at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub jitter: bool,
+}
+
+/// What kind of failure a try ended in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The other side was not reached, or went away.
+    Connection,
+    /// A process ended with an exit code other than 0.
+    ExitCode,
+    /// What came out is not what was asked for.
+    InvalidOutput,
+    /// The other side says that it was asked too often.
+    RateLimited,
+    /// The other side failed.
+    ServerError,
+    /// Its time was over.
+    Timeout,
+    /// Anything that another try does not mend.
+    Permanent,
 }
 
 /// How the pause between tries grows.

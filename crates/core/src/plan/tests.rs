@@ -194,10 +194,10 @@ fn settings_tables_and_retries_are_read_back() {
         visible_when: Some(VisibleWhen { name: "MODE".into(), value: "live".into() }),
     }];
     let retry = plan.steps[0].retry.as_mut().unwrap();
-    (retry.errors, retry.jitter) = (vec![slug("timeout")], true);
+    (retry.errors, retry.jitter) = (vec![FailureKind::Timeout], true);
     let bytes = plan.encode().unwrap();
     assert_eq!(Plan::decode(&bytes), Ok(plan));
-    assert_snapshot!(check(|plan| plan.steps[0].retry.as_mut().unwrap().errors = vec![slug("b"), slug("a")]), @"`errors` must be in order without repetition, and item 1 is not");
+    assert_snapshot!(check(|plan| plan.steps[0].retry.as_mut().unwrap().errors = vec![FailureKind::Timeout, FailureKind::Connection]), @"`errors` must be in order without repetition, and item 1 is not");
 }
 
 #[test]

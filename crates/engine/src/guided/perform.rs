@@ -1,5 +1,8 @@
 //! Steps that the engine performs itself, in the middle of a guided run.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::{AdvanceOutcome, NodeKind, OutputPayload};
@@ -81,20 +84,24 @@ impl Inner {
         let Some((step, r#type, config)) = position.typed() else { return Ok(()) };
         let seen = scene(&position.plan, &position.context, position.loop_stack());
         let ctx = Ctx {
+            workflow_id: position.plan.workflow_id.clone(),
             workspace: workspace::of_run(&session.view, run),
             idempotency_key: key(run, node, &position, attempt),
+            timeout: Duration::MAX,
+            assets: Arc::default(),
+            secrets: Vec::new(),
         };
         let outcome = match (self.performers.get(r#type.as_str()), filled(config, &seen)) {
             (_, Err(failed)) => Err(failed),
-            (None, _) => {
-                Err(Failed(format!("this program has no step type `{type}`", type = r#type)))
-            }
+            (None, _) => Err(Failed::new(
+                "STEP_TYPE",
+                format!("this program has no step type `{type}`", type = r#type),
+            )),
             (Some(performer), Ok(config)) => performer.perform(config, &ctx).await,
         };
-        let mut outcome = outcome.unwrap_or_else(|Failed(message)| Outcome {
-            notes: format!("it could not be performed: {message}"),
-            output: json!({"error": message}),
-            ends: false,
+        let mut outcome = outcome.unwrap_or_else(|Failed { message, .. }| {
+            let notes = format!("it could not be performed: {message}");
+            Outcome::new(json!({"error": message}), notes)
         });
         let save_as = config.get("saveAs").and_then(Value::as_str);
         if let Err(fault) = is_keepable(save_as, &outcome.output) {
@@ -187,7 +194,9 @@ fn filled(config: &Value, seen: &Scene<'_>) -> Result<Value, Failed> {
             let shown = fill(text, seen);
             match shown.unset.first() {
                 None => Ok(Value::String(shown.prompt)),
-                Some(name) => Err(Failed(format!("`{name}` is not set in the context"))),
+                Some(name) => {
+                    Err(Failed::new("STEP_UNSET", format!("`{name}` is not set in the context")))
+                }
             }
         }
         Value::Array(items) => items.iter().map(|item| filled(item, seen)).collect(),

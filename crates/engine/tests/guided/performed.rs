@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use cairn_core::catalog::StepType;
 use cairn_core::event::EventData;
 use cairn_core::id::EventIndex;
 use cairn_engine::guided::Guide;
@@ -18,13 +19,13 @@ struct Giver(Value);
 
 #[async_trait]
 impl Performer for Giver {
-    fn name(&self) -> &'static str {
-        "log"
+    fn kind(&self) -> StepType {
+        cairn_lang::graph::standard().get("log").cloned().unwrap()
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
         let notes = format!("a line. {}", "More of it. ".repeat(20));
-        Ok(Outcome { output: self.0.clone(), notes, ends: false })
+        Ok(Outcome::new(self.0.clone(), notes))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{
-    Action, Backoff, Condition, Loop, OnFailure, OnInterrupt, Origin, RetryPolicy, Step, StepSource,
+    Action, Backoff, Condition, FailureKind, Loop, OnFailure, OnInterrupt, Origin, RetryPolicy,
+    Step, StepSource,
 };
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
@@ -36,13 +37,13 @@ pub(super) const COMMON: &[&str] = &[
 const RESERVED: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
 /// The errors that a retry can be kept to.
-const ERRORS: [(&str, &str); 6] = [
-    ("connection", "connection"),
-    ("exit_code", "exit_code"),
-    ("invalid_output", "invalid_output"),
-    ("rate_limited", "rate_limited"),
-    ("server_error", "server_error"),
-    ("timeout", "timeout"),
+const ERRORS: [(&str, FailureKind); 6] = [
+    ("connection", FailureKind::Connection),
+    ("exit_code", FailureKind::ExitCode),
+    ("invalid_output", FailureKind::InvalidOutput),
+    ("rate_limited", FailureKind::RateLimited),
+    ("server_error", FailureKind::ServerError),
+    ("timeout", FailureKind::Timeout),
 ];
 
 impl<'a> Build<'a> {
@@ -263,8 +264,8 @@ fn retry(spot: &Spot<'_>) -> Option<RetryPolicy> {
         spot.error(Code::InvalidValue, "the longest pause is shorter than the first");
     }
     let errors = fields.get("on").map(|spot| spot.items()).unwrap_or_default();
-    let mut errors: Vec<Slug> =
-        errors.iter().filter_map(|spot| spot.choice(&ERRORS)?.parse().ok()).collect();
+    let mut errors: Vec<FailureKind> =
+        errors.iter().filter_map(|spot| spot.choice(&ERRORS)).collect();
     errors.sort();
     errors.dedup();
     Some(RetryPolicy {
