@@ -441,7 +441,7 @@ mod tests {
     async fn it_stays_inside_its_workspace() {
         for cwd in ["..", "/etc", "inner/../.."] {
             let error = run("pwd", json!({"cwd": cwd})).await.unwrap_err();
-            assert!(error.0.contains("leaves the workspace"), "{error}");
+            assert!(error.message.contains("leaves the workspace"), "{error}");
         }
     }
 }
