@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod digest;
 pub mod error;
 pub mod event;
+pub mod expression;
 pub mod guided;
 pub mod id;
 pub mod instance;

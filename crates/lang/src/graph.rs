@@ -9,6 +9,7 @@ mod assets;
 mod config;
 mod edges;
 mod env;
+mod fault;
 mod flow;
 mod header;
 mod loops;

@@ -9,7 +9,6 @@
 
 pub mod builtins;
 pub mod diagnostic;
-mod expression;
 pub mod graph;
 pub mod guided;
 pub mod ids;

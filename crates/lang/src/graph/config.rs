@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use cairn_core::catalog::Takes;
+use cairn_core::expression::{self, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
 
-use super::Build;
 use super::flow::Flow;
 use super::node::COMMON;
 use super::reference::Written;
+use super::{Build, fault};
 use crate::diagnostic::Code;
-use crate::expression::{self, Fault, Template};
 use crate::read::Spot;
 use crate::source;
 
@@ -134,7 +134,7 @@ impl Build<'_> {
 
     /// Text that stays as it is written, because a program is made of it.
     fn literal(&self, written: &Written<'_, '_>) -> Option<String> {
-        if let Some(at) = written.text.find("{{") {
+        if let Some(at) = written.text.find("{{").or_else(|| written.text.find("{%")) {
             let at = self.position(written, at);
             let message = "`{{…}}` cannot stand here: what a run brings is data, not program text";
             let hint =
@@ -178,7 +178,7 @@ impl Build<'_> {
     }
 
     fn fault<T>(&self, written: &Written<'_, '_>, fault: Fault) -> Option<T> {
-        let Fault { at, code, message, hint } = fault;
+        let (at, code, message, hint) = fault::told(fault);
         written.spot.error_at(self.position(written, at), code, message, hint);
         None
     }

@@ -1,10 +1,12 @@
 //! What expressions look at: whether it is there, and whether it may be looked at here.
 
+use cairn_core::expression::{Expr, Reference};
+
 use super::Build;
+use super::fault::{self, Wrong};
 use super::flow::Flow;
 use super::schema::{self, Output};
 use crate::diagnostic::Code;
-use crate::expression::{Expr, FILTERS, Reference};
 use crate::read::{Spot, meant};
 use crate::source::Position;
 
@@ -24,9 +26,6 @@ pub(super) struct Written<'s, 'a> {
     /// Whether the text is a file of its own.
     pub(super) is_file: bool,
 }
-
-/// What is wrong with a reference: where in the text, what, and what to do.
-type Wrong = (usize, Code, String, Option<String>);
 
 impl Build<'_> {
     /// The place of a byte of a text.
@@ -72,9 +71,7 @@ impl Build<'_> {
         for reference in expr.references() {
             wrong.extend(self.reference(here, flow, &reference, secrets).err());
         }
-        for (name, at, count) in expr.filters() {
-            wrong.extend(filter(name, at, count));
-        }
+        wrong.extend(expr.check().into_iter().map(fault::told));
         for (at, code, message, hint) in wrong {
             written.spot.error_at(self.position(written, at), code, message, hint);
         }
@@ -250,19 +247,4 @@ fn listed(what: &str, name: &str, at: usize, known: &[&str]) -> Result<(), Wrong
     }
     let hint = meant(name, known).or_else(|| schema::known_are(known));
     Err((at, Code::UnknownField, format!("there is no {what} `{name}`"), hint))
-}
-
-fn filter(name: &str, at: usize, count: usize) -> Option<Wrong> {
-    let Some(known) = FILTERS.iter().find(|filter| filter.name == name) else {
-        let names: Vec<&str> = FILTERS.iter().map(|filter| filter.name).collect();
-        let hint = meant(name, &names).or_else(|| schema::known_are(&names));
-        return Some((at, Code::UnknownName, format!("there is no filter `{name}`"), hint));
-    };
-    let wanted = match (known.least, known.most) {
-        (least, most) if (least..=most).contains(&count) => return None,
-        (0, 0) => "no argument".to_owned(),
-        (1, 1) => "one argument".to_owned(),
-        (least, most) => format!("{least} to {most} arguments"),
-    };
-    Some((at, Code::InvalidValue, format!("the filter `{name}` takes {wanted}"), None))
 }

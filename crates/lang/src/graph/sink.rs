@@ -1,12 +1,12 @@
 //! Places where data must not become something else: programs and addresses.
 
+use cairn_core::expression::{Expr, Piece, Template};
 use serde_json::{Value, json};
 
 use super::Build;
 use super::flow::Flow;
 use super::reference::Written;
 use crate::diagnostic::Code;
-use crate::expression::{Expr, Piece, Template};
 use crate::read::Spot;
 
 /// Programs that run what stands behind `-c` or `-e`.
@@ -49,7 +49,7 @@ impl Build<'_> {
     /// Text that a program is made of.
     fn program<'s>(&self, spot: &Spot<'s>) -> Option<&'s str> {
         let text = spot.text()?;
-        if let Some(at) = text.find("{{") {
+        if let Some(at) = text.find("{{").or_else(|| text.find("{%")) {
             let at = self.position(&Written { spot, text, is_file: false }, at);
             let message = "`{{…}}` cannot stand in a command line: what a run brings is data, not program text";
             let hint = "hand the value over in `env` or `stdin`, and write `\"$NAME\"` here";
@@ -92,6 +92,13 @@ impl Build<'_> {
                     if scheme && behind.contains(['/', '?', '#']) {
                         return;
                     }
+                }
+                // Of which branch the host comes, nobody knows here.
+                Piece::Tag { .. } => {
+                    let message = "`{% %}` cannot stand before the path of an address";
+                    let hint = "write the scheme and the host out";
+                    written.spot.error_hint(Code::Unsupported, message, hint);
+                    return;
                 }
                 Piece::Value { value, .. } => {
                     self.refuse(here, written, value, "be the host of an address");

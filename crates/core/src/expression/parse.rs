@@ -3,43 +3,43 @@
 use serde_json::Value;
 
 use super::filters::{self, TESTS};
-use super::{Expr, Fault, Op, Piece, Template};
-use crate::diagnostic::{Code, nearest};
+use super::{Call, Expr, Fault, FaultKind, Op, Piece, Template};
 
 /// How deep an expression may nest.
 const DEPTH_MAX: usize = 32;
 
-/// Reads text with expressions in it.
-pub(crate) fn template(text: &str, is_step: &dyn Fn(&str) -> bool) -> Result<Template, Fault> {
+/// How many signs an expression may have. Each may hold all that stands before it, so this
+/// too is a depth.
+const LINKS_MAX: usize = 400;
+
+/// Reads text with expressions in it. The function says what is the name of a step.
+pub fn template(text: &str, is_step: &dyn Fn(&str) -> bool) -> Result<Template, Fault> {
     let mut pieces = Vec::new();
-    let mut parser = Parser { text, at: 0, depth: 0, is_step };
+    let mut parser = Parser::new(text, is_step);
+    let mut open = Vec::new();
     while let Some(ahead) = parser.rest().find('{') {
         let begin = parser.at + ahead;
         let tail = text.get(begin..).unwrap_or_default();
-        if tail.starts_with("{%") || tail.starts_with("{#") {
-            let message = "only `{{ … }}` can stand in a template, not blocks or comments";
-            let hint = "use filters, or a `transform` step in front of this one";
-            return Err(Fault {
-                at: begin,
-                code: Code::Unsupported,
-                message: message.into(),
-                hint: Some(hint.into()),
-            });
-        }
-        let open = if tail.starts_with("{{") { begin } else { begin + 1 };
-        push(&mut pieces, text.get(parser.at..open).unwrap_or_default());
-        parser.at = open;
-        if open == begin {
+        let (value, tag) = (tail.starts_with("{{"), tail.starts_with("{%"));
+        let end = if value || tag { begin } else { begin + 1 };
+        push(&mut pieces, text.get(parser.at..end).unwrap_or_default());
+        parser.at = end;
+        if value {
             pieces.push(parser.braces()?);
+        } else if tag {
+            pieces.push(parser.tag(&mut open)?);
         }
+    }
+    if let Some((name, at)) = open.pop() {
+        return Err(Fault { at, ..parser.fault(format!("`{{% {name} %}}` is not ended")) });
     }
     push(&mut pieces, parser.rest());
     Ok(Template { pieces })
 }
 
 /// Reads one expression that fills the whole text, with or without braces.
-pub(crate) fn expression(text: &str, is_step: &dyn Fn(&str) -> bool) -> Result<Expr, Fault> {
-    let mut parser = Parser { text, at: 0, depth: 0, is_step };
+pub fn expression(text: &str, is_step: &dyn Fn(&str) -> bool) -> Result<Expr, Fault> {
+    let mut parser = Parser::new(text, is_step);
     let value = parser.choice()?;
     parser.blanks();
     if parser.rest().is_empty() { Ok(value) } else { Err(parser.fault("this cannot follow here")) }
@@ -53,20 +53,28 @@ fn push(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
+/// The arguments of a filter: without a name, and with one.
+type Arguments = (Vec<Expr>, Vec<(String, Expr)>);
+
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     depth: usize,
+    links: usize,
     pub(super) is_step: &'t dyn Fn(&str) -> bool,
 }
 
 impl<'t> Parser<'t> {
+    pub(super) fn new(text: &'t str, is_step: &'t dyn Fn(&str) -> bool) -> Self {
+        Self { text, at: 0, depth: 0, links: 0, is_step }
+    }
+
     pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
-        Fault { at: self.at, code: Code::Malformed, message: message.into(), hint: None }
+        Fault { at: self.at, kind: FaultKind::Malformed, message: message.into(), hint: None }
     }
 
     pub(super) fn blanks(&mut self) {
@@ -82,7 +90,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes a word, if it is next.
-    fn word(&mut self, word: &str) -> bool {
+    pub(super) fn word(&mut self, word: &str) -> bool {
         self.blanks();
         let found = run(self.rest(), is_letter) == word;
         self.at += if found { word.len() } else { 0 };
@@ -100,25 +108,47 @@ impl<'t> Parser<'t> {
     fn braces(&mut self) -> Result<Piece, Fault> {
         let open = self.at;
         self.at += 2;
+        self.restart();
         let before = self.rest().starts_with("- ");
         self.at += usize::from(before);
         let value = self.choice()?;
-        let behind = self.sign("-");
-        if !self.sign("}}") {
-            let at = self.at.min(self.text.len());
-            let closed = self.text.get(open..).is_some_and(|text| text.contains("}}"));
-            let message = if closed { "this cannot follow here" } else { "`{{` is not closed" };
-            let at = if closed { at } else { open };
-            return Err(Fault { at, code: Code::Malformed, message: message.into(), hint: None });
-        }
+        let behind = self.close(open, ("{{", "}}"))?;
         Ok(Piece::Value { value, trims: (before, behind) })
+    }
+
+    /// The end of something in braces, and whether blanks behind it are left out.
+    pub(super) fn close(&mut self, open: usize, signs: (&str, &str)) -> Result<bool, Fault> {
+        let behind = self.sign("-");
+        if self.sign(signs.1) {
+            return Ok(behind);
+        }
+        let closed = self.text.get(open..).is_some_and(|text| text.contains(signs.1));
+        if closed {
+            return Err(self.fault("this cannot follow here"));
+        }
+        Err(Fault { at: open, ..self.fault(format!("`{}` is not closed", signs.0)) })
+    }
+
+    /// Begins another expression of the same text.
+    pub(super) const fn restart(&mut self) {
+        self.links = 0;
+    }
+
+    /// Counts a sign that holds what stands before it.
+    pub(super) fn link(&mut self) -> Result<(), Fault> {
+        self.links += 1;
+        if self.links <= LINKS_MAX {
+            return Ok(());
+        }
+        let message = format!("the expression has more than {LINKS_MAX} signs and filters");
+        Err(Fault { kind: FaultKind::TooDeep, ..self.fault(message) })
     }
 
     pub(super) fn choice(&mut self) -> Result<Expr, Fault> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let message = format!("the expression nests deeper than {DEPTH_MAX} levels");
-            return Err(Fault { code: Code::TooDeep, ..self.fault(message) });
+            return Err(Fault { kind: FaultKind::TooDeep, ..self.fault(message) });
         }
         let then = self.or()?;
         let value = if self.word("if") {
@@ -134,10 +164,10 @@ impl<'t> Parser<'t> {
         Ok(value)
     }
 
-    fn or(&mut self) -> Result<Expr, Fault> {
+    pub(super) fn or(&mut self) -> Result<Expr, Fault> {
         let mut left = self.and()?;
         while self.word("or") || self.sign("||") {
-            left = binary(Op::Or, left, self.and()?);
+            left = self.binary(Op::Or, left, Self::and)?;
         }
         Ok(left)
     }
@@ -145,7 +175,7 @@ impl<'t> Parser<'t> {
     fn and(&mut self) -> Result<Expr, Fault> {
         let mut left = self.not()?;
         while self.word("and") || self.sign("&&") {
-            left = binary(Op::And, left, self.not()?);
+            left = self.binary(Op::And, left, Self::not)?;
         }
         Ok(left)
     }
@@ -157,6 +187,18 @@ impl<'t> Parser<'t> {
         }
         let value = self.comparison()?;
         Ok((0..count % 2).fold(value, |value, _| Expr::Not(Box::new(value))))
+    }
+
+    /// Two values with a sign between, of which the right one is still to be read.
+    fn binary(
+        &mut self,
+        op: Op,
+        left: Expr,
+        right: fn(&mut Self) -> Result<Expr, Fault>,
+    ) -> Result<Expr, Fault> {
+        self.link()?;
+        let right = Box::new(right(self)?);
+        Ok(Expr::Binary { op, left: Box::new(left), right })
     }
 
     fn comparison(&mut self) -> Result<Expr, Fault> {
@@ -171,11 +213,11 @@ impl<'t> Parser<'t> {
         let left = self.sum()?;
         for (sign, op) in SIGNS {
             if self.sign(sign) {
-                return Ok(binary(op, left, self.sum()?));
+                return self.binary(op, left, Self::sum);
             }
         }
         if self.word("in") {
-            return Ok(binary(Op::In, left, self.sum()?));
+            return self.binary(Op::In, left, Self::sum);
         }
         if self.word("is") {
             return self.test(left);
@@ -183,7 +225,7 @@ impl<'t> Parser<'t> {
         let before = self.at;
         if self.word("not") {
             if self.word("in") {
-                return Ok(binary(Op::NotIn, left, self.sum()?));
+                return self.binary(Op::NotIn, left, Self::sum);
             }
             self.at = before;
         }
@@ -195,10 +237,8 @@ impl<'t> Parser<'t> {
         self.blanks();
         let name = run(self.rest(), is_letter);
         if !TESTS.contains(&name) {
-            let hint = nearest(name, TESTS.iter().copied());
-            let hint = hint.map(|name| format!("did you mean `{name}`?"));
-            let message = format!("there is no test `{name}`");
-            return Err(Fault { at: self.at, code: Code::UnknownName, message, hint });
+            let kind = FaultKind::Unknown { given: name.to_owned(), known: TESTS.to_vec() };
+            return Err(Fault { kind, ..self.fault(format!("there is no test `{name}`")) });
         }
         self.at += name.len();
         Ok(Expr::Test { of: Box::new(of), name: name.to_owned(), negated })
@@ -208,13 +248,15 @@ impl<'t> Parser<'t> {
         let mut left = self.joined()?;
         loop {
             self.blanks();
-            // `-}}` closes an expression.
-            let closing =
-                self.rest().strip_prefix('-').is_some_and(|s| s.trim_start().starts_with("}}"));
+            // `-}}` and `-%}` close an expression.
+            let closing = self
+                .rest()
+                .strip_prefix('-')
+                .is_some_and(|rest| rest.trim_start().starts_with("}}") || rest.starts_with("%}"));
             if self.sign("+") {
-                left = binary(Op::Plus, left, self.joined()?);
+                left = self.binary(Op::Plus, left, Self::joined)?;
             } else if !closing && self.sign("-") {
-                left = binary(Op::Minus, left, self.joined()?);
+                left = self.binary(Op::Minus, left, Self::joined)?;
             } else {
                 return Ok(left);
             }
@@ -224,7 +266,7 @@ impl<'t> Parser<'t> {
     fn joined(&mut self) -> Result<Expr, Fault> {
         let mut left = self.product()?;
         while self.sign("~") {
-            left = binary(Op::Joined, left, self.product()?);
+            left = self.binary(Op::Joined, left, Self::product)?;
         }
         Ok(left)
     }
@@ -238,12 +280,12 @@ impl<'t> Parser<'t> {
                 Op::DividedWhole
             } else if self.sign("/") {
                 Op::Divided
-            } else if self.sign("%") {
+            } else if !self.rest().starts_with("%}") && self.sign("%") {
                 Op::Remainder
             } else {
                 return Ok(left);
             };
-            left = binary(op, left, self.sized()?);
+            left = self.binary(op, left, Self::sized)?;
         }
     }
 
@@ -272,15 +314,43 @@ impl<'t> Parser<'t> {
                 return Err(self.fault("the name of a filter should stand here"));
             }
             self.at += name.len();
-            let arguments = if self.rest().starts_with('(') {
+            self.link()?;
+            let (arguments, named) = if self.rest().starts_with('(') {
                 self.at += 1;
-                self.list(")")?
+                self.arguments()?
             } else {
-                self.spaced()?
+                (self.spaced()?, Vec::new())
             };
             let name = filters::canonical(name).to_owned();
-            value = Expr::Filter { of: Box::new(value), name, at, arguments };
+            let call = Call { name, at, arguments, named };
+            value = Expr::Filter { of: Box::new(value), call };
         }
+    }
+
+    /// Arguments with commas between; those with a name stand behind the others.
+    pub(super) fn arguments(&mut self) -> Result<Arguments, Fault> {
+        let (mut arguments, mut named) = Arguments::default();
+        while !self.sign(")") {
+            if !(arguments.is_empty() && named.is_empty()) {
+                self.expect(",")?;
+                if self.sign(")") {
+                    break;
+                }
+            }
+            self.blanks();
+            let name = run(self.rest(), is_letter);
+            let behind = self.rest().get(name.len()..).unwrap_or_default().trim_start();
+            if !name.is_empty() && behind.starts_with('=') && !behind.starts_with("==") {
+                self.at += name.len();
+                self.expect("=")?;
+                named.push((name.to_owned(), self.choice()?));
+            } else if named.is_empty() {
+                arguments.push(self.choice()?);
+            } else {
+                return Err(self.fault("an argument with a name should stand here"));
+            }
+        }
+        Ok((arguments, named))
     }
 
     /// Arguments with blanks between, as in `truncate 80`.
@@ -311,10 +381,6 @@ impl<'t> Parser<'t> {
         }
         Ok(items)
     }
-}
-
-fn binary(op: Op, left: Expr, right: Expr) -> Expr {
-    Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
 }
 
 fn negated(number: &serde_json::Number) -> Value {

@@ -1,3 +1,5 @@
+mod evaluate;
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -15,7 +17,10 @@ fn spelled(text: &str) -> String {
             "{}: {}{}",
             fault.at,
             fault.message,
-            fault.hint.map_or_else(String::new, |h| format!("; {h}"))
+            match fault.kind {
+                FaultKind::Unknown { known, .. } => format!("; there are {}", known.join(", ")),
+                _ => String::new(),
+            }
         ),
     }
 }
@@ -62,12 +67,22 @@ fn what_is_no_template_is_told_with_its_place() {
     assert_snapshot!(spelled("a {{ steps.fetch "), @"2: `{{` is not closed");
     assert_snapshot!(spelled("{{ steps.fetch steps }}"), @"15: this cannot follow here");
     assert_snapshot!(spelled("{{ }}"), @"3: a value should stand here");
-    assert_snapshot!(spelled("{{ .Nod.x }}"), @"4: there is nothing that `.Nod` stands for; did you mean `.Node`?");
-    assert_snapshot!(spelled("{% if x %}"), @"0: only `{{ … }}` can stand in a template, not blocks or comments; use filters, or a `transform` step in front of this one");
-    assert_snapshot!(spelled("{{ x is defind }}"), @"8: there is no test `defind`; did you mean `defined`?");
-    assert_snapshot!(spelled("{{ range(3) }}"), @"8: there are no functions to call");
+    assert_snapshot!(spelled("{{ .Nod.x }}"), @"4: there is nothing that `.Nod` stands for; there are .Env, .Event, .Index, .Item, .Node, .Run, .Secret, .Trigger");
+    assert_snapshot!(spelled("{% if x %}"), @"0: `{% if %}` is not ended");
+    assert_snapshot!(spelled("{% if x %}{% endfor %}"), @"13: `endfor` belongs to no open tag");
+    assert_snapshot!(spelled("{% macro x %}"), @"3: there is no tag `macro`; there are break, continue, elif, else, endfor, endif, for, if, set");
+    assert_snapshot!(spelled("{% for steps in x %}"), @"7: `steps` has a meaning already");
+    assert_snapshot!(spelled("{{ x is defind }}"), @"8: there is no test `defind`; there are boolean, defined, false, mapping, none, number, sequence, string, true, undefined");
+    assert_snapshot!(spelled("{{ rnge(3) }}"), @"3: there is no function `rnge`; there are range");
     assert_snapshot!(spelled(&format!("{{{{ {}1", "(".repeat(100_000))), @"35: the expression nests deeper than 32 levels");
     assert_snapshot!(spelled("a { b }} c {"), @"a { b }} c {");
+}
+
+#[test]
+fn tags_are_read_and_written() {
+    let text = "{% for a, b in x.y if a -%}{% if not b %}{{ a ~ b }}{% elif a %}{% break %}{% else %}{% set c = 1 %}{% endif %}{%- endfor %}";
+    assert_eq!(spelled(text), text);
+    assert_snapshot!(spelled("{%for x in fetch.output.json.items%}{{.Node.t.x}}{%endfor%}"), @"{% for x in steps.fetch.json.items %}{{ steps.t.x }}{% endfor %}");
 }
 
 #[test]
@@ -83,7 +98,8 @@ fn references_and_flows_are_told_apart() {
     let all = expr("steps.t.rows[run.n].id ~ event.payload.x | int if env.A == 'x' else item");
     assert_snapshot!(names(all.references()), @"steps.t.rows.*.id run.n event.payload.x env.A item");
     assert_snapshot!(names(all.flows()), @"steps.t.rows.*.id item");
-    assert_eq!(all.filters(), [("int", 43, 0)]);
+    let filters: Vec<_> = all.filters().iter().map(|call| (call.name.as_str(), call.at)).collect();
+    assert_eq!(filters, [("int", 43)]);
 }
 
 proptest! {

@@ -3,23 +3,25 @@
 use serde_json::Value;
 
 use super::parse::{Parser, is_letter, run};
-use super::{Expr, Fault};
-use crate::diagnostic::{Code, nearest};
+use super::{Call, Expr, Fault, FaultKind};
 
 /// What another spelling begins with, and what it means.
 const ROOTS: [(&str, &str); 8] = [
-    ("Env", "env"),
-    ("Event", "event"),
-    ("Index", "index"),
-    ("Item", "item"),
-    ("Node", "steps"),
-    ("Run", "run"),
-    ("Secret", "secret"),
-    ("Trigger", "event"),
+    (".Env", "env"),
+    (".Event", "event"),
+    (".Index", "index"),
+    (".Item", "item"),
+    (".Node", "steps"),
+    (".Run", "run"),
+    (".Secret", "secret"),
+    (".Trigger", "event"),
 ];
 
 /// The names that a path begins with.
-pub(crate) const NAMES: [&str; 5] = ["env", "event", "run", "secret", "steps"];
+const NAMES: [&str; 5] = ["env", "event", "run", "secret", "steps"];
+
+/// The functions there are, for a worker process to call.
+const FUNCTIONS: &[&str] = &["range"];
 
 impl Parser<'_> {
     /// A value, and what is taken out of it.
@@ -44,14 +46,28 @@ impl Parser<'_> {
                     index => Expr::Item { of: Box::new(value), index: Box::new(index) },
                 };
             } else if rest.starts_with('(') {
-                return Err(Fault {
-                    code: Code::Unsupported,
-                    ..self.fault("there are no functions to call")
-                });
+                value = self.function(value)?;
             } else {
                 return Ok(value);
             }
+            self.link()?;
         }
+    }
+
+    /// A call of a function; only few have a name.
+    fn function(&mut self, of: Expr) -> Result<Expr, Fault> {
+        let Expr::Name { name, at } = of else {
+            let message = "only functions can be called, and values have none";
+            return Err(Fault { kind: FaultKind::Unsupported, ..self.fault(message) });
+        };
+        if !FUNCTIONS.contains(&name.as_str()) {
+            let message = format!("there is no function `{name}`");
+            let kind = FaultKind::Unknown { given: name, known: FUNCTIONS.to_vec() };
+            return Err(Fault { at, kind, message, hint: None });
+        }
+        self.at += 1;
+        let (arguments, named) = self.arguments()?;
+        Ok(Expr::Function(Call { name, at, arguments, named }))
     }
 
     /// A name; that of a step may have hyphens in it.
@@ -109,11 +125,20 @@ impl Parser<'_> {
     }
 
     fn number(&mut self) -> Result<Expr, Fault> {
-        let whole = run(self.rest(), |c| c.is_ascii_digit());
-        let behind = self.rest().get(whole.len()..).unwrap_or_default();
-        let fraction = behind.strip_prefix('.').map(|rest| run(rest, |c| c.is_ascii_digit()));
-        let length =
-            fraction.filter(|f| !f.is_empty()).map_or(whole.len(), |f| whole.len() + 1 + f.len());
+        let digits = |at: usize| {
+            run(self.rest().get(at..).unwrap_or_default(), |c| c.is_ascii_digit()).len()
+        };
+        let sign = |at: usize, signs: &[u8]| {
+            self.rest().as_bytes().get(at).is_some_and(|byte| signs.contains(byte))
+        };
+        let mut length = digits(0);
+        if sign(length, b".") && digits(length + 1) > 0 {
+            length += 1 + digits(length + 1);
+        }
+        if sign(length, b"eE") {
+            let signed = length + 1 + usize::from(sign(length + 1, b"+-"));
+            length = if digits(signed) > 0 { signed + digits(signed) } else { length };
+        }
         let text = self.rest().get(..length).unwrap_or_default();
         let number = serde_json::from_str(text)
             .map_err(|_| self.fault(format!("`{text}` is not a number")))?;
@@ -130,11 +155,13 @@ impl Parser<'_> {
                     self.at += place + 1;
                     return Ok(Expr::Literal(Value::String(text)));
                 }
-                '\\' => match chars.next() {
-                    Some((_, 'n')) => text.push('\n'),
-                    Some((_, 't')) => text.push('\t'),
-                    Some((_, c @ ('\\' | '"' | '\'' | '/'))) => text.push(c),
-                    _ => return Err(self.fault("only `\\n`, `\\t`, `\\\\` and quotes are escaped")),
+                '\\' => match chars.next().and_then(|(_, c)| escaped(c, &mut chars)) {
+                    Some(c) => text.push(c),
+                    None => {
+                        let message =
+                            "only `\\n`, `\\r`, `\\t`, `\\\\`, `\\u` and quotes are escaped";
+                        return Err(self.fault(message));
+                    }
                 },
                 c => text.push(c),
             }
@@ -147,11 +174,13 @@ impl Parser<'_> {
         self.at += 1;
         let at = self.at;
         let given = run(self.rest(), is_letter);
-        let Some((_, root)) = ROOTS.iter().find(|(name, _)| *name == given) else {
-            let hint = nearest(given, ROOTS.iter().map(|(name, _)| *name));
-            let hint = hint.map(|name| format!("did you mean `.{name}`?"));
-            let message = format!("there is nothing that `.{given}` stands for");
-            return Err(Fault { at, code: Code::UnknownName, message, hint });
+        let Some((_, root)) = ROOTS.iter().find(|(dotted, _)| dotted.get(1..) == Some(given))
+        else {
+            let given = format!(".{given}");
+            let message = format!("there is nothing that `{given}` stands for");
+            let known = ROOTS.iter().map(|(dotted, _)| *dotted).collect();
+            let kind = FaultKind::Unknown { given, known };
+            return Err(Fault { at, kind, message, hint: None });
         };
         self.at += given.len();
         let value = Expr::Name { name: (*root).to_owned(), at };
@@ -185,6 +214,23 @@ impl Parser<'_> {
 
 fn member(of: Expr, name: String, at: usize) -> Expr {
     Expr::Member { of: Box::new(of), name, at }
+}
+
+/// What stands for an escaped character.
+fn escaped(c: char, rest: &mut dyn Iterator<Item = (usize, char)>) -> Option<char> {
+    match c {
+        'b' => Some('\u{8}'),
+        'f' => Some('\u{c}'),
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        '\\' | '"' | '\'' | '/' => Some(c),
+        'u' => {
+            let digits: String = rest.take(4).map(|(_, c)| c).collect();
+            u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
+        }
+        _ => None,
+    }
 }
 
 /// `StartedAt` as `started_at`.

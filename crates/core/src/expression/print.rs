@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Expr, Op, Piece, Template};
+use super::{Call, Expr, Op, Piece, Template};
 
 impl Display for Template {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -11,6 +11,10 @@ impl Display for Template {
             Piece::Value { value, trims: (before, behind) } => {
                 let dash = |trim: &bool| if *trim { "-" } else { "" };
                 write!(f, "{{{{{} {value} {}}}}}", dash(before), dash(behind))
+            }
+            Piece::Tag { tag, trims: (before, behind) } => {
+                let dash = |trim: &bool| if *trim { "-" } else { "" };
+                write!(f, "{{%{} {tag} {}%}}", dash(before), dash(behind))
             }
         })
     }
@@ -41,7 +45,7 @@ impl Op {
         }
     }
 
-    const fn sign(self) -> &'static str {
+    pub(super) const fn sign(self) -> &'static str {
         match self {
             Self::Or => "or",
             Self::And => "and",
@@ -111,16 +115,18 @@ impl Display for Expr {
                 let first = if least == 4 { 5 } else { least };
                 write!(f, "{} {} {}", Within(first, left), op.sign(), Within(least + 1, right))
             }
-            Self::Filter { of, name, arguments, .. } => {
+            Self::Filter { of, call } => {
                 // What is negated is filtered, as it was written.
                 let least = if matches!(**of, Self::Negated(_)) { 8 } else { 9 };
-                write!(f, "{} | {name}", Within(least, of))?;
-                if arguments.is_empty() {
-                    return Ok(());
+                write!(f, "{} | {}", Within(least, of), call.name)?;
+                match call.parts().next() {
+                    Some(_) => call.list(f),
+                    None => Ok(()),
                 }
-                f.write_str("(")?;
-                listed(f, arguments)?;
-                f.write_str(")")
+            }
+            Self::Function(call) => {
+                f.write_str(&call.name)?;
+                call.list(f)
             }
             Self::Test { of, name, negated } => {
                 let not = if *negated { "not " } else { "" };
@@ -130,6 +136,19 @@ impl Display for Expr {
                 write!(f, "{} if {} else {otherwise}", Within(1, then), Within(1, when))
             }
         }
+    }
+}
+
+impl Call {
+    /// Its arguments, in parentheses.
+    fn list(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        listed(f, &self.arguments)?;
+        for (place, (name, value)) in self.named.iter().enumerate() {
+            let comma = if place + self.arguments.len() == 0 { "" } else { ", " };
+            write!(f, "{comma}{name}={value}")?;
+        }
+        f.write_str(")")
     }
 }
 

@@ -2,32 +2,63 @@
 //!
 //! One language is known, in three spellings: `{{ steps.fetch.json | length }}`,
 //! `{{.Node.fetch.json | length}}` and `{{ fetch.output.json | length }}`. Reading makes one
-//! of them, the first, and so a plan knows no other. Nothing is evaluated here.
+//! of them, the first, and so a plan knows no other.
+//!
+//! What is made of paths, constants, operators and the filters of [`FILTERS`] is evaluated
+//! here ([`prepare`], [`Prepared::evaluate`]): always in bounded time and memory, and never
+//! with a panic. The rest, such as `{% for %}`, is for a worker process.
+//!
+//! In reading order: what an expression is (here), reading (`parse`, `tags`, `atom`), writing
+//! (`print`, `jinja`), the filters ([`FILTERS`]), evaluating (`prepare`, `code`, `evaluate`,
+//! `operators`).
 
+mod atom;
+mod code;
+mod error;
+mod evaluate;
 mod filters;
+mod jinja;
+mod meter;
+mod operators;
 mod parse;
+mod prepare;
 mod print;
-mod value;
+mod tags;
+mod text;
 
-pub(crate) use filters::FILTERS;
-pub(crate) use parse::{expression, template};
+pub use error::{Error, ErrorKind};
+pub use filters::{FILTERS, Filter, Runs};
+pub use jinja::MEMBER;
+pub use parse::{expression, template};
+pub use prepare::{Prepared, Scope, prepare, prepare_expression};
+pub use tags::Tag;
+pub use text::text;
 
 use serde_json::Value;
 
-use crate::diagnostic::Code;
-
 /// Text with expressions in it.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Template {
-    pub(crate) pieces: Vec<Piece>,
+pub struct Template {
+    /// What it is made of, in order.
+    pub pieces: Vec<Piece>,
 }
 
 /// A piece of a template.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Piece {
+pub enum Piece {
+    /// Text that stays as it is.
     Text(String),
+    /// An expression, whose value takes its place.
     Value {
+        /// The expression.
         value: Expr,
+        /// Whether blanks before and behind it are left out.
+        trims: (bool, bool),
+    },
+    /// Something between `{%` and `%}`.
+    Tag {
+        /// What it says.
+        tag: Tag,
         /// Whether blanks before and behind it are left out.
         trims: (bool, bool),
     },
@@ -35,7 +66,8 @@ pub(crate) enum Piece {
 
 /// An expression. Places are bytes from the beginning of the text.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Expr {
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Expr {
     Literal(Value),
     List(Vec<Self>),
     Map(Vec<(Self, Self)>),
@@ -45,14 +77,29 @@ pub(crate) enum Expr {
     Not(Box<Self>),
     Negated(Box<Self>),
     Binary { op: Op, left: Box<Self>, right: Box<Self> },
-    Filter { of: Box<Self>, name: String, at: usize, arguments: Vec<Self> },
+    Filter { of: Box<Self>, call: Call },
     Test { of: Box<Self>, name: String, negated: bool },
     Choice { then: Box<Self>, when: Box<Self>, otherwise: Box<Self> },
+    Function(Call),
+}
+
+/// A filter or a function with its arguments.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// Where the name stands.
+    pub at: usize,
+    /// The arguments without a name, in order.
+    pub arguments: Vec<Expr>,
+    /// The arguments with a name, such as `attribute="id"`.
+    pub named: Vec<(String, Expr)>,
 }
 
 /// What stands between two expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Op {
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Op {
     Or,
     And,
     Equal,
@@ -74,61 +121,126 @@ pub(crate) enum Op {
 
 /// Why a text is no template.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
-    pub(crate) at: usize,
-    pub(crate) code: Code,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+pub struct Fault {
+    /// Where, in bytes from the beginning of the text.
+    pub at: usize,
+    /// What kind of mistake it is.
+    pub kind: FaultKind,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// What kind of mistake a text has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// It does not read as a template.
+    Malformed,
+    /// A filter has arguments that it does not take.
+    Arguments,
+    /// It is too deep or too long to be evaluated in bounded time.
+    TooDeep,
+    /// A name that nothing has.
+    Unknown {
+        /// The name.
+        given: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+    /// Something that templates cannot do.
+    Unsupported,
 }
 
 /// A path into what a run knows, such as `steps.fetch.json`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Reference {
-    pub(crate) root: String,
-    pub(crate) at: usize,
+pub struct Reference {
+    /// What it begins with.
+    pub root: String,
+    /// Where it stands.
+    pub at: usize,
     /// The names that follow, as far as they are written out. An item of a list has none.
-    pub(crate) members: Vec<(Option<String>, usize)>,
+    pub members: Vec<(Option<String>, usize)>,
 }
 
 impl Template {
-    /// The expressions, in order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Expr> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Value { value, .. } => Some(value),
-            Piece::Text(_) => None,
+    /// The expressions, in order; those of tags among them.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        self.pieces.iter().flat_map(|piece| match piece {
+            Piece::Value { value, .. } => vec![value],
+            Piece::Tag { tag, .. } => tag.values(),
+            Piece::Text(_) => Vec::new(),
         })
     }
 
     /// Whether it is text alone.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.values().next().is_none()
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+
+    /// Whether only a worker process can evaluate it.
+    #[must_use]
+    pub fn needs_worker(&self) -> bool {
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Text(_) => false,
+            Piece::Value { value, .. } => value.needs_worker(),
+            Piece::Tag { .. } => true,
+        })
     }
 }
 
 impl Expr {
     /// Everything it looks at.
-    pub(crate) fn references(&self) -> Vec<Reference> {
+    #[must_use]
+    pub fn references(&self) -> Vec<Reference> {
         let mut found = Vec::new();
         self.collect(false, &mut found);
         found
     }
 
     /// What can become part of its value: not what is only compared, counted or validated.
-    pub(crate) fn flows(&self) -> Vec<Reference> {
+    #[must_use]
+    pub fn flows(&self) -> Vec<Reference> {
         let mut found = Vec::new();
         self.collect(true, &mut found);
         found
     }
 
-    /// The filters in it, and where they stand.
-    pub(crate) fn filters(&self) -> Vec<(&str, usize, usize)> {
+    /// The filters in it.
+    #[must_use]
+    pub fn filters(&self) -> Vec<&Call> {
         let mut found = Vec::new();
+        self.each(&mut |expr| found.extend(expr.filter()));
+        found
+    }
+
+    /// Whether only a worker process can evaluate it.
+    #[must_use]
+    pub fn needs_worker(&self) -> bool {
+        let mut found = false;
         self.each(&mut |expr| {
-            if let Self::Filter { name, at, arguments, .. } = expr {
-                found.push((name.as_str(), *at, arguments.len()));
+            found |= match expr {
+                Self::Function(_) => true,
+                Self::Filter { call, .. } => filters::needs_worker(call),
+                _ => false,
             }
         });
         found
+    }
+
+    /// Says what no evaluator could make sense of: unknown filters, wrong arguments, patterns
+    /// that cannot be read.
+    #[must_use]
+    pub fn check(&self) -> Vec<Fault> {
+        self.filters().into_iter().filter_map(|call| filters::check(call).err()).collect()
+    }
+
+    const fn filter(&self) -> Option<&Call> {
+        match self {
+            Self::Filter { call, .. } => Some(call),
+            _ => None,
+        }
     }
 
     fn each<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
@@ -146,8 +258,9 @@ impl Expr {
             Self::Member { of, .. } | Self::Test { of, .. } => vec![of],
             Self::Item { of, index } => vec![of, index],
             Self::Binary { left, right, .. } => vec![left, right],
-            Self::Filter { of, arguments, .. } => std::iter::once(&**of).chain(arguments).collect(),
+            Self::Filter { of, call } => std::iter::once(&**of).chain(call.parts()).collect(),
             Self::Choice { then, when, otherwise } => vec![then, when, otherwise],
+            Self::Function(call) => call.parts().collect(),
         }
     }
 
@@ -161,9 +274,7 @@ impl Expr {
             _ if !flowing => self.parts(),
             Self::Not(_) | Self::Test { .. } => Vec::new(),
             Self::Binary { op, .. } if op.compares() => Vec::new(),
-            Self::Filter { name, arguments, .. } if filters::validates(name, arguments) => {
-                Vec::new()
-            }
+            Self::Filter { call, .. } if filters::validates(call) => Vec::new(),
             Self::Choice { then, otherwise, .. } => vec![then, otherwise],
             _ => self.parts(),
         };
@@ -203,6 +314,12 @@ impl Expr {
             }
             _ => None,
         }
+    }
+}
+
+impl Call {
+    fn parts(&self) -> impl Iterator<Item = &Expr> {
+        self.arguments.iter().chain(self.named.iter().map(|(_, value)| value))
     }
 }
 
