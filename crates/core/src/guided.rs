@@ -10,5 +10,4 @@ pub mod judge;
 pub mod label;
 pub mod render;
 pub mod scene;
-mod schema;
 pub mod walk;

@@ -5,8 +5,9 @@
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
 //! ([`canonical`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
-//! which kinds of step there are ([`catalog`]), what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on
-//! ([`guided`]), how a failure is told ([`error`]).
+//! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
+//! follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
+//! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
 
 pub mod bundle;
 pub mod canonical;
@@ -15,6 +16,7 @@ pub mod digest;
 pub mod error;
 pub mod event;
 pub mod expression;
+pub mod flow;
 pub mod guided;
 pub mod id;
 pub mod instance;
@@ -26,6 +28,8 @@ pub mod pin;
 pub mod plan;
 pub mod projection;
 pub mod reason;
+pub mod schema;
 pub mod snapshot;
 pub mod text;
+pub mod time;
 pub mod token;

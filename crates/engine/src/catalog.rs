@@ -67,6 +67,8 @@ pub struct Found {
     pub alias: Option<String>,
     /// The file's bytes.
     pub bytes: Vec<u8>,
+    /// The files beside it that belong to its plan, by their path from its folder.
+    pub assets: BTreeMap<String, Arc<[u8]>>,
     /// What it compiled to, or everything that is wrong with it.
     pub outcome: std::result::Result<Compiled, Vec<Diagnostic>>,
 }
@@ -274,9 +276,22 @@ impl Source {
             kind: self.tree.kind,
             id: id.unwrap_or(path).to_owned(),
             alias: None,
+            assets: self.assets(path, outcome.as_ref().ok()),
             outcome,
             bytes,
         }
+    }
+
+    /// The files that a workflow's plan names, by their path from its folder.
+    fn assets(&self, path: &str, compiled: Option<&Compiled>) -> BTreeMap<String, Arc<[u8]>> {
+        let folder = path.rfind('/').map_or("", |end| path.get(..=end).unwrap_or_default());
+        let assets = compiled.into_iter().flat_map(|compiled| &compiled.plan.assets);
+        let bytes = |path: &str| self.tree.files.get(&format!("{folder}{path}"));
+        assets
+            .filter_map(|asset| {
+                Some((asset.path.clone(), Arc::from(bytes(&asset.path)?.as_slice())))
+            })
+            .collect()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::{io, sync::Arc};
 
+use cairn_core::flow::{NotThere, Rejection};
+use cairn_core::id::{RunId, SessionId};
 use cairn_core::token;
 use cairn_lang::diagnostic::{Diagnostic, Severity};
 use cairn_store as store;
@@ -57,6 +59,45 @@ pub enum Error {
     /// The run is over.
     #[error("the run `{0}` is complete; there is no step to acknowledge")]
     RunComplete(String),
+    /// There is no such run.
+    #[error("there is no run {0}")]
+    RunUnknown(RunId),
+    /// Another process performs the run.
+    #[error("run {run} is performed by another process, which owns session {session}")]
+    RunElsewhere {
+        /// The run.
+        run: RunId,
+        /// The session it lives in.
+        session: SessionId,
+    },
+    /// The run is not where it takes this.
+    #[error("run {run}: {refused}")]
+    RunRefused {
+        /// The run.
+        run: RunId,
+        /// Why it does not.
+        refused: Rejection,
+    },
+    /// A run cannot be gone on from there.
+    #[error("run {run}: {source}")]
+    RunNotThere {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        source: NotThere,
+    },
+    /// More runs of a workflow are asked for than may begin.
+    #[error("`{workflow}` begins no more than {runs_max} runs in {per_ms} ms")]
+    RateLimited {
+        /// The workflow.
+        workflow: String,
+        /// How many runs.
+        runs_max: u32,
+        /// In what time.
+        per_ms: u64,
+        /// How long to wait.
+        after_ms: u64,
+    },
     /// A workflow does not compile.
     #[error("{} has {}", .path.display(), count(.diagnostics))]
     WorkflowInvalid {
@@ -107,6 +148,15 @@ impl Error {
             Self::TokenSessionLocked(_) => "TOKEN_SESSION_LOCKED",
             Self::Invalid { .. } => "VALIDATION_ERROR",
             Self::RunComplete(_) => "RUN_COMPLETE",
+            Self::RunUnknown(_) => "RUN_NOT_FOUND",
+            Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
+            Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
+            Self::RunRefused { refused: Rejection::NotAsked(_), .. } => "TASK_FORBIDDEN",
+            Self::RunRefused { refused: Rejection::NoTask(_), .. } => "TASK_NOT_FOUND",
+            Self::RunRefused { refused: Rejection::Unfit(_), .. } => "VALIDATION_ERROR",
+            Self::RunRefused { .. } => "RUN_STATE",
+            Self::RunNotThere { .. } => "RUN_FORK_POINT",
+            Self::RateLimited { .. } => "RUN_RATE_LIMITED",
             Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
             Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
             Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",

@@ -418,7 +418,7 @@ fn minter() -> Result<impl FnMut() -> EventId> {
     })
 }
 
-const fn source_kind(kind: ids::SourceKind) -> SourceKind {
+pub(crate) const fn source_kind(kind: ids::SourceKind) -> SourceKind {
     match kind {
         ids::SourceKind::Bundled => SourceKind::Bundled,
         ids::SourceKind::User => SourceKind::User,

@@ -8,6 +8,7 @@
 
 pub mod catalog;
 pub mod error;
+pub mod flow;
 pub mod guided;
 pub mod performer;
 

@@ -3,7 +3,7 @@
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
 //! (commit and recovery), `seal`,
-//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`, `derived`.
+//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`, `derived`, `runs`.
 
 mod blobs;
 mod checkup;
@@ -17,6 +17,7 @@ mod leases;
 mod load;
 mod lock;
 mod log;
+mod runs;
 mod seal;
 mod session;
 mod sessions;
@@ -82,7 +83,7 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
         checkup::require_sound_filesystem(&config.root)?;
     }
     let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
-    Ok(Store { derived: index, ..open_on(Arc::new(Disk), config)? })
+    Ok(Store { derived: Arc::clone(&index) as _, runs: index, ..open_on(Arc::new(Disk), config)? })
 }
 
 /// Opens the files of a data directory on any file system. The directory has to be there.
@@ -99,6 +100,7 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
         leases: Arc::new(leases::FileLeases::new(fs.clone(), layout.clone())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
         derived: crate::memory::derived(),
+        runs: crate::memory::runs(),
         blobs,
         log,
     })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::keyring::{Keyring, SigningKey};
 use cairn_core::pin::{BlobKind, Pin};
 
@@ -16,8 +16,8 @@ use crate::health::Health;
 use crate::open::Store;
 use crate::plan::{AppendPlan, Appended, Blob};
 use crate::port::{
-    Blobs, Derived, EventLog, Keys, Lease, Leases, Mark, Origin, Prefix, Row, Sessions, Status,
-    Sweep,
+    Blobs, Derived, EventLog, Keys, Lease, Leases, Mark, Origin, Prefix, Row, RunFilter, RunIndex,
+    RunRow, SessionRead, Sessions, Status, Sweep,
 };
 
 /// Opens an empty store.
@@ -29,8 +29,14 @@ pub(crate) fn open() -> Store {
         blobs: memory.clone(),
         leases: memory.clone(),
         keys: memory.clone(),
-        derived: memory,
+        derived: Arc::clone(&memory) as _,
+        runs: memory,
     }
+}
+
+/// A list of runs that nothing outlives.
+pub(crate) fn runs() -> Arc<dyn RunIndex> {
+    Arc::new(Memory::default())
 }
 
 /// A place for what is derived that nothing outlives.
@@ -47,6 +53,8 @@ struct Memory {
     owned: Arc<Mutex<HashSet<SessionId>>>,
     keys: Mutex<Option<Keyring>>,
     derived: Mutex<BTreeMap<(&'static str, SessionId), Row>>,
+    runs: Mutex<BTreeMap<RunId, RunRow>>,
+    read: Mutex<BTreeMap<SessionId, SessionRead>>,
 }
 
 #[derive(Default)]
@@ -144,6 +152,38 @@ impl Derived for Memory {
         let mut kept = held(&self.derived);
         kept.extend(rows.into_iter().map(|row| ((name, row.session), row)));
         kept.retain(|(of, session), _| *of != name || !gone.contains(session));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RunIndex for Memory {
+    async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
+        held(&self.runs).extend(rows.into_iter().map(|row| (row.run, row)));
+        held(&self.read).extend(read.into_iter().map(|read| (read.session, read)));
+        Ok(())
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        let rows = held(&self.runs);
+        let mut rows: Vec<RunRow> =
+            rows.values().filter(|row| filter.takes(row)).cloned().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.queued_ms, row.run)));
+        rows.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
+    async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
+        Ok(held(&self.runs).get(&run).cloned())
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionRead>> {
+        Ok(held(&self.read).values().cloned().collect())
+    }
+
+    async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {
+        held(&self.runs).retain(|_, row| !gone.contains(&row.session));
+        held(&self.read).retain(|session, _| !gone.contains(session));
         Ok(())
     }
 }

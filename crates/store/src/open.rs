@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::port::{Blobs, Derived, EventLog, Keys, Leases, Sessions};
+use crate::port::{Blobs, Derived, EventLog, Keys, Leases, RunIndex, Sessions};
 use crate::{files, memory};
 
 /// Which store, and how.
@@ -34,6 +34,7 @@ pub struct Store {
     pub leases: Arc<dyn Leases>,
     pub keys: Arc<dyn Keys>,
     pub derived: Arc<dyn Derived>,
+    pub runs: Arc<dyn RunIndex>,
 }
 
 /// Opens a store.

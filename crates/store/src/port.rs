@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::keyring::Keyring;
 use cairn_core::pin::{BlobKind, Pin};
 
@@ -156,6 +156,94 @@ pub struct Row {
     pub mark: Mark,
     /// What followed.
     pub value: String,
+}
+
+/// The runs that the engine performed, as a list that follows from sessions and can be made
+/// from them again.
+#[async_trait]
+pub trait RunIndex: Send + Sync {
+    /// Keeps rows, each in the place of its run's last one, and how far their session was read.
+    /// It may keep nothing at all.
+    async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()>;
+
+    /// Gives rows, latest first.
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>>;
+
+    /// Gives the row of a run.
+    async fn find(&self, run: RunId) -> Result<Option<RunRow>>;
+
+    /// Gives how far each session was read.
+    async fn sessions(&self) -> Result<Vec<SessionRead>>;
+
+    /// Forgets sessions that are gone.
+    async fn forget(&self, gone: Vec<SessionId>) -> Result<()>;
+}
+
+/// What is known of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunRow {
+    /// The run.
+    pub run: RunId,
+    /// The session it lives in.
+    pub session: SessionId,
+    /// Its workflow.
+    pub workflow: String,
+    /// Where it stands, in one word.
+    pub status: String,
+    /// Whether it is over.
+    pub is_over: bool,
+    /// Its first event.
+    pub first: EventIndex,
+    /// When it was asked for, in milliseconds since 1970.
+    pub queued_ms: u64,
+    /// When it was over.
+    pub ended_ms: Option<u64>,
+    /// The trigger that asked.
+    pub trigger: Option<String>,
+    /// The run that waits for it.
+    pub parent: Option<RunId>,
+}
+
+/// How far a session was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionRead {
+    /// The session.
+    pub session: SessionId,
+    /// The workflow whose runs are in it; none when the engine performs none of them.
+    pub workflow: Option<String>,
+    /// The first event that was not read.
+    pub next: EventIndex,
+    /// What the session's mark was then; none while somebody writes to it.
+    pub mark: Option<Mark>,
+}
+
+/// Which runs are wanted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RunFilter {
+    /// Of this workflow.
+    pub workflow: Option<String>,
+    /// With one of these statuses.
+    pub statuses: Vec<String>,
+    /// Only those that are over, or only those that are not.
+    pub is_over: Option<bool>,
+    /// In this session.
+    pub session: Option<SessionId>,
+    /// Asked for before this one.
+    pub before: Option<(u64, RunId)>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+impl RunFilter {
+    /// Whether a run is wanted.
+    #[must_use]
+    pub fn takes(&self, row: &RunRow) -> bool {
+        self.workflow.as_ref().is_none_or(|workflow| *workflow == row.workflow)
+            && (self.statuses.is_empty() || self.statuses.contains(&row.status))
+            && self.is_over.is_none_or(|over| over == row.is_over)
+            && self.session.is_none_or(|session| session == row.session)
+            && self.before.is_none_or(|before| (row.queued_ms, row.run) < before)
+    }
 }
 
 /// The right to perform a session's runs, held by one process at a time.

@@ -163,6 +163,11 @@ impl Prepared {
         self.is_expression
     }
 
+    /// What it looks at: a name, and one thing of what stands behind it.
+    pub fn reads(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.reads.iter().map(|(root, member)| (root.as_str(), member.as_deref()))
+    }
+
     /// Whether nothing of it is evaluated.
     #[must_use]
     pub const fn is_plain(&self) -> bool {

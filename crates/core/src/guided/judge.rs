@@ -15,9 +15,10 @@ use serde_json::Value;
 
 use super::render::needs_notes;
 use super::scene::Scene;
-use super::{schema, walk};
+use super::walk;
 use crate::plan::{Action, Contract, Plan, Prompt, Repeat, Step};
 use crate::reason::{ContractViolation, Pointer, Reason};
+use crate::schema;
 use crate::snapshot::{LoopDecision, LoopFrame};
 use crate::text::Slug;
 
@@ -147,7 +148,7 @@ fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem
             problems.push(violation(contract, reason, message));
         }
         for artifact in artifacts {
-            let mut faults = schema::faults(&contract.schema.0, artifact);
+            let mut faults = schema::faults(&contract.schema.0, artifact, "the artifact");
             faults.extend(other_loop(asked, contract, artifact));
             if !faults.is_empty() {
                 let message = format!("{}: {}", named(contract), faults.join("; "));

@@ -27,6 +27,9 @@ pub struct RunState {
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// The step outside of all loops that was the last to be over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<StepInstanceKey>,
     /// The last completed step's node, which the next step starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_node_id: Option<NodeId>,
@@ -37,6 +40,8 @@ pub struct RunState {
     /// How it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<RunQueued>,
+    /// How many instances of steps were reached.
+    pub reached: u32,
     /// Whether its time to be kept is over.
     pub retired: bool,
     /// Which run this is.
@@ -147,6 +152,11 @@ pub struct Loop {
     pub items: Option<Payload>,
     /// The turn it is in; turns follow one another.
     pub iteration: u32,
+    /// The output of the step of this turn that was the last to be over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Payload>,
+    /// What came of the turns that are over.
+    pub results: Vec<Payload>,
 }
 
 /// A timer that is set.
@@ -228,10 +238,12 @@ impl RunState {
             cancel_requested: false,
             children: BTreeMap::new(),
             end: None,
+            ended_by: None,
             last_node_id: None,
             loops: BTreeMap::new(),
             paused: false,
             queued: None,
+            reached: 0,
             retired: false,
             run_id,
             started: None,

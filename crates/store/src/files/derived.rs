@@ -11,11 +11,12 @@ use async_trait::async_trait;
 use cairn_core::id::SessionId;
 use rusqlite::{Connection, ErrorCode, params};
 
+use super::runs::TABLES;
 use crate::error::{Error, Result};
 use crate::port::{Derived, Mark, Row};
 
 /// The version of the tables; a file of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -36,7 +37,7 @@ impl Sqlite {
     /// Does something with the file on a thread that may wait. A file that is damaged is
     /// removed: whatever was in it follows from the sessions. For anything else, such as
     /// another process at work, it stays.
-    async fn with<T: Send + 'static>(
+    pub(super) async fn with<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -86,10 +87,13 @@ impl Shared {
             connection.execute_batch(&format!(
                 "BEGIN IMMEDIATE;
                  DROP TABLE IF EXISTS derived;
+                 DROP TABLE IF EXISTS runs;
+                 DROP TABLE IF EXISTS sessions_read;
                  CREATE TABLE derived (
                      name TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NULL,
                      value TEXT NOT NULL, PRIMARY KEY (name, session)
                  ) WITHOUT ROWID;
+                 {TABLES}
                  PRAGMA user_version = {VERSION};
                  COMMIT;"
             ))?;

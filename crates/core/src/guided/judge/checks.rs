@@ -3,9 +3,9 @@
 use regex::RegexBuilder;
 
 use super::super::condition::holds;
-use super::super::schema;
 use super::Asked;
 use crate::plan::Check;
+use crate::schema;
 use crate::text::Slug;
 
 /// How large a compiled pattern may be.
@@ -47,7 +47,7 @@ pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String
         }
         Check::Schema { condition, message, schema } => {
             let wrong = match serde_json::from_str(notes) {
-                Ok(value) => schema::faults(&schema.0, &value),
+                Ok(value) => schema::faults(&schema.0, &value, "the artifact"),
                 Err(_) => vec!["the notes must be JSON and nothing else".to_owned()],
             };
             let told = format!("{message} ({})", wrong.join("; "));

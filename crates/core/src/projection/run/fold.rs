@@ -1,8 +1,10 @@
 //! How each event changes a run.
 
+use serde_json::json;
+
 use super::{Child, End, Loop, RunState, StepState, StepStatus, Task, Timer};
 use crate::event::engine::{
-    AfterFailure, InterruptDecision, StepCompleted, StepFailed, StepStarted,
+    AfterFailure, InterruptDecision, Payload, StepCompleted, StepFailed, StepStarted,
 };
 use crate::event::{Event, EventData, Scope};
 use crate::instance::{LoopTurn, StepInstanceKey};
@@ -10,14 +12,18 @@ use crate::instance::{LoopTurn, StepInstanceKey};
 impl RunState {
     /// Takes one event in. There is no way to refuse it: recorded is recorded.
     pub fn apply(&mut self, event: &Event) {
-        if event.scope.run() != Some(self.run_id) {
-            return;
+        if event.scope.run() == Some(self.run_id) {
+            self.take(event.scope, &event.data);
         }
-        match &event.data {
+    }
+
+    /// Takes in what happened to this run.
+    pub(crate) fn take(&mut self, scope: Scope, data: &EventData) {
+        match data {
             EventData::RunQueued(queued) => self.queued = Some(queued.clone()),
             EventData::RunStarted(started) => self.started = Some(started.clone()),
             EventData::StepStarted(step) => self.step_started(step),
-            EventData::StepCompleted(step) => self.step_completed(event.scope, step),
+            EventData::StepCompleted(step) => self.step_completed(scope, step),
             EventData::StepFailed(step) => self.step_failed(step),
             EventData::StepSkipped(step) => self.step(&step.instance).settle(StepStatus::Skipped),
             EventData::StepWaiting(step) => {
@@ -39,7 +45,8 @@ impl RunState {
             }
             EventData::LoopEntered(entered) => {
                 self.turn_to(&entered.instance.loop_path);
-                let begun = Loop { items: entered.items.clone(), iteration: 0 };
+                let items = entered.items.clone();
+                let begun = Loop { items, iteration: 0, last: None, results: Vec::new() };
                 self.loops.insert(entered.instance.clone(), begun);
             }
             EventData::LoopExited(exited) => self.loop_exited(&exited.instance, exited.iterations),
@@ -95,6 +102,20 @@ impl RunState {
         state.error = None;
         state.node_id = scope.node();
         state.output = Some(step.output.clone());
+        self.ended(&step.instance, &step.output);
+    }
+
+    /// Notes what may be the result of a turn, or of the run.
+    fn ended(&mut self, instance: &StepInstanceKey, output: &Payload) {
+        let Some((turn, outer)) = instance.loop_path.split_last() else {
+            self.ended_by = Some(instance.clone());
+            return;
+        };
+        let key =
+            StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };
+        if let Some(looped) = self.loops.get_mut(&key) {
+            looped.last = Some(output.clone());
+        }
     }
 
     fn step_failed(&mut self, step: &StepFailed) {
@@ -116,10 +137,15 @@ impl RunState {
                 && key.loop_path.get(depth).is_some_and(|turn| turn.loop_id == instance.step)
         };
         self.steps.retain(|key, _| !inside(key));
+        let mut results = self.loops.get_mut(instance).map(Loop::results).unwrap_or_default();
+        results.truncate(usize::try_from(iterations).unwrap_or(usize::MAX));
         self.loops.retain(|key, _| key != instance && !inside(key));
+        let output = Payload::inline(json!({"iterations": iterations, "results": results}));
         let state = self.step(instance);
         state.settle(StepStatus::Succeeded);
         state.iterations = Some(iterations);
+        state.output = Some(output.clone());
+        self.ended(instance, &output);
     }
 
     /// Notices that a loop around a step is in a later turn: the turns before are over.
@@ -134,6 +160,8 @@ impl RunState {
             if state.iteration >= turn.iteration {
                 continue;
             }
+            let last = state.last.take();
+            state.results.push(last.unwrap_or_else(nothing));
             state.iteration = turn.iteration;
             let over = |key: &StepInstanceKey| {
                 key.loop_path.starts_with(outer)
@@ -159,7 +187,11 @@ impl RunState {
 
     fn step(&mut self, instance: &StepInstanceKey) -> &mut StepState {
         self.turn_to(&instance.loop_path);
-        self.steps.entry(instance.clone()).or_insert_with(StepState::reached)
+        let reached = &mut self.reached;
+        self.steps.entry(instance.clone()).or_insert_with(|| {
+            *reached = reached.saturating_add(1);
+            StepState::reached()
+        })
     }
 }
 
@@ -192,4 +224,22 @@ impl StepState {
             self.input = None;
         }
     }
+}
+
+impl Loop {
+    /// What came of its turns, the last among them.
+    fn results(&mut self) -> Vec<serde_json::Value> {
+        let mut results = std::mem::take(&mut self.results);
+        results.push(self.last.take().unwrap_or_else(nothing));
+        let value = |payload: Payload| match payload {
+            Payload::Inline(value) => value.0,
+            Payload::Blob(blob) => json!({"blob": blob}),
+        };
+        results.into_iter().map(value).collect()
+    }
+}
+
+/// What comes of a turn in which no step was done.
+const fn nothing() -> Payload {
+    Payload::inline(serde_json::Value::Null)
 }

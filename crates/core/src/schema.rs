@@ -1,20 +1,30 @@
-//! Whether a value is as a contract's schema asks.
+//! Whether a value is as a schema asks.
 //!
 //! The compiler lets no other words into a plan than those that are known here.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// What is wrong with a value, each with the path to it; empty when nothing is.
-pub(super) fn faults(schema: &Value, value: &Value) -> Vec<String> {
+/// What a value as a whole is called in most places.
+const WHOLE: &str = "the artifact";
+
+/// What is wrong with a value, each with the path to it; empty when nothing is. The value
+/// as a whole is called `what`.
+#[must_use]
+pub fn faults(schema: &Value, value: &Value, what: &str) -> Vec<String> {
     let mut faults = Vec::new();
     check(schema, value, "", &mut faults);
+    if what != WHOLE {
+        for fault in faults.iter_mut().filter(|fault| fault.starts_with(WHOLE)) {
+            fault.replace_range(..WHOLE.len(), what);
+        }
+    }
     faults
 }
 
 fn check(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
     let Value::Object(rules) = schema else { return };
-    let at = if path.is_empty() { "the artifact".to_owned() } else { format!("`{path}`") };
+    let at = if path.is_empty() { WHOLE.to_owned() } else { format!("`{path}`") };
     let wanted: Vec<&str> = match rules.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
         one => one.and_then(Value::as_str).into_iter().collect(),
@@ -175,7 +185,7 @@ mod tests {
             (json!({"properties": {"a": {}}, "additionalProperties": false}), json!({"b": 1})),
             (json!({"items": {"properties": {"a": {"type": "integer"}}}}), json!([{"a": 1.5}])),
         ]
-        .map(|(schema, value)| faults(&schema, &value).join("; "));
+        .map(|(schema, value)| faults(&schema, &value, WHOLE).join("; "));
         assert_snapshot!(told.join("\n"), @r"
         the artifact must be a map, and is a list
         the artifact must be text or null, and is a number
@@ -193,7 +203,7 @@ mod tests {
         `[0].a` must be a whole number, and is a number
         ");
         let several = json!({"type": ["string", "null"]});
-        assert!(faults(&several, &json!("a")).is_empty());
-        assert!(faults(&several, &json!(null)).is_empty());
+        assert!(faults(&several, &json!("a"), WHOLE).is_empty());
+        assert!(faults(&several, &json!(null), WHOLE).is_empty());
     }
 }

@@ -1,0 +1,282 @@
+//! What reaching a step leads to.
+
+use serde_json::{Map, Value, json};
+
+use super::command::{Ask, Effect, Fault, inline};
+use super::decide::{Deciding, Fate, is_taken};
+use super::graph::{Does, Place, Strategy};
+use super::scope::value;
+use crate::catalog::Class;
+use crate::digest::Digest;
+use crate::event::engine::{SkipReason, StepCompleted, StepInterrupted, StepSkipped, StepStarted};
+use crate::instance::StepInstanceKey;
+use crate::plan::OnInterrupt;
+use crate::projection::run::StepStatus;
+
+impl Deciding<'_, '_> {
+    /// A step is reached, now or when this was recorded.
+    pub(super) fn begin(&mut self, instance: &StepInstanceKey) {
+        let Some(at) = self.graph.find(&instance.step) else { return };
+        let graph = self.graph;
+        let Some(place) = graph.place(at) else { return };
+        if let Some(turn) = self.run.state.loops.get(instance).map(|looped| looped.iteration) {
+            return self.open_turn(instance, at, turn);
+        }
+        match self.status(instance) {
+            Some(StepStatus::Succeeded | StepStatus::Skipped | StepStatus::Failed) => {
+                self.settle_recorded(instance);
+            }
+            Some(StepStatus::Running) => self.interrupted(instance, at),
+            Some(StepStatus::Waiting) => self.wait_again(instance, place),
+            Some(StepStatus::Unknown | StepStatus::Cancelled) => {}
+            Some(StepStatus::Pending) if self.is_to_be_retried(instance) => {}
+            Some(StepStatus::Pending) | None => self.try_step(instance, place),
+        }
+    }
+
+    /// A step that was over when the run was loaded.
+    fn settle_recorded(&mut self, instance: &StepInstanceKey) {
+        let Some(step) = self.run.state.steps.get(instance) else { return };
+        let case = step.case.clone();
+        match step.status {
+            StepStatus::Failed => self.settle(instance, Fate::Failed),
+            _ => self.settle(instance, Fate::Done(case.as_deref())),
+        }
+    }
+
+    fn is_to_be_retried(&self, instance: &StepInstanceKey) -> bool {
+        let timers = self.run.state.timers.values();
+        timers.into_iter().any(|timer| timer.instance.as_ref() == Some(instance))
+    }
+
+    /// Whoever performed a step is gone.
+    fn interrupted(&mut self, instance: &StepInstanceKey, at: usize) {
+        let Some(step) = self.graph.step(at) else { return };
+        match step.on_interrupt {
+            OnInterrupt::Retry => self.perform(instance, Class::Effectful),
+            OnInterrupt::Fail => {
+                let message = "the engine ended while the step was under way";
+                self.failed(instance, Fault::new("STEP_INTERRUPTED", message), 0);
+            }
+            OnInterrupt::Ask => {
+                let attempt = self.attempts(instance).saturating_sub(1);
+                self.emit(StepInterrupted { attempt, instance: instance.clone() });
+            }
+        }
+    }
+
+    /// Tries a step, for the first time or again.
+    pub(super) fn try_step(&mut self, instance: &StepInstanceKey, place: &Place) {
+        if self.run.state.reached >= self.run.limits.steps_max {
+            let max = self.run.limits.steps_max;
+            let message = format!("the run has begun {max} steps, which is as many as it may");
+            return self.fail_run(Fault::new("MAX_STEPS", message), Some(instance));
+        }
+        let Some(condition) = place.condition.as_ref().filter(|_| self.attempts(instance) == 0)
+        else {
+            return self.with_settings(instance, place);
+        };
+        if condition.needs_worker() {
+            return self.ask(instance, Ask::Condition);
+        }
+        let holds = self.value(condition, instance);
+        self.with_condition(instance, place, holds);
+    }
+
+    pub(super) fn with_condition(
+        &mut self,
+        instance: &StepInstanceKey,
+        place: &Place,
+        holds: Result<Value, Fault>,
+    ) {
+        match holds {
+            Ok(Value::Bool(true)) => self.with_settings(instance, place),
+            Ok(Value::Bool(false)) => {
+                let reason = SkipReason::Condition;
+                self.emit(StepSkipped { instance: instance.clone(), reason });
+                self.settle(instance, Fate::Done(None));
+            }
+            Ok(other) => {
+                let message = format!("`when` gives {other}, which is neither true nor false");
+                self.failed(instance, Fault::new("EXPR_TYPE", message), 0);
+            }
+            Err(fault) => self.failed(instance, fault, 0),
+        }
+    }
+
+    fn with_settings(&mut self, instance: &StepInstanceKey, place: &Place) {
+        if let Does::Merge(strategy) = place.does {
+            let merged = self.merged(instance, strategy);
+            return self.complete(instance, merged, None, 0);
+        }
+        let is_while = place.does == Does::Loop && place.settings.is_expression();
+        if is_while {
+            return self.enter(instance, &Value::Null);
+        }
+        if place.settings.needs_worker() {
+            return self.ask(instance, Ask::Settings);
+        }
+        match self.value(&place.settings, instance) {
+            Ok(settings) => self.with(instance, place, settings),
+            Err(fault) => self.failed(instance, fault, 0),
+        }
+    }
+
+    /// Everything about a step is known.
+    pub(super) fn with(&mut self, instance: &StepInstanceKey, place: &Place, settings: Value) {
+        match place.does {
+            Does::Branch => {
+                let case = case_of(&settings);
+                self.complete(instance, json!({"value": settings}), Some(case), 0);
+            }
+            Does::Parallel => self.complete(instance, json!({}), None, 0),
+            Does::Merge(strategy) => {
+                let merged = self.merged(instance, strategy);
+                self.complete(instance, merged, None, 0);
+            }
+            Does::End => {
+                let result = settings.get("result").cloned().unwrap_or_default();
+                self.complete(instance, json!({"result": result}), None, 0);
+            }
+            Does::Fail => {
+                let message = settings.get("message").map(said).unwrap_or_default();
+                self.failed(instance, Fault::new("RUN_FAILED", message), 0);
+            }
+            Does::Respond => {
+                self.decision.effects.push(Effect::Respond { response: settings.clone() });
+                self.complete(instance, settings, None, 0);
+            }
+            Does::Loop => self.enter(instance, &settings),
+            Does::Wait => self.wait(instance, &settings),
+            Does::Human => self.open_task(instance, settings),
+            Does::Guide => self.hand_over(instance, settings),
+            Does::Child => self.start_child(instance, &settings),
+            Does::Perform(Class::Effectful) => self.start(instance, settings),
+            Does::Perform(class) => {
+                self.compute(instance);
+                self.perform(instance, class);
+            }
+        }
+    }
+
+    /// Records the intent to perform a step.
+    fn start(&mut self, instance: &StepInstanceKey, settings: Value) {
+        let state = &self.run.state;
+        let known = state.steps.get(instance).and_then(|step| step.idempotency_key);
+        let key = known.unwrap_or_else(|| {
+            let from = state.last_node_id.map(|node| node.to_string()).unwrap_or_default();
+            let parts = [state.run_id.to_string(), from, instance.to_string()];
+            Digest::of_parts("step", &parts.each_ref().map(String::as_str))
+        });
+        let attempt = self.attempts(instance);
+        self.emit(StepStarted {
+            attempt,
+            idempotency_key: key,
+            input: inline(settings),
+            instance: instance.clone(),
+        });
+        self.perform(instance, Class::Effectful);
+    }
+
+    fn perform(&mut self, instance: &StepInstanceKey, class: Class) {
+        let step = self.run.state.steps.get(instance);
+        let key = step.and_then(|step| step.idempotency_key);
+        let key = key.unwrap_or_else(|| Digest::of(instance.to_string().as_bytes()));
+        let attempt = self.attempts(instance).saturating_sub(1);
+        let instance = instance.clone();
+        self.decision.effects.push(Effect::Perform { instance, attempt, key, class });
+    }
+
+    /// Records what came of a step, and goes on behind it.
+    pub(super) fn complete(
+        &mut self,
+        instance: &StepInstanceKey,
+        output: Value,
+        case: Option<String>,
+        duration_ms: u64,
+    ) {
+        let begun = self.status(instance) == Some(StepStatus::Running);
+        let attempt = self.attempts(instance).saturating_sub(u32::from(begun));
+        self.emit_completed(StepCompleted {
+            attempt,
+            case: case.clone(),
+            duration_ms,
+            instance: instance.clone(),
+            output: inline(output),
+        });
+        self.settle(instance, Fate::Done(case.as_deref()));
+    }
+
+    /// What a merge makes of the inputs that arrived.
+    fn merged(&self, instance: &StepInstanceKey, strategy: Strategy) -> Value {
+        let found = self.graph.find(&instance.step).and_then(|at| self.graph.step(at));
+        let config = found.and_then(|step| match &step.action {
+            crate::plan::Action::Typed { config, .. } => config.0.get("inputs")?.as_array(),
+            crate::plan::Action::Prompt(_) => None,
+        });
+        let names = config.into_iter().flatten().filter_map(Value::as_str);
+        let arrived = names.filter_map(|name| Some((name, self.arrived(instance, name)?)));
+        match strategy {
+            Strategy::Object => {
+                let members = arrived.map(|(name, output)| (name.to_owned(), output.clone()));
+                Value::Object(members.collect::<Map<_, _>>())
+            }
+            Strategy::List => Value::Array(arrived.map(|(_, output)| output.clone()).collect()),
+            Strategy::First => arrived.map(|(_, output)| output.clone()).next().unwrap_or_default(),
+        }
+    }
+
+    /// The output of an input from which the way to a merge was taken.
+    fn arrived(&self, merge: &StepInstanceKey, input: &str) -> Option<&Value> {
+        let place = self.graph.place(self.graph.named(input)?)?;
+        let to = self.graph.find(&merge.step)?;
+        let loop_path = merge.loop_path.clone();
+        let key = StepInstanceKey { loop_path, step: place.id.clone(), visit: 0 };
+        let step = self.run.state.steps.get(&key)?;
+        let fate = Fate::Done(step.case.as_deref());
+        let taken = place.outs.iter().any(|out| out.to == to && is_taken(place, out, fate));
+        if taken { value(step.output.as_ref()?) } else { None }
+    }
+
+    /// A worker's answer.
+    pub(super) fn evaluated(
+        &mut self,
+        instance: &StepInstanceKey,
+        ask: Ask,
+        result: Result<Value, Fault>,
+    ) {
+        let graph = self.graph;
+        let place = graph.find(&instance.step).and_then(|place| graph.place(place));
+        let Some(place) = place else { return };
+        match (ask, result) {
+            (Ask::Condition, holds) => self.with_condition(instance, place, holds),
+            (Ask::Settings, Ok(settings)) => self.with(instance, place, settings),
+            (Ask::Again, Ok(holds)) => self.turn(instance, &holds),
+            (Ask::Settings | Ask::Again, Err(fault)) => self.failed(instance, fault, 0),
+        }
+    }
+
+    /// The run is looked at after whoever performed it is gone.
+    pub(super) fn recover(&mut self) {
+        if self.run.state.cancel_requested {
+            return self.end_with(crate::event::engine::RunCancelled {});
+        }
+        if self.run.state.started.is_none() {
+            return;
+        }
+        let timers = self.run.state.timers.iter();
+        let timers = timers.map(|(id, t)| Effect::Timer { timer: *id, due_ms: t.due_ms });
+        self.decision.effects.extend(timers);
+        self.open_level(Vec::new(), None);
+    }
+}
+
+/// The case that a value stands for.
+fn case_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A value as people read it.
+fn said(value: &Value) -> String {
+    case_of(value)
+}

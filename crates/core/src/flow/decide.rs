@@ -1,0 +1,403 @@
+//! What a command means for a run.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+use super::command::{Ask, Command, Effect, Fault, Limits, Moment, Rejection};
+use super::frontier::{Frontier, Level, Now, Path};
+use super::graph::{Graph, Out, Place, When};
+use super::scope::{Hidden, Secrets, Seen};
+use super::turn::last_turn;
+use crate::event::engine::{
+    RunCancelRequested, RunCancelled, RunPaused, RunResumed, StepCompleted, TimerSet,
+};
+use crate::event::{EventData, NewEvent, Scope};
+use crate::expression::Prepared;
+use crate::id::{NodeId, RunId};
+use crate::instance::StepInstanceKey;
+use crate::projection::run::{RunState, StepStatus};
+
+/// A run under way.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What happened. Every payload in it is inline.
+    pub state: RunState,
+    /// How much it may do.
+    pub limits: Limits,
+    frontier: Frontier,
+    /// Steps without an intent that are being computed.
+    computing: BTreeSet<StepInstanceKey>,
+}
+
+/// What follows from a command.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Decision {
+    /// What is to be recorded, together.
+    pub events: Vec<NewEvent>,
+    /// What is owed as soon as it is recorded.
+    pub effects: Vec<Effect>,
+}
+
+impl Run {
+    /// A run as its events left it. A [`Command::Recover`] makes it go on.
+    #[must_use]
+    pub fn new(state: RunState, limits: Limits) -> Self {
+        Self { state, limits, frontier: Frontier::default(), computing: BTreeSet::new() }
+    }
+
+    /// Says what a command means, and takes it in.
+    pub fn decide(
+        &mut self,
+        graph: &Graph,
+        command: Command,
+        at: &mut Moment<'_>,
+    ) -> Result<Decision, Rejection> {
+        if self.state.end.is_some() {
+            return Err(Rejection::Ended);
+        }
+        let mut deciding =
+            Deciding { graph, run: self, at, decision: Decision::default(), todo: VecDeque::new() };
+        deciding.take(command)?;
+        deciding.go_on();
+        Ok(deciding.decision)
+    }
+
+    /// What a worker is to evaluate: the text, and what it can look at.
+    #[must_use]
+    pub fn question<'g>(
+        &self,
+        graph: &'g Graph,
+        instance: &StepInstanceKey,
+        ask: Ask,
+    ) -> Option<(&'g Prepared, serde_json::Map<String, Value>)> {
+        let place = graph.place(graph.find(&instance.step)?)?;
+        let prepared = match ask {
+            Ask::Condition => place.condition.as_ref()?,
+            Ask::Settings | Ask::Again => &place.settings,
+        };
+        let last = matches!(ask, Ask::Again).then(|| last_turn(&self.state, instance));
+        let instance = last.as_ref().unwrap_or(instance);
+        Some((prepared, prepared.context(&self.seen(graph, instance, &Hidden))))
+    }
+
+    /// The settings of a step with everything in them, secrets too.
+    pub fn settings(
+        &self,
+        graph: &Graph,
+        instance: &StepInstanceKey,
+        secrets: &dyn Secrets,
+    ) -> Result<Value, Fault> {
+        let place = graph.find(&instance.step).and_then(|place| graph.place(place));
+        let Some(place) = place else {
+            return Err(Fault::new("STEP_UNKNOWN", format!("the plan has no `{}`", instance.step)));
+        };
+        evaluate(&place.settings, &self.seen(graph, instance, secrets))
+    }
+
+    pub(super) fn seen<'a>(
+        &'a self,
+        graph: &'a Graph,
+        instance: &'a StepInstanceKey,
+        secrets: &'a dyn Secrets,
+    ) -> Seen<'a> {
+        let attempt = self.state.steps.get(instance).map_or(0, |step| step.attempts);
+        Seen { graph, state: &self.state, path: &instance.loop_path, attempt, secrets }
+    }
+}
+
+pub(super) fn evaluate(prepared: &Prepared, seen: &Seen<'_>) -> Result<Value, Fault> {
+    prepared.evaluate(seen).map_err(|error| Fault::new(error.code(), error.message))
+}
+
+/// A decision under way.
+pub(super) struct Deciding<'a, 'm> {
+    pub(super) graph: &'a Graph,
+    pub(super) run: &'a mut Run,
+    pub(super) at: &'a mut Moment<'m>,
+    pub(super) decision: Decision,
+    pub(super) todo: VecDeque<Todo>,
+}
+
+/// What is still to be decided.
+pub(super) enum Todo {
+    /// A step is reached.
+    Begin(StepInstanceKey),
+    /// Something of a level is over; perhaps all of it is.
+    Over(Path),
+}
+
+/// How a step ended, as its edges see it.
+#[derive(Clone, Copy)]
+pub(super) enum Fate<'c> {
+    Done(Option<&'c str>),
+    Failed,
+}
+
+impl Deciding<'_, '_> {
+    fn take(&mut self, command: Command) -> Result<(), Rejection> {
+        match command {
+            Command::Start(started) => {
+                if self.run.state.started.is_some() {
+                    return Err(Rejection::OutOfPlace("begun already"));
+                }
+                self.emit(started);
+                self.set_limit();
+                self.open_level(Vec::new(), None);
+            }
+            Command::Recover => self.recover(),
+            Command::Complete { instance, result, duration_ms } => {
+                let computed = self.run.computing.remove(&instance);
+                if !computed && self.status(&instance) != Some(StepStatus::Running) {
+                    return Err(Rejection::NotPending(instance));
+                }
+                match result {
+                    Ok(outcome) => {
+                        self.complete(&instance, outcome.output, outcome.case, duration_ms);
+                    }
+                    Err(fault) => self.failed(&instance, fault, duration_ms),
+                }
+            }
+            Command::Evaluated { instance, ask, result } => {
+                if !self.run.computing.remove(&instance) {
+                    return Err(Rejection::NotPending(instance));
+                }
+                self.evaluated(&instance, ask, result);
+            }
+            Command::FireTimer(timer) => self.fire(timer)?,
+            Command::Answer { task, by, answer } => self.answer(task, by, answer)?,
+            Command::Acknowledge { instance, output } => self.acknowledge(&instance, output)?,
+            Command::ChildStarted { child, session, instance } => {
+                self.child_started(child, session, instance)?;
+            }
+            Command::ChildFinished { child, status, output } => {
+                self.child_finished(child, status, output)?;
+            }
+            Command::Resolve { instance, by, decision } => self.resolve(instance, by, decision)?,
+            Command::Pause { change, by } => {
+                if self.run.state.paused {
+                    return Err(Rejection::OutOfPlace("been paused already"));
+                }
+                self.emit(RunPaused { by, change_id: change });
+            }
+            Command::Resume { change, by } => {
+                if !self.run.state.paused {
+                    return Err(Rejection::OutOfPlace("not been paused"));
+                }
+                self.emit(RunResumed { by, change_id: change });
+                self.begin_ready();
+            }
+            Command::Cancel { by, reason } => self.cancel(by, reason),
+            Command::Stopped => {
+                if !self.run.state.cancel_requested {
+                    return Err(Rejection::OutOfPlace("not been cancelled"));
+                }
+                self.end_with(RunCancelled {});
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, by: String, reason: String) {
+        if !self.run.state.cancel_requested {
+            self.emit(RunCancelRequested { by, reason });
+        }
+        let busy = self.run.state.steps.values().any(|step| step.status == StepStatus::Running);
+        if busy || !self.run.computing.is_empty() {
+            self.decision.effects.push(Effect::CallOff);
+        } else {
+            self.end_with(RunCancelled {});
+        }
+    }
+
+    fn go_on(&mut self) {
+        while let Some(todo) = self.todo.pop_front() {
+            if self.run.state.end.is_some() {
+                return;
+            }
+            match todo {
+                Todo::Begin(instance) => self.begin(&instance),
+                Todo::Over(path) => self.over(&path),
+            }
+        }
+    }
+
+    /// Whether no step may be begun.
+    pub(super) const fn rests(&self) -> bool {
+        self.run.state.paused || self.run.state.cancel_requested
+    }
+
+    /// Puts a step aside until the run may go on.
+    pub(super) fn keep_ready(&mut self, instance: StepInstanceKey) {
+        self.run.frontier.ready.insert(instance);
+    }
+
+    fn begin_ready(&mut self) {
+        let ready = std::mem::take(&mut self.run.frontier.ready);
+        self.todo.extend(ready.into_iter().map(Todo::Begin));
+    }
+
+    /// Begins a level: the run itself, or a turn of a loop.
+    pub(super) fn open_level(&mut self, path: Path, around: Option<usize>) {
+        let entries: Vec<usize> = match around {
+            None => {
+                let queued = self.run.state.queued.as_ref();
+                self.graph.entries(queued.and_then(|queued| queued.trigger_id.as_ref()))
+            }
+            Some(_) => {
+                let first = |place: &usize| {
+                    self.graph.place(*place).is_some_and(|place| place.incoming == 0)
+                };
+                self.graph.level(around).filter(first).collect()
+            }
+        };
+        let level = Level::new(self.graph, around);
+        self.run.frontier.levels.insert(path.clone(), level);
+        for place in entries {
+            self.reach(place, &path);
+        }
+        let dead = self.run.frontier.levels.get(&path).map(Level::untouched);
+        for place in dead.unwrap_or_default() {
+            self.pass(place, &path);
+        }
+        self.todo.push_back(Todo::Over(path));
+    }
+
+    pub(super) fn close_level(&mut self, path: &[crate::instance::LoopTurn]) {
+        self.run.frontier.levels.remove(path);
+    }
+
+    fn reach(&mut self, place: usize, path: &Path) {
+        let fresh = self.run.frontier.levels.get_mut(path).is_some_and(|level| level.reach(place));
+        let Some(found) = self.graph.place(place).filter(|_| fresh) else { return };
+        let instance =
+            StepInstanceKey { loop_path: path.clone(), step: found.id.clone(), visit: 0 };
+        // What is recorded is so, whether the run rests or not.
+        if self.rests() && !self.is_recorded(&instance) {
+            self.run.frontier.ready.insert(instance);
+        } else {
+            self.todo.push_back(Todo::Begin(instance));
+        }
+    }
+
+    fn is_recorded(&self, instance: &StepInstanceKey) -> bool {
+        let state = &self.run.state;
+        state.steps.contains_key(instance) || state.loops.contains_key(instance)
+    }
+
+    /// Nothing leads to a place any more, and so nothing leads on from it.
+    fn pass(&mut self, place: usize, path: &Path) {
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            let Some(found) = self.graph.place(place) else { continue };
+            for out in &found.outs {
+                match self.edge(out.to, path, false) {
+                    Now::Dead => open.push(out.to),
+                    Now::Reached => self.reach(out.to, path),
+                    Now::Waits => {}
+                }
+            }
+        }
+    }
+
+    fn edge(&mut self, to: usize, path: &Path, taken: bool) -> Now {
+        let level = self.run.frontier.levels.get_mut(path);
+        level.map_or(Now::Waits, |level| level.settle(self.graph, to, taken))
+    }
+
+    /// A step is over: its edges are settled.
+    pub(super) fn settle(&mut self, instance: &StepInstanceKey, fate: Fate<'_>) {
+        let path = &instance.loop_path;
+        let place = self.graph.find(&instance.step).and_then(|place| self.graph.place(place));
+        let Some(place) = place else { return };
+        for out in &place.outs {
+            match self.edge(out.to, path, is_taken(place, out, fate)) {
+                Now::Reached => self.reach(out.to, path),
+                Now::Dead => self.pass(out.to, path),
+                Now::Waits => {}
+            }
+        }
+        if let Some(level) = self.run.frontier.levels.get_mut(path) {
+            level.active = level.active.saturating_sub(1);
+        }
+        self.todo.push_back(Todo::Over(path.clone()));
+    }
+
+    /// Whether nothing of a level is under way any more.
+    pub(super) fn is_over(&self, path: &Path) -> bool {
+        self.run.frontier.levels.get(path).is_some_and(|level| level.active == 0)
+    }
+
+    pub(super) fn status(&self, instance: &StepInstanceKey) -> Option<StepStatus> {
+        self.run.state.steps.get(instance).map(|step| step.status)
+    }
+
+    pub(super) fn attempts(&self, instance: &StepInstanceKey) -> u32 {
+        self.run.state.steps.get(instance).map_or(0, |step| step.attempts)
+    }
+
+    pub(super) fn value(
+        &self,
+        prepared: &Prepared,
+        instance: &StepInstanceKey,
+    ) -> Result<Value, Fault> {
+        evaluate(prepared, &self.run.seen(self.graph, instance, &Hidden))
+    }
+
+    /// Leaves something to a worker.
+    pub(super) fn ask(&mut self, instance: &StepInstanceKey, ask: Ask) {
+        self.run.computing.insert(instance.clone());
+        self.decision.effects.push(Effect::Evaluate { instance: instance.clone(), ask });
+    }
+
+    /// Leaves a step without an intent to whoever performs it.
+    pub(super) fn compute(&mut self, instance: &StepInstanceKey) {
+        self.run.computing.insert(instance.clone());
+    }
+
+    pub(super) const fn run_id(&self) -> RunId {
+        self.run.state.run_id
+    }
+
+    /// Records something about the run.
+    pub(super) fn emit(&mut self, data: impl Into<EventData>) {
+        self.record(Scope::Run(self.run_id()), data.into());
+    }
+
+    fn record(&mut self, scope: Scope, data: EventData) {
+        self.run.state.take(scope, &data);
+        self.decision.events.push(NewEvent { id: self.at.event_id(), scope, data });
+    }
+
+    /// Records what came of a step, which makes a node of it.
+    pub(super) fn emit_completed(&mut self, completed: StepCompleted) {
+        let run = self.run_id();
+        let parts = [run.to_string(), completed.instance.to_string()];
+        let node = NodeId::derive(&parts.each_ref().map(String::as_str));
+        self.record(Scope::Node(run, node), completed.into());
+    }
+
+    pub(super) fn emit_timer(&mut self, timer: TimerSet) {
+        let (id, due_ms) = (timer.timer_id, timer.due_ms);
+        self.emit(timer);
+        self.decision.effects.push(Effect::Timer { timer: id, due_ms });
+    }
+}
+
+/// Whether an edge is taken.
+pub(super) fn is_taken(place: &Place, out: &Out, fate: Fate<'_>) -> bool {
+    match (&out.when, fate) {
+        (When::Failure, fate) => matches!(fate, Fate::Failed),
+        (_, Fate::Failed) => false,
+        (When::Always, _) => true,
+        (When::Case(wanted), Fate::Done(case)) => {
+            let named = |case: &str| {
+                place.outs.iter().any(|out| matches!(&out.when, When::Case(c) if c == case))
+            };
+            match case.filter(|case| named(case)) {
+                Some(case) => case == wanted,
+                None => wanted == "default",
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What failures, pauses, cancels and crashes lead to.
+
+use cairn_core::event::engine::InterruptDecision;
+use cairn_core::flow::{Command, Effect, Rejection};
+use cairn_core::id::ChangeId;
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::play::{Play, graph};
+
+fn failing(nodes: &str, step: &str, times: u32) -> Play {
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.failing.insert(step.to_owned(), times);
+    play
+}
+
+#[test]
+fn a_fallback_really_runs() {
+    let nodes = "
+        { id: a, type: log, message: a, on_failure: fallback, fallback: b, next: c }
+        { id: b, type: log, message: b, next: c }
+        { id: c, type: log, message: c }
+    ";
+    assert_snapshot!(failing(nodes, "a", 1).start().play(), @r#"
+    run started
+    start a 0
+    failed a 0 TEST then Fallback
+    start b 0
+    done b {"message":"b"}
+    start c 0
+    done c {"message":"c"}
+    run completed {"message":"c"}
+    "#);
+    let told = failing(nodes, "a", 0).start().play();
+    assert!(!told.contains("start b"), "{told}");
+}
+
+#[test]
+fn skipping_a_failed_step_keeps_its_successors() {
+    let nodes = "
+        { id: a, type: log, message: a, on_failure: skip, next: b }
+        { id: b, type: log, message: b }
+    ";
+    assert_snapshot!(failing(nodes, "a", 1).start().play(), @r#"
+    run started
+    start a 0
+    failed a 0 TEST then Skip
+    start b 0
+    done b {"message":"b"}
+    run completed {"message":"b"}
+    "#);
+}
+
+#[test]
+fn a_failed_step_is_tried_again_with_growing_pauses() {
+    let nodes = "{ id: a, type: log, message: a, retry: { max: 3, delay_sec: 2, max_delay_sec: 3, jitter: false } }";
+    assert_snapshot!(failing(nodes, "a", 3).start().play(), @r#"
+    run started
+    start a 0
+    failed a 0 TEST then Retry
+    timer Retry 3000
+    timer fired
+    start a 1
+    failed a 1 TEST then Retry
+    timer Retry 6000
+    timer fired
+    start a 2
+    failed a 2 TEST then Retry
+    timer Retry 9000
+    timer fired
+    start a 3
+    done a {"message":"a"}
+    run completed {"message":"a"}
+    "#);
+    let told = failing(nodes, "a", 4).start().play();
+    assert!(told.ends_with("failed a 3 TEST then Stop\nrun failed TEST at a"), "{told}");
+}
+
+#[test]
+fn every_try_and_every_repetition_carries_one_key() {
+    let nodes = "{ id: a, type: log, message: a, retry: { max: 3, delay_sec: 1 } }";
+    let mut play = failing(nodes, "a", 2);
+    play.start();
+    let mut keys = std::collections::BTreeSet::new();
+    for _ in 0..12 {
+        keys.extend(play.owed.iter().filter_map(|effect| match effect {
+            Effect::Perform { key, .. } => Some(*key),
+            _ => None,
+        }));
+        play.crash();
+        play.step();
+    }
+    assert_eq!(keys.len(), 1);
+    assert!(play.told().ends_with("run completed {\"message\":\"a\"}"), "{}", play.told());
+}
+
+#[test]
+fn a_failure_ends_what_is_under_way_beside_it() {
+    let nodes = "
+        { id: p, type: parallel, branches: [a, b], next: c }
+        { id: a, type: log, message: a }
+        { id: b, type: log, message: b }
+        { id: c, type: log, message: c }
+    ";
+    let mut play = failing(nodes, "a", 1);
+    play.start();
+    assert!(play.step() && play.owed.contains(&Effect::CallOff), "{:?}", play.owed);
+    assert!(play.told().ends_with("run failed TEST at a"));
+    let late = Command::Complete {
+        instance: "b".parse().unwrap(),
+        result: Err(cairn_core::flow::Fault::new("X", "x")),
+        duration_ms: 1,
+    };
+    assert_eq!(play.tell(late), Err(Rejection::Ended));
+}
+
+#[test]
+fn a_crash_repeats_fails_or_asks_as_the_step_says() {
+    for (what, end) in [("retry", "run completed"), ("fail", "run failed STEP_INTERRUPTED at a")] {
+        let nodes = format!("{{ id: a, type: log, message: a, on_interrupt: {what} }}");
+        let told = Play::new(graph(&nodes), json!({})).start().crash().play();
+        assert!(told.lines().last().unwrap().starts_with(end), "{told}");
+    }
+    let nodes = "{ id: a, type: log, message: a, on_interrupt: ask }";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start().crash();
+    assert!(play.owed.is_empty(), "nothing is performed until somebody decides");
+    let resolve =
+        |decision| Command::Resolve { instance: "a".parse().unwrap(), by: "ada".into(), decision };
+    play.tell(resolve(InterruptDecision::Retry)).unwrap();
+    assert_snapshot!(play.play(), @r#"
+    run started
+    start a 0
+    step interrupted
+    step resolved
+    start a 1
+    done a {"message":"a"}
+    run completed {"message":"a"}
+    "#);
+    assert_eq!(play.tell(resolve(InterruptDecision::Skip)), Err(Rejection::Ended));
+}
+
+#[test]
+fn a_paused_run_finishes_what_is_under_way_and_begins_nothing() {
+    let nodes = "
+        { id: a, type: log, message: a, next: b }
+        { id: b, type: log, message: b }
+    ";
+    for crashes in [false, true] {
+        let mut play = Play::new(graph(nodes), json!({}));
+        play.start();
+        let change = ChangeId::from_bits(1);
+        play.tell(Command::Pause { change, by: "ada".into() }).unwrap();
+        play.step();
+        if crashes {
+            play.crash();
+        }
+        assert!(play.told().ends_with("run paused\ndone a {\"message\":\"a\"}"), "{}", play.told());
+        assert!(play.owed.is_empty());
+        play.tell(Command::Resume { change: ChangeId::from_bits(2), by: "ada".into() }).unwrap();
+        assert!(play.play().ends_with("run completed {\"message\":\"b\"}"), "{}", play.told());
+    }
+}
+
+#[test]
+fn a_cancelled_run_ends_when_what_was_under_way_has_stopped() {
+    let mut play = Play::new(graph("{ id: a, type: log, message: a }"), json!({}));
+    play.start();
+    play.tell(Command::Cancel { by: "ada".into(), reason: "enough".into() }).unwrap();
+    play.owed.retain(|effect| *effect == Effect::CallOff);
+    assert_snapshot!(play.play(), @"
+    run started
+    start a 0
+    run cancel requested
+    run cancelled
+    ");
+    let mut play = Play::new(graph("{ id: a, type: log, message: a }"), json!({}));
+    play.start();
+    play.tell(Command::Cancel { by: "ada".into(), reason: "enough".into() }).unwrap();
+    assert!(play.crash().play().ends_with("run cancelled"), "{}", play.told());
+}
+
+#[test]
+fn a_run_that_takes_too_long_fails() {
+    let text = "
+name: Slow
+max_duration_sec: 5
+graph:
+  nodes:
+    - { id: w, type: wait, duration_sec: 60 }
+";
+    assert_snapshot!(Play::new(crate::play::whole(text), json!({})).start().play(), @"
+    run started
+    timer RunTimeout 6000
+    waits w Timer
+    timer Wait 61000
+    timer fired
+    run failed RUN_TIMEOUT
+    ");
+}

@@ -1,0 +1,10 @@
+//! How runs go through automation graphs, told as what is recorded.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod cases;
+mod failures;
+mod forks;
+mod loops;
+mod play;
+mod waits;

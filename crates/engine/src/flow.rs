@@ -1,0 +1,263 @@
+//! Automations: runs that the engine performs by itself.
+//!
+//! Each workflow has a [`lane`](Lane): one session, one owner, one task that decides for all
+//! its runs and commits what it decided as one. Whatever came in while a commit was under way
+//! goes into the next. Nothing is performed before the intent to do so is durable.
+
+mod arrive;
+mod index;
+mod lane;
+mod lanes;
+mod past;
+mod payload;
+mod perform;
+mod plans;
+mod watch;
+
+pub use arrive::{Arrival, Asked, Call, Event};
+pub use index::{Filter, Summary};
+pub use past::{Forked, From, Past};
+pub use perform::{Bindings, Environment, NoSettings, Redact};
+pub use watch::{Ended, Told, Watch};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_core::catalog::Catalog as Types;
+use cairn_core::event::engine::InterruptDecision;
+use cairn_core::flow::{Answer, Command, Limits};
+use cairn_core::id::{ChangeId, RunId, TaskId};
+use cairn_core::instance::StepInstanceKey;
+use cairn_store::Store;
+use tokio::sync::Semaphore;
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::guided::{now_ms, random};
+use crate::performer::Performers;
+use lanes::Lanes;
+use plans::Plans;
+
+/// Runs automations. Clones share everything.
+#[derive(Clone)]
+pub struct Automations {
+    inner: Arc<Inner>,
+}
+
+/// What an engine of automations is made of.
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Store,
+    /// The workflows.
+    pub catalog: Arc<Catalog>,
+    /// The step types.
+    pub types: Types,
+    /// What performs them.
+    pub performers: Performers,
+    /// What gives settings and secrets.
+    pub environment: Arc<dyn Environment>,
+    /// What evaluates what must not be evaluated in this process.
+    pub evaluator: Arc<dyn Evaluator>,
+}
+
+/// How an engine of automations behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many steps are performed at once.
+    pub steps_at_once: usize,
+    /// How many steps of one workflow are performed at once.
+    pub steps_at_once_per_workflow: usize,
+    /// How many runs of one workflow are under way at once, unless it says so itself.
+    pub runs_at_once: usize,
+    /// How many runs of a workflow may begin within a minute, unless it says so itself.
+    pub runs_per_minute: u32,
+    /// How much a run may do.
+    pub limits: Limits,
+    /// How long a step may take that does not say so.
+    pub step_timeout: Duration,
+    /// From which size on a value is kept beside the log.
+    pub inline_max: usize,
+    /// How large a session may get before new runs go into another.
+    pub session_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            steps_at_once: 256,
+            steps_at_once_per_workflow: 64,
+            runs_at_once: 256,
+            runs_per_minute: 60,
+            limits: Limits::default(),
+            step_timeout: Duration::from_secs(30),
+            inline_max: 32 << 10,
+            session_max: 64 << 20,
+        }
+    }
+}
+
+/// Evaluates what must not be evaluated in this process.
+#[async_trait::async_trait]
+pub trait Evaluator: Send + Sync {
+    /// The value of settings or of an expression, given what they can look at.
+    async fn evaluate(
+        &self,
+        source: &serde_json::Value,
+        is_expression: bool,
+        context: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<serde_json::Value, cairn_core::flow::Fault>;
+}
+
+/// There is none: whatever needs one fails.
+pub struct NoEvaluator;
+
+#[async_trait::async_trait]
+impl Evaluator for NoEvaluator {
+    async fn evaluate(
+        &self,
+        _: &serde_json::Value,
+        _: bool,
+        _: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<serde_json::Value, cairn_core::flow::Fault> {
+        let message = "this program evaluates paths and simple filters only";
+        Err(cairn_core::flow::Fault::new("EXPR_WORKER", message))
+    }
+}
+
+pub(crate) struct Inner {
+    store: Store,
+    catalog: Arc<Catalog>,
+    performers: Performers,
+    environment: Arc<dyn Environment>,
+    evaluator: Arc<dyn Evaluator>,
+    options: Options,
+    plans: Plans,
+    lanes: Lanes,
+    slots: Arc<Semaphore>,
+    index: index::Index,
+    watchers: watch::Watchers,
+}
+
+impl Automations {
+    /// An engine over a store. Nothing runs before something is asked for, or
+    /// [`Self::recover`] is called.
+    #[must_use]
+    pub fn new(parts: Parts, options: Options) -> Self {
+        let Parts { store, catalog, types, performers, environment, evaluator } = parts;
+        let inner = Inner {
+            plans: Plans::new(store.clone(), types),
+            index: index::Index::new(store.clone()),
+            slots: Arc::new(Semaphore::new(options.steps_at_once)),
+            lanes: Lanes::default(),
+            watchers: watch::Watchers::default(),
+            store,
+            catalog,
+            performers,
+            environment,
+            evaluator,
+            options,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Goes on with every run that is not over and that nobody else performs.
+    pub async fn recover(&self) -> Result<usize> {
+        self.inner.recover().await
+    }
+
+    /// Takes in something that starts a run. The same key starts the same run, once.
+    pub async fn receive(&self, arrival: Arrival) -> Result<Asked> {
+        self.inner.receive(arrival).await
+    }
+
+    /// Takes in something that starts a run, for somebody who waits for what comes of it.
+    pub async fn call(&self, arrival: Arrival) -> Result<Call> {
+        self.inner.call(arrival).await
+    }
+
+    /// Follows what happens to runs from now on.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        self.inner.watchers.watch()
+    }
+
+    /// Waits until a run is over.
+    pub async fn ended(&self, run: RunId) -> Result<Ended> {
+        self.inner.ended(run).await
+    }
+
+    /// The runs there are, latest first.
+    pub async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
+        self.inner.list(filter).await
+    }
+
+    /// Everything that is recorded of a run.
+    pub async fn past(&self, run: RunId) -> Result<Past> {
+        self.inner.past(run).await
+    }
+
+    /// Ends a run.
+    pub async fn cancel(&self, run: RunId, by: &str, reason: &str) -> Result<()> {
+        let (by, reason) = (by.to_owned(), reason.to_owned());
+        self.inner.tell(run, Command::Cancel { by, reason }).await
+    }
+
+    /// Lets a run begin no more steps.
+    pub async fn pause(&self, run: RunId, by: &str) -> Result<()> {
+        let change = ChangeId::mint(now_ms(), random()?);
+        self.inner.tell(run, Command::Pause { change, by: by.to_owned() }).await
+    }
+
+    /// Lets a paused run go on.
+    pub async fn resume(&self, run: RunId, by: &str) -> Result<()> {
+        let change = ChangeId::mint(now_ms(), random()?);
+        self.inner.tell(run, Command::Resume { change, by: by.to_owned() }).await
+    }
+
+    /// Answers a question that a run asked.
+    pub async fn answer(&self, run: RunId, task: TaskId, by: &str, answer: Answer) -> Result<()> {
+        self.inner.tell(run, Command::Answer { task, by: by.to_owned(), answer }).await
+    }
+
+    /// Says what became of a step that a crash cut off.
+    pub async fn resolve(
+        &self,
+        run: RunId,
+        instance: StepInstanceKey,
+        by: &str,
+        decision: InterruptDecision,
+    ) -> Result<()> {
+        self.inner.tell(run, Command::Resolve { instance, by: by.to_owned(), decision }).await
+    }
+
+    /// Says what came of a step that was handed to an agent.
+    pub async fn acknowledge(
+        &self,
+        run: RunId,
+        instance: StepInstanceKey,
+        output: serde_json::Value,
+    ) -> Result<()> {
+        self.inner.tell(run, Command::Acknowledge { instance, output }).await
+    }
+
+    /// What a fork of a run would do again, and what it would keep.
+    pub async fn preview(&self, from: &From) -> Result<cairn_core::flow::Fork> {
+        Ok(self.inner.forked(from).await?.fork)
+    }
+
+    /// Goes on from an earlier step, in a run of its own.
+    pub async fn fork(&self, from: &From) -> Result<Forked> {
+        self.inner.fork(from).await
+    }
+
+    /// Stops: what is under way is left to whoever recovers it.
+    pub async fn stop(&self, patience: Duration) {
+        self.inner.lanes.stop(patience).await;
+        self.inner.index.flush().await;
+    }
+}
+
+/// The run that is meant is not here.
+pub(crate) fn unknown(run: RunId) -> Error {
+    Error::RunUnknown(run)
+}

@@ -1,0 +1,331 @@
+//! What starts runs: received once, durably, and then begun.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cairn_core::event::engine::{EndStatus, ParentStep, Payload, RunQueued, TriggerReceived};
+use cairn_core::event::guided::SessionCreated;
+use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::flow::Command;
+use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
+use cairn_core::plan::Plan;
+use cairn_core::projection::run::RunState;
+use cairn_core::text::Slug;
+use cairn_core::time;
+use cairn_store as store;
+use cairn_store::AppendPlan;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::lane::NewRun;
+use super::lanes::started;
+use super::watch::Ended;
+use super::{Inner, payload};
+use crate::catalog::Found;
+use crate::error::{Error, Result};
+use crate::guided::{now_ms, random};
+
+/// How many error workflows may stand above one another.
+const ERRORS_MAX: u32 = 3;
+
+/// Something that starts a run.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// The workflow's id.
+    pub workflow: String,
+    /// The trigger that fired; none when somebody asks directly.
+    pub trigger: Option<Slug>,
+    /// What makes it one of a kind: a delivery id, an instant, a message id. Without one it
+    /// is one of a kind by itself.
+    pub key: Option<String>,
+    /// What came with it.
+    pub event: Event,
+    /// How many error workflows stand above it.
+    pub depth: u32,
+}
+
+/// What the templates of a run see as `event`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Event {
+    /// What came in.
+    pub payload: Value,
+    /// What kind of thing it was, such as `webhook`.
+    pub kind: String,
+    /// Whatever else is known of it, by the names that templates have for it.
+    pub more: serde_json::Map<String, Value>,
+}
+
+/// A run that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The run.
+    pub run: RunId,
+    /// Whether it was asked for before, and nothing new was begun.
+    pub replayed: bool,
+}
+
+/// A run that was asked for by somebody who waits.
+pub struct Call {
+    /// The run.
+    pub asked: Asked,
+    /// What it answers, if it does.
+    pub response: oneshot::Receiver<Value>,
+    /// How it ends.
+    pub ended: oneshot::Receiver<Ended>,
+}
+
+impl Inner {
+    pub(super) async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
+        let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
+        found.map_err(|error| Error::Broken(error.to_string()))?
+    }
+
+    pub(super) async fn receive(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
+        let found = self.find(&arrival.workflow).await?;
+        let run = run_of(&arrival, &found)?;
+        self.receive_as(&found, run, arrival).await
+    }
+
+    /// Takes something in, and lets whoever asked wait for what comes of it.
+    pub(super) async fn call(self: &Arc<Self>, arrival: Arrival) -> Result<Call> {
+        let found = self.find(&arrival.workflow).await?;
+        let run = run_of(&arrival, &found)?;
+        let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
+        let asked = self.receive_as(&found, run, arrival).await?;
+        Ok(Call { asked, response, ended })
+    }
+
+    async fn receive_as(
+        self: &Arc<Self>,
+        found: &Found,
+        run: RunId,
+        arrival: Arrival,
+    ) -> Result<Asked> {
+        let Arrival { trigger, key, event, depth, .. } = arrival;
+        let (Some(trigger), Some(key)) = (&trigger, key) else {
+            return self.begin(found, run, trigger, &event, depth).await;
+        };
+        let given = given(&event, trigger.as_str(), &key, now_ms());
+        let received = TriggerReceived {
+            key,
+            payload: Payload::inline(json!({"event": given, "depth": depth})),
+            run_id: run,
+            trigger_id: trigger.clone(),
+            workflow_id: found.id.clone(),
+        };
+        if self.note_received(&found.id, received).await? {
+            return Ok(Asked { run, replayed: true });
+        }
+        self.begin(found, run, Some(trigger.clone()), &event, depth).await
+    }
+
+    /// Records that a trigger fired; says whether it had been recorded before.
+    async fn note_received(&self, workflow: &str, received: TriggerReceived) -> Result<bool> {
+        let session = triggers_of(workflow);
+        let now = now_ms();
+        let event = |data: EventData| -> Result<NewEvent> {
+            let id = EventId::mint(now, random()?);
+            Ok(NewEvent { id, scope: Scope::Session, data })
+        };
+        let mut events = vec![event(received.into())?];
+        let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
+        let plan = AppendPlan { events, seen: Vec::new(), blobs };
+        match self.store.log.append(session, plan.clone()).await {
+            Ok(appended) => Ok(appended.replayed),
+            Err(store::Error::InvalidPlan(_) | store::Error::NotFound(_)) => {
+                let mut events = vec![event(SessionCreated {}.into())?];
+                events.extend(plan.events);
+                let plan = AppendPlan { events, ..plan };
+                Ok(self.store.log.append(session, plan).await?.replayed)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Begins a run, unless it is there.
+    async fn begin(
+        self: &Arc<Self>,
+        found: &Found,
+        run: RunId,
+        trigger: Option<Slug>,
+        event: &Event,
+        depth: u32,
+    ) -> Result<Asked> {
+        let name = trigger.as_ref().map_or("manual", Slug::as_str).to_owned();
+        let given = given(event, &name, "", now_ms());
+        let fresh = self.begin_given(found, run, trigger, given, None, depth).await?;
+        Ok(Asked { run, replayed: !fresh })
+    }
+
+    async fn begin_given(
+        self: &Arc<Self>,
+        found: &Found,
+        run: RunId,
+        trigger_id: Option<Slug>,
+        event: Value,
+        parent: Option<ParentStep>,
+        depth: u32,
+    ) -> Result<bool> {
+        if self.index.find(run).await?.is_some() {
+            return Ok(false);
+        }
+        let ready = self.plans.pin(found).await?;
+        let env = self.environment.settings(&ready.graph.plan).await?;
+        let started = started(found, ready.hash);
+        let queued = RunQueued {
+            depth,
+            forked_from: None,
+            input: Payload::inline(json!({"env": env, "event": event})),
+            parent,
+            trigger_id,
+            workflow_id: found.id.clone(),
+        };
+        let new = NewRun { id: run, ready, queued, started, forked: None };
+        self.lane(&found.id).await?.begin(new).await
+    }
+
+    /// Starts the child run of a step; gives what to tell the parent.
+    pub(super) async fn child(
+        self: &Arc<Self>,
+        child: RunId,
+        workflow: &str,
+        input: Value,
+        parent: ParentStep,
+        depth: u32,
+    ) -> Vec<Command> {
+        let instance = parent.instance.clone();
+        let failed = |error: &Error| {
+            let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
+            vec![Command::Complete {
+                instance: instance.clone(),
+                result: Err(fault),
+                duration_ms: 0,
+            }]
+        };
+        let event = Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
+        let given = given(&event, "workflow", "", now_ms());
+        let begun = async {
+            let found = self.find(workflow).await?;
+            self.begin_given(&found, child, None, given, Some(parent), depth).await?;
+            self.index.find(child).await?.ok_or(Error::RunUnknown(child))
+        };
+        let summary = match begun.await {
+            Ok(summary) => summary,
+            Err(error) => return failed(&error),
+        };
+        let session = summary.session;
+        let mut told = vec![Command::ChildStarted { child, session, instance: instance.clone() }];
+        // It may be over already, when whoever performed the parent is gone since.
+        if let Ok(Some(Ended { status, result, .. })) = self.end_of(child).await {
+            told.push(Command::ChildFinished { child, status, output: result });
+        }
+        told
+    }
+
+    /// Starts the workflow that is to be told of failures.
+    pub(super) fn fire_error_workflow(
+        self: &Arc<Self>,
+        plan: &Plan,
+        state: &RunState,
+        end: &Ended,
+    ) {
+        let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
+        let Some(workflow) = plan.policy.error_workflow_id.clone().filter(|_| depth <= ERRORS_MAX)
+        else {
+            return;
+        };
+        if end.status != EndStatus::Failed {
+            return;
+        }
+        let run = state.run_id;
+        let payload = json!({
+            "error": end.result.get("message"),
+            "code": end.result.get("code"),
+            "failed_node": end.result.get("step"),
+            "run_id": run.to_string(),
+            "workflow": plan.workflow_id,
+            "state": states(state),
+        });
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            let event = Event { payload, kind: "error".to_owned(), ..Event::default() };
+            let trigger = inner.find(&workflow).await.ok().and_then(|found| error_trigger(&found));
+            let key = Some(run.to_string());
+            let arrival = Arrival { workflow, trigger, key, event, depth };
+            // A workflow that is gone cannot be told.
+            let _ = inner.receive(arrival).await;
+        });
+    }
+
+    /// Begins what was received and not begun when somebody ended.
+    pub(super) async fn start_received(self: &Arc<Self>) -> Result<()> {
+        let workflows: Vec<String> =
+            self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
+        for workflow in workflows {
+            let session = triggers_of(&workflow);
+            let Ok(events) = self.store.log.read(session, EventIndex(0)).await else { continue };
+            let mut open: HashMap<RunId, TriggerReceived> = HashMap::new();
+            for event in events {
+                if let EventData::TriggerReceived(received) = event.data {
+                    open.insert(received.run_id, received);
+                }
+            }
+            for received in open.into_values() {
+                if self.index.find(received.run_id).await?.is_none() {
+                    self.begin_received(received).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn begin_received(self: &Arc<Self>, received: TriggerReceived) -> Result<()> {
+        let TriggerReceived { payload, run_id, trigger_id, workflow_id, .. } = received;
+        let kept = payload::value(&self.store, &payload).await?;
+        let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
+        let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+        let event = kept.get("event").cloned().unwrap_or_default();
+        let found = self.find(&workflow_id).await?;
+        self.begin_given(&found, run_id, Some(trigger_id), event, None, depth).await?;
+        Ok(())
+    }
+}
+
+/// The run that an arrival starts: the same for the same key.
+fn run_of(arrival: &Arrival, found: &Found) -> Result<RunId> {
+    Ok(match (&arrival.trigger, &arrival.key) {
+        (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
+        _ => RunId::mint(now_ms(), random()?),
+    })
+}
+
+/// The session that remembers what fired for a workflow.
+fn triggers_of(workflow: &str) -> SessionId {
+    SessionId::derive(&["triggers", workflow])
+}
+
+fn error_trigger(found: &Found) -> Option<Slug> {
+    let triggers = &found.compiled().ok()?.plan.triggers;
+    triggers.iter().find(|trigger| trigger.r#type.as_str() == "error").map(|t| t.id.clone())
+}
+
+/// Where each step stood when a run failed.
+fn states(state: &RunState) -> Value {
+    let steps = state.steps.iter().map(|(key, step)| {
+        let error = step.error.as_ref().map(|error| &error.message);
+        (key.to_string(), json!({"status": step.status, "error": error}))
+    });
+    Value::Object(steps.collect())
+}
+
+/// What templates see as `event`.
+fn given(event: &Event, trigger: &str, key: &str, now: u64) -> Value {
+    let mut members = event.more.clone();
+    members.insert("at".to_owned(), json!(time::show(now)));
+    members.insert("key".to_owned(), json!(key));
+    members.insert("payload".to_owned(), event.payload.clone());
+    members.insert("trigger".to_owned(), json!(trigger));
+    members.insert("type".to_owned(), json!(event.kind));
+    Value::Object(members)
+}

@@ -1,0 +1,266 @@
+//! The list of runs: noted as they go, caught up on from the sessions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_core::event::{Event, EventData};
+use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::projection::run::RunStatus;
+use cairn_store::Store;
+use cairn_store::port::{RunFilter, RunRow, SessionRead};
+use tokio::sync::Notify;
+
+use crate::error::Result;
+
+/// What is known of a run at a glance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Summary {
+    /// The run.
+    pub run: RunId,
+    /// The session it lives in.
+    pub session: SessionId,
+    /// Its workflow.
+    pub workflow: String,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Its first event.
+    pub first: EventIndex,
+    /// When it was asked for, in milliseconds since 1970.
+    pub queued_ms: u64,
+    /// When it was over.
+    pub ended_ms: Option<u64>,
+    /// The trigger that asked.
+    pub trigger: Option<String>,
+    /// The run that waits for it.
+    pub parent: Option<RunId>,
+}
+
+/// Which runs are wanted.
+pub type Filter = RunFilter;
+
+const STATUSES: [RunStatus; 7] = [
+    RunStatus::Queued,
+    RunStatus::Running,
+    RunStatus::Waiting,
+    RunStatus::Paused,
+    RunStatus::Succeeded,
+    RunStatus::Failed,
+    RunStatus::Cancelled,
+];
+
+impl Summary {
+    fn row(self) -> RunRow {
+        let is_over =
+            matches!(self.status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled);
+        RunRow {
+            run: self.run,
+            session: self.session,
+            workflow: self.workflow,
+            status: self.status.name().to_owned(),
+            is_over,
+            first: self.first,
+            queued_ms: self.queued_ms,
+            ended_ms: self.ended_ms,
+            trigger: self.trigger,
+            parent: self.parent,
+        }
+    }
+
+    fn of(row: RunRow) -> Self {
+        let status = STATUSES.into_iter().find(|status| status.name() == row.status);
+        Self {
+            run: row.run,
+            session: row.session,
+            workflow: row.workflow,
+            status: status.unwrap_or(RunStatus::Running),
+            first: row.first,
+            queued_ms: row.queued_ms,
+            ended_ms: row.ended_ms,
+            trigger: row.trigger,
+            parent: row.parent,
+        }
+    }
+}
+
+/// The list of runs. What is noted is written a little later, by a task of its own.
+pub(super) struct Index {
+    store: Store,
+    noted: Arc<Noted>,
+}
+
+#[derive(Default)]
+struct Noted {
+    rows: Mutex<BTreeMap<RunId, Summary>>,
+    moved: Mutex<HashMap<SessionId, EventIndex>>,
+    wake: Notify,
+    writing: Mutex<bool>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Index {
+    pub(super) fn new(store: Store) -> Self {
+        Self { store, noted: Arc::default() }
+    }
+
+    /// Notes how a run is.
+    pub(super) fn note(&self, summary: Summary) {
+        held(&self.noted.rows).insert(summary.run, summary);
+        self.write_soon();
+    }
+
+    /// Notes how far a session was written by this process.
+    pub(super) fn moved(&self, session: SessionId, last: EventIndex) {
+        held(&self.noted.moved).insert(session, last);
+    }
+
+    fn write_soon(&self) {
+        if std::mem::replace(&mut *held(&self.noted.writing), true) {
+            return self.noted.wake.notify_one();
+        }
+        let (store, noted) = (self.store.clone(), Arc::clone(&self.noted));
+        tokio::spawn(async move {
+            loop {
+                write(&store, &noted, false).await;
+                noted.wake.notified().await;
+            }
+        });
+    }
+
+    /// Writes what was noted.
+    pub(super) async fn flush(&self) {
+        write(&self.store, &self.noted, true).await;
+    }
+
+    /// Reads what sessions hold beyond what the list knows of them.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        self.flush().await;
+        let known = self.store.runs.sessions().await?;
+        let mut known: HashMap<SessionId, SessionRead> =
+            known.into_iter().map(|read| (read.session, read)).collect();
+        for (session, mark) in self.store.sessions.marks().await? {
+            let read = known.remove(&session);
+            if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
+                continue;
+            }
+            let from = read.as_ref().map_or(EventIndex(0), |read| read.next);
+            let workflow = read.as_ref().and_then(|read| read.workflow.clone());
+            // A damaged session is told about by those who ask for it.
+            let Ok(events) = self.store.log.read(session, from).await else { continue };
+            self.take_in(session, workflow, from, &events, mark).await?;
+        }
+        let gone: Vec<SessionId> = known.into_keys().collect();
+        if !gone.is_empty() {
+            self.store.runs.forget(gone).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_in(
+        &self,
+        session: SessionId,
+        mut workflow: Option<String>,
+        from: EventIndex,
+        events: &[Event],
+        mark: cairn_store::port::Mark,
+    ) -> Result<()> {
+        let mut rows: BTreeMap<RunId, Summary> = BTreeMap::new();
+        for event in events {
+            let Some(run) = event.scope.run() else { continue };
+            if let EventData::RunQueued(queued) = &event.data {
+                workflow.get_or_insert_with(|| queued.workflow_id.clone());
+                rows.insert(
+                    run,
+                    Summary {
+                        run,
+                        session,
+                        workflow: queued.workflow_id.clone(),
+                        status: RunStatus::Queued,
+                        first: event.index,
+                        queued_ms: event.id.minted_ms(),
+                        ended_ms: None,
+                        trigger: queued.trigger_id.as_ref().map(ToString::to_string),
+                        parent: queued.parent.as_ref().map(|parent| parent.run_id),
+                    },
+                );
+                continue;
+            }
+            let Some(status) = status_after(&event.data) else { continue };
+            if !rows.contains_key(&run) {
+                let Some(row) = self.store.runs.find(run).await? else { continue };
+                rows.insert(run, Summary::of(row));
+            }
+            let Some(row) = rows.get_mut(&run) else { continue };
+            let over =
+                matches!(status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled);
+            row.status = status;
+            row.ended_ms = over.then(|| event.id.minted_ms());
+        }
+        let next = events.last().map_or(from, |event| event.index.next());
+        let read = SessionRead { session, workflow, next, mark: Some(mark) };
+        let rows = rows.into_values().map(Summary::row).collect();
+        Ok(self.store.runs.record(rows, vec![read]).await?)
+    }
+
+    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
+        let rows = self.store.runs.list(filter).await?;
+        Ok(rows.into_iter().map(Summary::of).collect())
+    }
+
+    pub(super) async fn find(&self, run: RunId) -> Result<Option<Summary>> {
+        if let Some(noted) = held(&self.noted.rows).get(&run) {
+            return Ok(Some(noted.clone()));
+        }
+        Ok(self.store.runs.find(run).await?.map(Summary::of))
+    }
+
+    /// The session that runs of a workflow went into last.
+    pub(super) async fn sessions_of(&self, workflow: &str) -> Result<Vec<SessionRead>> {
+        let read = self.store.runs.sessions().await?;
+        Ok(read.into_iter().filter(|read| read.workflow.as_deref() == Some(workflow)).collect())
+    }
+}
+
+async fn write(store: &Store, noted: &Noted, last: bool) {
+    let rows = std::mem::take(&mut *held(&noted.rows));
+    let moved = std::mem::take(&mut *held(&noted.moved));
+    if rows.is_empty() && moved.is_empty() {
+        return;
+    }
+    let workflows: HashMap<SessionId, String> =
+        rows.values().map(|row| (row.session, row.workflow.clone())).collect();
+    // Marks cost a look at each session, so only whoever stops takes them.
+    let marks: HashMap<_, _> = match last {
+        true => store.sessions.marks().await.unwrap_or_default().into_iter().collect(),
+        false => HashMap::new(),
+    };
+    let read = moved.into_iter().filter_map(|(session, last)| {
+        let workflow = Some(workflows.get(&session)?.clone());
+        Some(SessionRead {
+            session,
+            workflow,
+            next: last.next(),
+            mark: marks.get(&session).cloned(),
+        })
+    });
+    let read = read.collect();
+    // What is not kept is read from the sessions again.
+    let _ = store.runs.record(rows.into_values().map(Summary::row).collect(), read).await;
+}
+
+const fn status_after(data: &EventData) -> Option<RunStatus> {
+    Some(match data {
+        EventData::RunStarted(_) | EventData::RunResumed(_) => RunStatus::Running,
+        EventData::RunPaused(_) => RunStatus::Paused,
+        EventData::StepWaiting(_) | EventData::StepInterrupted(_) => RunStatus::Waiting,
+        EventData::TaskAnswered(_) | EventData::TimerFired(_) | EventData::ChildFinished(_) => {
+            RunStatus::Running
+        }
+        EventData::RunCompleted(_) => RunStatus::Succeeded,
+        EventData::RunFailed(_) => RunStatus::Failed,
+        EventData::RunCancelled(_) => RunStatus::Cancelled,
+        _ => return None,
+    })
+}

@@ -1,0 +1,504 @@
+//! A lane: one session, whose runs one task decides for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use cairn_core::event::engine::{EndStatus, ParentStep, RunQueued};
+use cairn_core::event::guided::RunStarted;
+use cairn_core::event::{Event, NewEvent, Scope};
+use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
+use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::projection::run::{End, RunState};
+use cairn_store::port::Lease;
+use cairn_store::{AppendPlan, Blob};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::index::Summary;
+use super::plans::Ready;
+use super::watch::{Ended, Told};
+use super::{Inner, payload};
+use crate::error::{Error, Result};
+use crate::guided::{now_ms, random};
+
+/// How many messages are decided on together.
+const BATCH_MAX: usize = 512;
+/// How long a timer is slept on before the clock is looked at again, which may have moved.
+const NAP_MAX: Duration = Duration::from_secs(30);
+
+/// A handle to a lane.
+#[derive(Clone)]
+pub(super) struct Lane {
+    pub(super) session: SessionId,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+/// What is said to a lane.
+pub(super) enum Message {
+    /// A run is to begin, unless it is there.
+    Begin(Box<NewRun>, oneshot::Sender<Result<bool>>),
+    /// A run that was recorded before is to go on.
+    Adopt(Box<Adopted>),
+    /// Something is said to a run.
+    Tell(RunId, Command, Option<oneshot::Sender<Result<()>>>),
+    /// Nothing more is begun, and nothing more is heard.
+    Stop(oneshot::Sender<()>),
+}
+
+/// A run that is to begin.
+pub(super) struct NewRun {
+    pub(super) id: RunId,
+    pub(super) ready: Arc<Ready>,
+    pub(super) queued: RunQueued,
+    pub(super) started: RunStarted,
+    /// What it goes on from, when it is a fork, and the blob that holds it.
+    pub(super) forked: Option<(RunState, Blob)>,
+}
+
+/// A run that was recorded before.
+pub(super) struct Adopted {
+    pub(super) state: RunState,
+    pub(super) ready: Arc<Ready>,
+    pub(super) started: RunStarted,
+    pub(super) first: EventIndex,
+    pub(super) queued_ms: u64,
+}
+
+/// A run under way.
+struct Active {
+    run: Run,
+    ready: Arc<Ready>,
+    started: RunStarted,
+    first: EventIndex,
+    queued_ms: u64,
+    under_way: HashMap<StepInstanceKey, AbortHandle>,
+    response: Option<Value>,
+}
+
+struct Actor {
+    inner: Weak<Inner>,
+    session: SessionId,
+    workflow: String,
+    runs: HashMap<RunId, Active>,
+    /// Runs that wait for their turn.
+    waiting: VecDeque<RunId>,
+    timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
+    slots: Arc<Semaphore>,
+    messages: mpsc::UnboundedSender<Message>,
+    stopped: Option<oneshot::Sender<()>>,
+    /// Whether a run ended since waiting ones were last looked at.
+    freed: bool,
+    /// Where the ids of events come from: chance at first, then never the same again.
+    bits: u128,
+    _lease: Box<dyn Lease>,
+}
+
+/// What is decided and not yet durable.
+#[derive(Default)]
+struct Batch {
+    events: Vec<NewEvent>,
+    blobs: Vec<Blob>,
+    effects: Vec<(RunId, Effect)>,
+    begun: Vec<RunId>,
+    replies: Vec<Reply>,
+}
+
+enum Reply {
+    Begun(oneshot::Sender<Result<bool>>, bool),
+    Done(oneshot::Sender<Result<()>>, Result<()>),
+}
+
+impl Lane {
+    /// Begins to decide for a session that this process owns.
+    pub(super) fn open(inner: &Arc<Inner>, workflow: &str, lease: Box<dyn Lease>) -> Self {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let session = lease.session();
+        let actor = Actor {
+            inner: Arc::downgrade(inner),
+            session,
+            workflow: workflow.to_owned(),
+            runs: HashMap::new(),
+            waiting: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
+            messages: messages.clone(),
+            stopped: None,
+            freed: false,
+            bits: random().unwrap_or_default(),
+            _lease: lease,
+        };
+        tokio::spawn(actor.live(inbox));
+        Self { session, messages }
+    }
+
+    pub(super) fn send(&self, message: Message) -> Result<()> {
+        self.messages.send(message).map_err(|_| Error::Broken("the lane has ended".to_owned()))
+    }
+
+    pub(super) async fn begin(&self, run: NewRun) -> Result<bool> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Begin(Box::new(run), reply))?;
+        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+    }
+
+    pub(super) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Tell(run, command, Some(reply)))?;
+        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+    }
+
+    pub(super) async fn stop(&self) {
+        let (reply, stopped) = oneshot::channel();
+        if self.send(Message::Stop(reply)).is_ok() {
+            let _ = stopped.await;
+        }
+    }
+}
+
+impl Actor {
+    async fn live(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+        loop {
+            let nap = self.next_timer();
+            let first = tokio::select! {
+                message = inbox.recv() => message,
+                () = tokio::time::sleep(nap) => None,
+            };
+            let Some(inner) = self.inner.upgrade() else { return };
+            let mut batch = Batch::default();
+            let mut next = first;
+            let mut taken = 0;
+            while let Some(message) = next.take() {
+                self.take(&inner, message, &mut batch);
+                taken += 1;
+                if taken < BATCH_MAX {
+                    next = inbox.try_recv().ok();
+                }
+            }
+            self.fire_timers(&mut batch);
+            self.begin_waiting(&inner, &mut batch);
+            if let Err(error) = self.commit(&inner, batch).await {
+                // What was decided is not recorded, so nothing of it holds. Whoever opens the
+                // session next goes on from what is.
+                self.call_off_all();
+                inner.lanes.forget(self.session, &error);
+                return;
+            }
+            if let Some(stopped) = self.stopped.take() {
+                self.call_off_all();
+                inner.lanes.forget_quietly(self.session);
+                drop(self);
+                let _ = stopped.send(());
+                return;
+            }
+        }
+    }
+
+    fn call_off_all(&mut self) {
+        for active in self.runs.values_mut() {
+            active.under_way.drain().for_each(|(_, task)| task.abort());
+        }
+    }
+
+    fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
+        match message {
+            Message::Begin(run, reply) => {
+                let fresh = !self.runs.contains_key(&run.id);
+                if fresh {
+                    self.queue(inner, *run, batch);
+                }
+                batch.replies.push(Reply::Begun(reply, fresh));
+            }
+            Message::Adopt(adopted) => self.adopt(inner, *adopted, batch),
+            Message::Tell(run, command, reply) => {
+                let outcome = self.tell(run, command, batch);
+                if let Some(reply) = reply {
+                    batch.replies.push(Reply::Done(reply, outcome));
+                }
+            }
+            Message::Stop(stopped) => self.stopped = Some(stopped),
+        }
+    }
+
+    fn queue(&mut self, inner: &Inner, new: NewRun, batch: &mut Batch) {
+        let NewRun { id, ready, queued, started, forked } = new;
+        let mut state = RunState::new(id);
+        if let Some((forked, blob)) = forked {
+            state = forked;
+            batch.blobs.push(blob);
+        }
+        self.bits = stir(self.bits);
+        let event_id = EventId::mint(now_ms(), self.bits);
+        let event = NewEvent { id: event_id, scope: Scope::Run(id), data: queued.into() };
+        let placed = event.clone().at(self.session, EventIndex(0));
+        state.apply(&placed);
+        batch.events.push(event);
+        batch.begun.push(id);
+        let run = Run::new(state, inner.options.limits);
+        self.insert(Active {
+            run,
+            ready,
+            started,
+            first: EventIndex(0),
+            queued_ms: now_ms(),
+            under_way: HashMap::new(),
+            response: None,
+        });
+        self.waiting.push_back(id);
+    }
+
+    fn insert(&mut self, active: Active) {
+        self.runs.insert(active.run.state.run_id, active);
+    }
+
+    fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
+        let Adopted { state, ready, started, first, queued_ms } = adopted;
+        let (id, begun) = (state.run_id, state.started.is_some());
+        let run = Run::new(state, inner.options.limits);
+        let (under_way, response) = (HashMap::new(), None);
+        self.insert(Active { run, ready, started, first, queued_ms, under_way, response });
+        if begun {
+            // It cannot be over, and so there is nothing to refuse.
+            let _ = self.tell(id, Command::Recover, batch);
+        } else {
+            self.waiting.push_back(id);
+        }
+    }
+
+    /// Decides what something means for a run.
+    fn tell(&mut self, id: RunId, command: Command, batch: &mut Batch) -> Result<()> {
+        let active = self.runs.get_mut(&id).ok_or(Error::RunUnknown(id))?;
+        if let Command::Complete { instance, .. } | Command::Evaluated { instance, .. } = &command {
+            active.under_way.remove(instance);
+        }
+        let bits = &mut self.bits;
+        let mut chance = || {
+            *bits = stir(*bits);
+            *bits
+        };
+        let mut moment = Moment { now_ms: now_ms(), random: &mut chance };
+        let decided = active.run.decide(&active.ready.graph, command, &mut moment);
+        let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
+        batch.events.extend(events);
+        batch.effects.extend(effects.into_iter().map(|effect| (id, effect)));
+        Ok(())
+    }
+
+    /// Begins runs that wait, as far as there is room.
+    fn begin_waiting(&mut self, inner: &Inner, batch: &mut Batch) {
+        self.freed = false;
+        if self.stopped.is_some() {
+            return;
+        }
+        while let Some(id) = self.waiting.front().copied() {
+            let Some(active) = self.runs.get(&id) else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let policy = &active.ready.graph.plan.policy;
+            let most =
+                policy.concurrency_max.map_or(inner.options.runs_at_once, |max| max as usize);
+            if self.runs.len() - self.waiting.len() >= most {
+                return;
+            }
+            self.waiting.pop_front();
+            if active.run.state.end.is_some() {
+                continue;
+            }
+            let started = active.started.clone();
+            let _ = self.tell(id, Command::Start(started), batch);
+        }
+    }
+
+    fn next_timer(&self) -> Duration {
+        if self.freed && !self.waiting.is_empty() {
+            return Duration::ZERO;
+        }
+        let Some(Reverse((due_ms, _, _))) = self.timers.peek() else { return NAP_MAX };
+        Duration::from_millis(due_ms.saturating_sub(now_ms())).min(NAP_MAX)
+    }
+
+    fn fire_timers(&mut self, batch: &mut Batch) {
+        let now = now_ms();
+        while let Some(Reverse((due_ms, run, timer))) = self.timers.peek().copied() {
+            if due_ms > now {
+                return;
+            }
+            self.timers.pop();
+            // A timer that is no longer set means nothing.
+            let _ = self.tell(run, Command::FireTimer(timer), batch);
+        }
+    }
+
+    /// Makes durable what was decided, and then lets it happen.
+    async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
+        let Batch { mut events, mut blobs, effects, begun, replies } = batch;
+        if !events.is_empty() {
+            blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
+            let watched = inner.watchers.is_watched().then(|| events.clone());
+            let plan = AppendPlan { events, seen: Vec::new(), blobs };
+            let appended = inner.store.log.append(self.session, plan).await?;
+            self.note_begun(inner, &begun, appended.first);
+            inner.index.moved(self.session, appended.last);
+            if let Some(events) = watched {
+                self.broadcast(inner, events, appended.first);
+            }
+        }
+        for (run, effect) in effects {
+            self.let_happen(inner, run, effect);
+        }
+        for reply in replies {
+            match reply {
+                Reply::Begun(reply, fresh) => drop(reply.send(Ok(fresh))),
+                Reply::Done(reply, outcome) => drop(reply.send(outcome)),
+            }
+        }
+        Ok(())
+    }
+
+    fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {
+        let places = (first.0..).map(EventIndex);
+        let events = events.into_iter().zip(places).map(|(event, at)| event.at(self.session, at));
+        let events: Arc<[Event]> = events.collect();
+        inner.watchers.tell(Told { session: self.session, events });
+    }
+
+    fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {
+        for id in begun {
+            if let Some(active) = self.runs.get_mut(id) {
+                active.first = first;
+                inner.index.note(summary(self.session, &self.workflow, active));
+            }
+        }
+    }
+
+    fn let_happen(&mut self, inner: &Arc<Inner>, id: RunId, effect: Effect) {
+        let Some(active) = self.runs.get_mut(&id) else { return };
+        match effect {
+            Effect::Perform { instance, key, .. } => {
+                let work = super::perform::Work {
+                    instance: instance.clone(),
+                    key,
+                    ready: Arc::clone(&active.ready),
+                    settings: settings(active, &instance),
+                    slots: Arc::clone(&self.slots),
+                };
+                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                let task = tokio::spawn(async move {
+                    let command = inner.perform(work).await;
+                    // A lane that is gone is recovered by whoever comes next.
+                    let _ = messages.send(Message::Tell(id, command, None));
+                });
+                active.under_way.insert(instance, task.abort_handle());
+            }
+            Effect::Evaluate { instance, ask } => {
+                let graph = &active.ready.graph;
+                let Some((prepared, context)) = active.run.question(graph, &instance, ask) else {
+                    return;
+                };
+                let (source, is_expression) = (prepared.source().clone(), prepared.is_expression());
+                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                let at = instance.clone();
+                let task = tokio::spawn(async move {
+                    let result = inner.evaluator.evaluate(&source, is_expression, context).await;
+                    let command = Command::Evaluated { instance: at, ask, result };
+                    let _ = messages.send(Message::Tell(id, command, None));
+                });
+                active.under_way.insert(instance, task.abort_handle());
+            }
+            Effect::Timer { timer, due_ms } => self.timers.push(Reverse((due_ms, id, timer))),
+            Effect::Child { instance, child, workflow, input } => {
+                let state = &active.run.state;
+                let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
+                let parent =
+                    ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
+                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                tokio::spawn(async move {
+                    let told = inner.child(child, &workflow, input, parent, depth).await;
+                    for command in told {
+                        let _ = messages.send(Message::Tell(id, command, None));
+                    }
+                });
+            }
+            Effect::Respond { response } => {
+                active.response = Some(response.clone());
+                inner.watchers.responded(id, response);
+            }
+            Effect::Task(_) => inner.index.note(summary(self.session, &self.workflow, active)),
+            Effect::CallOff => {
+                let tasks: Vec<AbortHandle> = active.under_way.drain().map(|(_, t)| t).collect();
+                tasks.iter().for_each(AbortHandle::abort);
+                if active.run.state.end.is_none() {
+                    let _ = self.messages.send(Message::Tell(id, Command::Stopped, None));
+                }
+            }
+            Effect::End(status) => self.ended(inner, id, status),
+        }
+    }
+
+    /// A run is over: whoever waits is told.
+    fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
+        let Some(active) = self.runs.remove(&id) else { return };
+        self.freed = true;
+        let result = match &active.run.state.end {
+            Some(End::Succeeded { result }) => match result {
+                cairn_core::event::engine::Payload::Inline(value) => value.0.clone(),
+                cairn_core::event::engine::Payload::Blob(_) => Value::Null,
+            },
+            Some(End::Failed { error, instance }) => {
+                let step = instance.as_ref().map(ToString::to_string);
+                json!({"code": error.code, "message": error.message, "step": step})
+            }
+            _ => Value::Null,
+        };
+        let mut row = summary(self.session, &self.workflow, &active);
+        row.ended_ms = Some(now_ms());
+        inner.index.note(row);
+        let ended = Ended { status, result, response: active.response.clone() };
+        inner.watchers.ended(id, &ended);
+        if let Some(parent) = active.run.state.queued.as_ref().and_then(|q| q.parent.clone()) {
+            let command =
+                Command::ChildFinished { child: id, status, output: ended.result.clone() };
+            inner.tell_later(parent.run_id, command);
+        }
+        if status == EndStatus::Failed {
+            inner.fire_error_workflow(&active.ready.graph.plan, &active.run.state, &ended);
+        }
+    }
+}
+
+/// What a step was given, as its intent says; nothing for one that has none.
+fn settings(active: &Active, instance: &StepInstanceKey) -> super::perform::Settings {
+    super::perform::Settings::of(&active.run, &active.ready.graph, instance)
+}
+
+/// The next of a sequence that goes through all numbers before one comes again.
+const fn stir(bits: u128) -> u128 {
+    bits.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1)
+}
+
+fn summary(session: SessionId, workflow: &str, active: &Active) -> Summary {
+    let state = &active.run.state;
+    let trigger = state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
+    Summary {
+        run: state.run_id,
+        session,
+        workflow: workflow.to_owned(),
+        status: state.status(),
+        first: active.first,
+        queued_ms: active.queued_ms,
+        ended_ms: None,
+        trigger: trigger.map(ToString::to_string),
+        parent: state.queued.as_ref().and_then(|q| q.parent.as_ref()).map(|p| p.run_id),
+    }
+}
+
+impl Error {
+    /// What a run says to a command that means nothing to it.
+    fn of(run: RunId, refused: Rejection) -> Self {
+        Self::RunRefused { run, refused }
+    }
+}

@@ -1,0 +1,256 @@
+//! Which lane a run is in, and who goes on with what was left.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_core::digest::SnapshotRef;
+use cairn_core::event::guided::{RunStarted, SessionCreated};
+use cairn_core::event::{Event, EventData, NewEvent, Scope};
+use cairn_core::flow::Command;
+use cairn_core::id::{EventId, RunId, SessionId};
+use cairn_core::pin::BlobKind;
+use cairn_core::projection::run::RunState;
+use cairn_store as store;
+use cairn_store::AppendPlan;
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::index::{Filter, Summary};
+use super::lane::{Adopted, Lane, Message};
+use super::{Inner, payload};
+use crate::error::{Error, Result};
+use crate::guided::{now_ms, random};
+
+#[derive(Default)]
+pub(super) struct Lanes {
+    /// The lane that new runs of a workflow go into.
+    by_workflow: AsyncMutex<HashMap<String, Lane>>,
+    /// Every lane of this process.
+    open: Mutex<HashMap<SessionId, Lane>>,
+    /// Held while sessions are taken over, so that none is taken twice.
+    taking: AsyncMutex<()>,
+}
+
+impl Lanes {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Lane>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, session: SessionId) -> Option<Lane> {
+        self.open().get(&session).cloned()
+    }
+
+    /// A lane ended because what it decided could not be recorded.
+    pub(super) fn forget(&self, session: SessionId, _: &Error) {
+        self.forget_quietly(session);
+    }
+
+    pub(super) fn forget_quietly(&self, session: SessionId) {
+        self.open().remove(&session);
+    }
+
+    pub(super) async fn stop(&self, patience: Duration) {
+        let lanes: Vec<Lane> = self.open().values().cloned().collect();
+        let all = async {
+            for lane in lanes {
+                lane.stop().await;
+            }
+        };
+        // Whoever takes longer is recovered like anybody else.
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+}
+
+impl Inner {
+    /// The lane that new runs of a workflow go into.
+    pub(super) async fn lane(self: &Arc<Self>, workflow: &str) -> Result<Lane> {
+        let mut lanes = self.lanes.by_workflow.lock().await;
+        if let Some(lane) =
+            lanes.get(workflow).filter(|lane| self.lanes.get(lane.session).is_some())
+        {
+            return Ok(lane.clone());
+        }
+        let lane = match self.free_session(workflow).await? {
+            Some(lane) => lane,
+            None => self.new_session(workflow).await?,
+        };
+        lanes.insert(workflow.to_owned(), lane.clone());
+        Ok(lane)
+    }
+
+    /// A session of a workflow that nobody owns and that has room.
+    async fn free_session(self: &Arc<Self>, workflow: &str) -> Result<Option<Lane>> {
+        for read in self.index.sessions_of(workflow).await? {
+            if let Some(lane) = self.lanes.get(read.session) {
+                return Ok(Some(lane));
+            }
+            let Ok(status) = self.store.log.status(read.session).await else { continue };
+            if status.damage.is_some() || status.bytes >= self.options.session_max {
+                continue;
+            }
+            if let Some(lane) = self.take_over(read.session, workflow).await? {
+                return Ok(Some(lane));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn new_session(self: &Arc<Self>, workflow: &str) -> Result<Lane> {
+        let now = now_ms();
+        let session = SessionId::mint(now, random()?);
+        let id = EventId::mint(now, random()?);
+        let created = NewEvent { id, scope: Scope::Session, data: SessionCreated {}.into() };
+        let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
+        self.store.log.append(session, plan).await?;
+        let lease = self.store.leases.acquire(session).await?;
+        let lane = Lane::open(self, workflow, lease);
+        self.lanes.open().insert(session, lane.clone());
+        Ok(lane)
+    }
+
+    /// Becomes the owner of a session and goes on with its runs; none when somebody else is.
+    pub(super) async fn take_over(
+        self: &Arc<Self>,
+        session: SessionId,
+        workflow: &str,
+    ) -> Result<Option<Lane>> {
+        let _taking = self.lanes.taking.lock().await;
+        if let Some(lane) = self.lanes.get(session) {
+            return Ok(Some(lane));
+        }
+        let lease = match self.store.leases.acquire(session).await {
+            Ok(lease) => lease,
+            Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // Whoever had it before may have gone on since it was last looked at.
+        self.index.catch_up().await?;
+        let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
+        let open = self.index.list(&filter).await?;
+        let runs = self.adopted(session, &open).await?;
+        let lane = Lane::open(self, workflow, lease);
+        for run in runs {
+            lane.send(Message::Adopt(Box::new(run)))?;
+        }
+        self.lanes.open().insert(session, lane.clone());
+        Ok(Some(lane))
+    }
+
+    /// Runs of a session as their events left them.
+    async fn adopted(&self, session: SessionId, open: &[Summary]) -> Result<Vec<Adopted>> {
+        let Some(first) = open.iter().map(|summary| summary.first).min() else {
+            return Ok(Vec::new());
+        };
+        let events = self.store.log.read(session, first).await?;
+        let mut runs = Vec::new();
+        for summary in open {
+            let own = events.iter().filter(|event| event.scope.run() == Some(summary.run));
+            let own: Vec<&Event> = own.collect();
+            let state = self.folded(summary.run, &own).await?;
+            if state.end.is_some() {
+                continue;
+            }
+            let Some(adopted) = self.adopt(state, summary).await? else { continue };
+            runs.push(adopted);
+        }
+        Ok(runs)
+    }
+
+    async fn adopt(&self, state: RunState, summary: &Summary) -> Result<Option<Adopted>> {
+        let started = match &state.started {
+            Some(started) => started.clone(),
+            // It was asked for and not begun: it follows the workflow as it is now.
+            None => {
+                let Ok(found) = self.find(&summary.workflow).await else { return Ok(None) };
+                let ready = self.plans.pin(&found).await?;
+                started(&found, ready.hash)
+            }
+        };
+        let ready = self.plans.get(started.workflow_hash).await?;
+        let (first, queued_ms) = (summary.first, summary.queued_ms);
+        Ok(Some(Adopted { state, ready, started, first, queued_ms }))
+    }
+
+    /// A run's state, with every value in its place.
+    pub(super) async fn folded(&self, run: RunId, events: &[&Event]) -> Result<RunState> {
+        let forked = events.iter().find_map(|event| match &event.data {
+            EventData::RunQueued(queued) => queued.forked_from.clone(),
+            _ => None,
+        });
+        let mut state = match forked {
+            Some(from) => self.snapshot(from.snapshot_ref).await?,
+            None => RunState::new(run),
+        };
+        events.iter().for_each(|event| state.apply(event));
+        payload::put_back(&self.store, &mut state).await?;
+        Ok(state)
+    }
+
+    async fn snapshot(&self, at: SnapshotRef) -> Result<RunState> {
+        let bytes = self.store.blobs.get(BlobKind::Snapshot, at.0).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Broken(error.to_string()))
+    }
+
+    /// Goes on with every run that is not over and that nobody else performs.
+    pub(super) async fn recover(self: &Arc<Self>) -> Result<usize> {
+        self.index.catch_up().await?;
+        let open = self.index.list(&Filter { is_over: Some(false), ..Filter::default() }).await?;
+        let mut sessions: HashMap<SessionId, String> = HashMap::new();
+        for summary in &open {
+            sessions.insert(summary.session, summary.workflow.clone());
+        }
+        for (session, workflow) in sessions {
+            self.take_over(session, &workflow).await?;
+        }
+        self.start_received().await?;
+        Ok(open.len())
+    }
+
+    /// The lane of a run that is not over.
+    async fn lane_of(self: &Arc<Self>, run: RunId) -> Result<Lane> {
+        let mut found = self.index.find(run).await?;
+        if found.is_none() {
+            self.index.catch_up().await?;
+            found = self.index.find(run).await?;
+        }
+        let summary = found.ok_or(Error::RunUnknown(run))?;
+        if let Some(lane) = self.lanes.get(summary.session) {
+            return Ok(lane);
+        }
+        let taken = self.take_over(summary.session, &summary.workflow).await?;
+        taken.ok_or(Error::RunElsewhere { run, session: summary.session })
+    }
+
+    /// Says something to a run, wherever it is.
+    pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
+        match self.lane_of(run).await?.tell(run, command).await {
+            // The lane has let go of it, or never had it: it is over.
+            Err(Error::RunUnknown(_)) => {
+                Err(Error::RunRefused { run, refused: cairn_core::flow::Rejection::Ended })
+            }
+            told => told,
+        }
+    }
+
+    /// Says something to a run without waiting.
+    pub(super) fn tell_later(self: &Arc<Self>, run: RunId, command: Command) {
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            // A parent that is over does not mind.
+            let _ = inner.tell(run, command).await;
+        });
+    }
+}
+
+/// What pins a run to the workflow as it is now.
+pub(super) fn started(
+    found: &crate::catalog::Found,
+    hash: cairn_core::digest::WorkflowHash,
+) -> RunStarted {
+    RunStarted {
+        workflow_hash: hash,
+        workflow_id: found.id.clone(),
+        workflow_source_kind: crate::guided::source_kind(found.kind),
+        workflow_source_ref: found.path.display().to_string(),
+    }
+}

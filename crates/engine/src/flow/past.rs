@@ -1,0 +1,181 @@
+//! Runs as they were: what is recorded of them, and going on from there.
+
+use std::sync::Arc;
+
+use cairn_core::canonical;
+use cairn_core::digest::{Digest, SnapshotRef};
+use cairn_core::event::Event;
+use cairn_core::event::engine::{ForkedFrom, Payload};
+use cairn_core::flow::{Change, Fork};
+use cairn_core::id::{NodeId, RunId};
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::pin::BlobKind;
+use cairn_core::projection::run::{End, RunState};
+use cairn_store::Blob;
+use serde_json::{Value, json};
+
+use super::index::{Filter, Summary};
+use super::lane::NewRun;
+use super::lanes::started;
+use super::plans::Ready;
+use super::watch::Ended;
+use super::{Inner, payload, unknown};
+use crate::error::{Error, Result};
+use crate::guided::{now_ms, random};
+
+/// Everything that is recorded of a run.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// The run at a glance.
+    pub summary: Summary,
+    /// What happened, oldest first.
+    pub events: Vec<Event>,
+    /// What follows from it, with every value in its place.
+    pub state: RunState,
+}
+
+/// Where a fork begins.
+#[derive(Clone, PartialEq, Debug)]
+pub struct From {
+    /// Of which run.
+    pub run: RunId,
+    /// With which step.
+    pub step: StepInstanceKey,
+    /// With which earlier outputs changed.
+    pub changes: Vec<Change>,
+    /// On the workflow as it is now, and not as it was.
+    pub on_new_plan: bool,
+}
+
+/// A fork that was begun.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Forked {
+    /// The new run.
+    pub run: RunId,
+    /// What it does again, and what it keeps.
+    pub fork: Fork,
+}
+
+/// A fork that can be begun.
+pub(super) struct Prepared {
+    pub(super) fork: Fork,
+    past: Past,
+    ready: Arc<Ready>,
+    started: cairn_core::event::guided::RunStarted,
+    id: RunId,
+}
+
+impl Inner {
+    async fn found(&self, run: RunId) -> Result<Summary> {
+        if let Some(summary) = self.index.find(run).await? {
+            return Ok(summary);
+        }
+        self.index.catch_up().await?;
+        self.index.find(run).await?.ok_or_else(|| unknown(run))
+    }
+
+    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
+        self.index.catch_up().await?;
+        self.index.list(filter).await
+    }
+
+    pub(super) async fn past(&self, run: RunId) -> Result<Past> {
+        let mut summary = self.found(run).await?;
+        let events = self.store.log.read(summary.session, summary.first).await?;
+        let events: Vec<Event> =
+            events.into_iter().filter(|event| event.scope.run() == Some(run)).collect();
+        let own: Vec<&Event> = events.iter().collect();
+        let state = self.folded(run, &own).await?;
+        summary.status = state.status();
+        Ok(Past { summary, events, state })
+    }
+
+    /// How a run ended, if it has.
+    pub(super) async fn end_of(&self, run: RunId) -> Result<Option<Ended>> {
+        let past = self.past(run).await?;
+        let Some(end) = &past.state.end else { return Ok(None) };
+        let result = match end {
+            End::Succeeded { result } => payload::value(&self.store, result).await?,
+            End::Failed { error, instance } => {
+                let step = instance.as_ref().map(ToString::to_string);
+                json!({"code": error.code, "message": error.message, "step": step})
+            }
+            End::Cancelled {} => Value::Null,
+        };
+        Ok(Some(Ended { status: end.status(), result, response: None }))
+    }
+
+    /// Waits until a run is over.
+    pub(super) async fn ended(self: &Arc<Self>, run: RunId) -> Result<Ended> {
+        let told = self.watchers.until_end(run);
+        if let Some(ended) = self.end_of(run).await? {
+            return Ok(ended);
+        }
+        told.await.map_err(|_| Error::Broken(format!("run {run} was given up")))
+    }
+
+    /// What a fork would do.
+    pub(super) async fn forked(&self, from: &From) -> Result<Prepared> {
+        let mut past = self.past(from.run).await?;
+        let Some(was) = past.state.started.clone() else {
+            let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
+            return Err(Error::RunRefused { run: from.run, refused });
+        };
+        let (ready, started) = if from.on_new_plan {
+            let found = self.find(&was.workflow_id).await?;
+            let ready = self.plans.pin(&found).await?;
+            let started = started(&found, ready.hash);
+            (ready, started)
+        } else {
+            (self.plans.get(was.workflow_hash).await?, was)
+        };
+        // In a loop, the run is looked at as it was then: later turns have taken its place.
+        if !from.step.loop_path.is_empty() {
+            let then = past.events.iter().position(|event| instance(event) == Some(&from.step));
+            let until: Vec<&Event> =
+                past.events.iter().take(then.map_or(usize::MAX, |at| at + 1)).collect();
+            past.state = self.folded(from.run, &until).await?;
+        }
+        let id = RunId::mint(now_ms(), random()?);
+        let fork = Fork::new(&ready.graph, &past.state, &from.step, &from.changes, id);
+        let fork = fork.map_err(|source| Error::RunNotThere { run: from.run, source })?;
+        Ok(Prepared { fork, past, ready, started, id })
+    }
+
+    pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
+        let Prepared { fork, past, ready, started, id } = self.forked(from).await?;
+        let bytes = canonical::to_vec(&fork.state).map_err(|e| Error::Broken(e.to_string()))?;
+        let snapshot_ref = SnapshotRef(Digest::of(&bytes));
+        let queued = past.state.queued.clone().ok_or_else(|| unknown(from.run))?;
+        let mut queued = queued;
+        queued.parent = None;
+        queued.forked_from = Some(ForkedFrom {
+            node_id: past.state.last_node_id.unwrap_or(NodeId::from_bits(0)),
+            run_id: from.run,
+            session_id: past.summary.session,
+            snapshot_ref,
+        });
+        let Payload::Inline(_) = &queued.input else {
+            return Err(Error::Broken("the run's input is not there".to_owned()));
+        };
+        let blob = Blob { kind: BlobKind::Snapshot, bytes };
+        let forked = Some((fork.state.clone(), blob));
+        let workflow = queued.workflow_id.clone();
+        let new = NewRun { id, ready, queued, started, forked };
+        self.lane(&workflow).await?.begin(new).await?;
+        Ok(Forked { run: id, fork })
+    }
+}
+
+/// The step that an event begins.
+const fn instance(event: &Event) -> Option<&StepInstanceKey> {
+    use cairn_core::event::EventData;
+    match &event.data {
+        EventData::StepStarted(e) => Some(&e.instance),
+        EventData::StepCompleted(e) => Some(&e.instance),
+        EventData::StepSkipped(e) => Some(&e.instance),
+        EventData::StepWaiting(e) => Some(&e.instance),
+        EventData::LoopEntered(e) => Some(&e.instance),
+        _ => None,
+    }
+}

@@ -1,0 +1,194 @@
+//! Performing one step.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use cairn_core::digest::Digest;
+use cairn_core::event::engine::{Failure, Payload};
+use cairn_core::flow::{Command, Fault, Graph, Outcome, Run, Secrets};
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::plan::{Action, FailureKind, Plan};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::Inner;
+use super::plans::Ready;
+use crate::error::Result;
+use crate::performer::{Ctx, Failed, UsedSecret};
+
+/// Gives workflows their settings and secrets.
+#[async_trait]
+pub trait Environment: Send + Sync {
+    /// The settings of a workflow, as an object; an error says which are missing.
+    async fn settings(&self, plan: &Plan) -> Result<Value>;
+
+    /// The secrets of a workflow.
+    async fn secrets(&self, plan: &Plan) -> Result<Bindings>;
+}
+
+/// No workflow has settings of its own.
+pub struct NoSettings;
+
+#[async_trait]
+impl Environment for NoSettings {
+    async fn settings(&self, plan: &Plan) -> Result<Value> {
+        let given = plan
+            .env
+            .iter()
+            .filter_map(|field| Some((field.name.clone(), field.default.as_ref()?.0.clone())));
+        Ok(given.collect())
+    }
+
+    async fn secrets(&self, _: &Plan) -> Result<Bindings> {
+        Ok(Bindings::default())
+    }
+}
+
+/// The secrets of a workflow, by name.
+#[derive(Clone, Default)]
+pub struct Bindings {
+    /// Their values.
+    pub values: BTreeMap<String, String>,
+    /// What takes them out of whatever is recorded.
+    pub redact: Option<Arc<dyn Redact>>,
+}
+
+/// Takes secrets out of values.
+pub trait Redact: Send + Sync {
+    /// The value without secrets.
+    fn value(&self, value: Value) -> Value;
+    /// The text without secrets.
+    fn text(&self, text: String) -> String;
+}
+
+impl Secrets for Bindings {
+    fn reveal(&self, name: &str) -> Option<String> {
+        self.values.get(name).cloned()
+    }
+}
+
+/// The settings of a step that is to be performed.
+pub(super) enum Settings {
+    /// As they were recorded.
+    Recorded(Value),
+    /// With secrets, which are not recorded: they are put in when the step is performed.
+    Secret(Box<Run>),
+    /// Not to be had.
+    Faulty(Fault),
+}
+
+impl Settings {
+    pub(super) fn of(run: &Run, graph: &Graph, instance: &StepInstanceKey) -> Self {
+        let recorded = run.state.steps.get(instance).and_then(|step| step.input.as_ref());
+        match recorded {
+            _ if graph.reads_secrets(&instance.step) => Self::Secret(Box::new(run.clone())),
+            Some(Payload::Inline(value)) => Self::Recorded(value.0.clone()),
+            _ => match run.settings(graph, instance, &Bindings::default()) {
+                Ok(settings) => Self::Recorded(settings),
+                Err(fault) => Self::Faulty(fault),
+            },
+        }
+    }
+}
+
+/// A step that is to be performed.
+pub(super) struct Work {
+    pub(super) instance: StepInstanceKey,
+    pub(super) key: Digest,
+    pub(super) ready: Arc<Ready>,
+    pub(super) settings: Settings,
+    pub(super) slots: Arc<Semaphore>,
+}
+
+impl Inner {
+    /// Performs a step; gives what to tell its run.
+    pub(super) async fn perform(&self, work: Work) -> Command {
+        let instance = work.instance.clone();
+        // Of one workflow first, so that it cannot take all the places of the others.
+        let own = Arc::clone(&work.slots);
+        let _own = own.acquire().await;
+        let _shared = self.slots.acquire().await;
+        let begun = Instant::now();
+        let result = self.try_perform(work).await;
+        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Command::Complete { instance, result, duration_ms }
+    }
+
+    async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
+        let Work { instance, key, ready, settings, slots: _ } = work;
+        let graph = &ready.graph;
+        let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
+        let Some((step, r#type)) = found.and_then(|step| match &step.action {
+            Action::Typed { r#type, .. } => Some((step, r#type)),
+            Action::Prompt(_) => None,
+        }) else {
+            return Err(Fault::new("STEP_UNKNOWN", format!("the plan has no `{instance}`")));
+        };
+        let Some(performer) = self.performers.get(r#type.as_str()) else {
+            let message = format!("this program has no step type `{type}`", type = r#type);
+            return Err(Fault::new("STEP_TYPE", message));
+        };
+        let (config, bindings) = match settings {
+            Settings::Recorded(config) => (config, Bindings::default()),
+            Settings::Faulty(fault) => return Err(fault),
+            Settings::Secret(run) => {
+                let bindings = self.environment.secrets(&graph.plan).await;
+                let bindings =
+                    bindings.map_err(|error| Fault::new(error.code(), error.to_string()))?;
+                (run.settings(graph, &instance, &bindings)?, bindings)
+            }
+        };
+        let timeout = step.timeout_ms.map_or(self.options.step_timeout, Duration::from_millis);
+        let ctx = Ctx {
+            workflow_id: graph.plan.workflow_id.clone(),
+            workspace: None,
+            idempotency_key: key,
+            timeout,
+            assets: Arc::clone(&ready.assets),
+            secrets: used(graph, &instance),
+        };
+        let done = tokio::time::timeout(timeout, performer.perform(config, &ctx)).await;
+        let done = match done {
+            Err(_) => Err(late(timeout)),
+            Ok(Ok(outcome)) => match outcome.fault {
+                Some(failed) => Err(fault(failed)),
+                None => Ok(Outcome { output: outcome.output, case: outcome.case }),
+            },
+            Ok(Err(failed)) => Err(fault(failed)),
+        };
+        redacted(done, &bindings)
+    }
+}
+
+/// Takes secrets out of what came of a step.
+fn redacted(done: Result<Outcome, Fault>, bindings: &Bindings) -> Result<Outcome, Fault> {
+    let Some(redact) = &bindings.redact else { return done };
+    match done {
+        Ok(outcome) => Ok(Outcome { output: redact.value(outcome.output), ..outcome }),
+        Err(mut fault) => {
+            fault.error.message = redact.text(fault.error.message);
+            Err(fault)
+        }
+    }
+}
+
+/// The secrets that a step's settings name, and where they may go.
+fn used(graph: &Graph, instance: &StepInstanceKey) -> Vec<UsedSecret> {
+    let names = graph.secrets_of(&instance.step);
+    let field = |name: &String| graph.plan.env.iter().find(|field| field.name == *name);
+    let hosts = |name: &String| field(name).map(|field| field.hosts.clone()).unwrap_or_default();
+    names.iter().map(|name| UsedSecret { name: name.clone(), hosts: hosts(name) }).collect()
+}
+
+fn fault(failed: Failed) -> Fault {
+    let Failed { code, message, kind } = failed;
+    let error = Failure { code: code.to_owned(), message };
+    Fault { error, kind, after_ms: None }
+}
+
+fn late(timeout: Duration) -> Fault {
+    let message = format!("it took longer than its limit of {} ms", timeout.as_millis());
+    Fault { kind: FailureKind::Timeout, ..Fault::new("STEP_TIMEOUT", message) }
+}

@@ -1,0 +1,88 @@
+//! Plans made ready to be gone through, each once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_core::catalog::Catalog as Types;
+use cairn_core::digest::WorkflowHash;
+use cairn_core::flow::Graph;
+use cairn_core::pin::BlobKind;
+use cairn_core::plan::Plan;
+use cairn_store::{Blob, Store};
+
+use crate::catalog::Found;
+use crate::error::{Error, Result};
+
+/// How many are kept ready.
+const KEPT_MAX: usize = 256;
+
+pub(super) struct Plans {
+    store: Store,
+    types: Types,
+    ready: Mutex<HashMap<WorkflowHash, Arc<Ready>>>,
+}
+
+/// A plan made ready, with the files that belong to it.
+pub(super) struct Ready {
+    pub(super) hash: WorkflowHash,
+    pub(super) graph: Graph,
+    pub(super) assets: Arc<BTreeMap<String, Arc<[u8]>>>,
+}
+
+impl Plans {
+    pub(super) fn new(store: Store, types: Types) -> Self {
+        Self { store, types, ready: Mutex::default() }
+    }
+
+    fn known(&self, hash: WorkflowHash) -> Option<Arc<Ready>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
+    }
+
+    fn keep(&self, ready: Ready) -> Arc<Ready> {
+        let ready = Arc::new(ready);
+        let mut kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(ready.hash, Arc::clone(&ready));
+        ready
+    }
+
+    /// The plan of a workflow as it is now. Plan and files are durable when this returns.
+    pub(super) async fn pin(&self, found: &Found) -> Result<Arc<Ready>> {
+        let plan = &found.compiled()?.plan;
+        let broken = |error: &dyn std::fmt::Display| Error::Broken(error.to_string());
+        let hash = plan.hash().map_err(|error| broken(&error))?;
+        if let Some(ready) = self.known(hash) {
+            return Ok(ready);
+        }
+        let bytes = plan.encode().map_err(|error| broken(&error))?;
+        for bytes in found.assets.values() {
+            let blob = Blob { kind: BlobKind::Artifact, bytes: bytes.to_vec() };
+            self.store.blobs.put(blob).await?;
+        }
+        self.store.blobs.put(Blob { kind: BlobKind::Plan, bytes }).await?;
+        let graph = self.graph(plan.clone())?;
+        Ok(self.keep(Ready { hash, graph, assets: Arc::new(found.assets.clone()) }))
+    }
+
+    /// The plan that a run is pinned to.
+    pub(super) async fn get(&self, hash: WorkflowHash) -> Result<Arc<Ready>> {
+        if let Some(ready) = self.known(hash) {
+            return Ok(ready);
+        }
+        let bytes = self.store.blobs.get(BlobKind::Plan, hash.0).await?;
+        let plan = Plan::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))?;
+        let mut assets = BTreeMap::new();
+        for asset in &plan.assets {
+            let bytes = self.store.blobs.get(BlobKind::Artifact, asset.sha256).await?;
+            assets.insert(asset.path.clone(), Arc::from(bytes));
+        }
+        let graph = self.graph(plan)?;
+        Ok(self.keep(Ready { hash, graph, assets: Arc::new(assets) }))
+    }
+
+    fn graph(&self, plan: Plan) -> Result<Graph> {
+        Graph::new(plan, &self.types).map_err(|error| Error::Broken(error.to_string()))
+    }
+}

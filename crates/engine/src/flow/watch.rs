@@ -1,0 +1,109 @@
+//! Whoever wants to know how runs go.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_core::event::Event;
+use cairn_core::event::engine::EndStatus;
+use cairn_core::id::{RunId, SessionId};
+use serde_json::Value;
+use tokio::sync::{broadcast, oneshot};
+
+/// How many commits somebody may be behind.
+const BEHIND_MAX: usize = 1_024;
+
+/// What was recorded together.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// In which session.
+    pub session: SessionId,
+    /// What.
+    pub events: Arc<[Event]>,
+}
+
+/// Gives what is recorded, as it is.
+pub struct Watch(broadcast::Receiver<Told>);
+
+impl Watch {
+    /// What was recorded next; none when the engine is gone. Whoever is too slow misses some.
+    pub async fn next(&mut self) -> Option<Told> {
+        loop {
+            match self.0.recv().await {
+                Ok(told) => return Some(told),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ended {
+    /// How.
+    pub status: EndStatus,
+    /// What came out, or what went wrong.
+    pub result: Value,
+    /// What whoever called the webhook is to be answered, if the run said so.
+    pub response: Option<Value>,
+}
+
+pub(super) struct Watchers {
+    all: broadcast::Sender<Told>,
+    ends: Mutex<HashMap<RunId, Vec<oneshot::Sender<Ended>>>>,
+    responses: Mutex<HashMap<RunId, oneshot::Sender<Value>>>,
+}
+
+impl Default for Watchers {
+    fn default() -> Self {
+        let (all, _) = broadcast::channel(BEHIND_MAX);
+        Self { all, ends: Mutex::default(), responses: Mutex::default() }
+    }
+}
+
+impl Watchers {
+    pub(super) fn watch(&self) -> Watch {
+        Watch(self.all.subscribe())
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.all.receiver_count() > 0
+    }
+
+    pub(super) fn tell(&self, told: Told) {
+        // Nobody listening is fine.
+        let _ = self.all.send(told);
+    }
+
+    /// Is told when a run is over. Ask before looking whether it is.
+    pub(super) fn until_end(&self, run: RunId) -> oneshot::Receiver<Ended> {
+        let (tell, told) = oneshot::channel();
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = ends.entry(run).or_default();
+        waiting.retain(|tell| !tell.is_closed());
+        waiting.push(tell);
+        told
+    }
+
+    pub(super) fn ended(&self, run: RunId, end: &Ended) {
+        let waiting = self.ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        for tell in waiting.into_iter().flatten() {
+            let _ = tell.send(end.clone());
+        }
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    /// Is told what the run answers to whoever called.
+    pub(super) fn until_response(&self, run: RunId) -> oneshot::Receiver<Value> {
+        let (tell, told) = oneshot::channel();
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner).insert(run, tell);
+        told
+    }
+
+    pub(super) fn responded(&self, run: RunId, response: Value) {
+        let waiting = self.responses.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        if let Some(tell) = waiting {
+            let _ = tell.send(response);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Automations, through the engine's public calls, on a real store.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod recovery;
+mod runs;
+mod world;

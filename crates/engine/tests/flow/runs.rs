@@ -1,0 +1,207 @@
+//! Runs from beginning to end.
+
+use std::time::Duration;
+
+use cairn_core::event::engine::EndStatus;
+use cairn_core::flow::{Answer, Verdict};
+use cairn_engine::flow::{Filter, From};
+use serde_json::json;
+
+use crate::world::{World, arrival, kinds, result, run, write};
+
+#[tokio::test]
+async fn a_run_goes_through_its_steps_and_is_listed() {
+    let world = World::new(&[(
+        "hello",
+        "{ id: a, type: log, message: 'hi {{ event.payload.name }}', next: b }
+         { id: b, type: end, result: '{{ steps.a }}' }",
+    )]);
+    let engine = world.engine();
+    let (ended, past) = run(&engine, "hello", json!({"name": "Ada"})).await;
+    assert_eq!(result(&ended), json!({"status": "Succeeded", "result": {"message": "hi Ada"}}));
+    assert_eq!(
+        kinds(&past),
+        [
+            "run_queued",
+            "run_started",
+            "step_started",
+            "step_completed",
+            "step_completed",
+            "run_completed"
+        ]
+    );
+    let listed = engine.list(&Filter::default()).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].run, listed[0].status.name()), (past.summary.run, "succeeded"));
+}
+
+#[tokio::test]
+async fn a_step_that_fails_is_tried_again_and_then_fails_the_run() {
+    let world = World::new(&[
+        ("once", "{ id: a, type: log, message: once, retry: { max: 1, delay_sec: 0 } }"),
+        ("fails", "{ id: a, type: log, message: fail, retry: { max: 1, delay_sec: 0 } }"),
+    ]);
+    let engine = world.engine();
+    let (ended, _) = run(&engine, "once", json!({})).await;
+    assert_eq!(ended.status, EndStatus::Succeeded);
+    assert_eq!(world.tries(), [2], "both tries carry one key");
+    let (ended, past) = run(&engine, "fails", json!({})).await;
+    assert_eq!(ended.status, EndStatus::Failed);
+    assert_eq!(ended.result["code"], "TEST_FAILED");
+    assert_eq!(past.summary.status.name(), "failed");
+}
+
+#[tokio::test]
+async fn one_key_starts_one_run() {
+    let world = World::new(&[(
+        "hook",
+        "name: hook
+triggers: [{ type: manual, id: m }]
+graph: { nodes: [{ id: a, type: log, message: x }] }",
+    )]);
+    let mut arrival = arrival("hook", json!({}));
+    (arrival.trigger, arrival.key) = (Some("m".parse().unwrap()), Some("delivery-1".into()));
+    let engine = world.engine();
+    let first = engine.receive(arrival.clone()).await.unwrap();
+    engine.ended(first.run).await.unwrap();
+    assert!(!first.replayed);
+    for _ in 0..3 {
+        let again = engine.receive(arrival.clone()).await.unwrap();
+        assert_eq!((again.run, again.replayed), (first.run, true));
+    }
+    engine.stop(Duration::from_secs(5)).await;
+    let again = world.engine().receive(arrival).await.unwrap();
+    assert_eq!((again.run, again.replayed), (first.run, true), "after a restart, too");
+    assert_eq!(world.tries(), [1]);
+}
+
+#[tokio::test]
+async fn a_child_run_gives_its_result() {
+    let world = World::new(&[
+        (
+            "outer",
+            "{ id: c, type: workflow, workflow: project.inner, input: { n: '{{ event.payload.n }}' }, next: e }
+             { id: e, type: end, result: '{{ steps.c.result }}' }",
+        ),
+        ("inner", "{ id: e, type: end, result: '{{ event.payload.n }}' }"),
+    ]);
+    let (ended, _) = run(&world.engine(), "outer", json!({"n": 4})).await;
+    assert_eq!(result(&ended), json!({"status": "Succeeded", "result": 4}));
+}
+
+#[tokio::test]
+async fn a_failed_run_tells_its_error_workflow() {
+    let failing = |name: &str, to: &str| {
+        format!(
+            "name: {name}\non_error: {{ trigger_workflow: {to} }}\ngraph: {{ nodes: [{{ id: a, type: log, message: fail }}] }}"
+        )
+    };
+    let world = World::new(&[
+        ("fails", &failing("fails", "project.handler")),
+        ("handler", "name: handler
+triggers: [{ type: error }]
+graph: { nodes: [{ id: a, type: end, result: '{{ event.payload.workflow }} {{ event.payload.failed_node }}' }] }"),
+    ]);
+    let engine = world.engine();
+    let mut watch = engine.watch();
+    run(&engine, "fails", json!({})).await;
+    let handled = async {
+        loop {
+            let told = watch.next().await.unwrap();
+            for event in told.events.iter() {
+                if let cairn_core::event::EventData::RunCompleted(done) = &event.data {
+                    return done.result.clone();
+                }
+            }
+        }
+    };
+    let handled = tokio::time::timeout(Duration::from_secs(20), handled).await.unwrap();
+    assert_eq!(handled, cairn_core::event::engine::Payload::inline(json!("project.fails a")));
+}
+
+#[tokio::test]
+async fn a_person_is_asked_and_answers() {
+    let world = World::new(&[(
+        "ask",
+        "{ id: ask, type: human, prompt: Go?, cases: { approved: yes-step, rejected: end } }
+         { id: yes-step, type: log, message: go }",
+    )]);
+    let engine = world.engine();
+    let asked = engine.receive(arrival("ask", json!({}))).await.unwrap();
+    let past = engine.past(asked.run).await.unwrap();
+    assert_eq!(past.summary.status.name(), "waiting");
+    let task = *past.state.tasks.keys().next().unwrap();
+    let answer = Answer { verdict: Verdict::Approved, values: json!(null) };
+    engine.answer(asked.run, task, "ada", answer.clone()).await.unwrap();
+    assert_eq!(engine.ended(asked.run).await.unwrap().status, EndStatus::Succeeded);
+    let late = engine.answer(asked.run, task, "ada", answer).await.unwrap_err();
+    assert_eq!(late.code(), "RUN_ENDED");
+}
+
+#[tokio::test]
+async fn a_run_can_be_cancelled_while_a_step_is_under_way() {
+    let world = World::new(&[("long", "{ id: a, type: log, message: hold }")]);
+    world.done.holds.store(true, std::sync::atomic::Ordering::SeqCst);
+    let engine = world.engine();
+    let asked = engine.receive(arrival("long", json!({}))).await.unwrap();
+    world.done.held.notified().await;
+    engine.cancel(asked.run, "ada", "enough").await.unwrap();
+    assert_eq!(engine.ended(asked.run).await.unwrap().status, EndStatus::Cancelled);
+}
+
+#[tokio::test]
+async fn a_fork_does_the_rest_again_also_on_a_newer_plan() {
+    let nodes = "{ id: a, type: log, message: one, next: b }
+         { id: b, type: end, result: '{{ steps.a }}' }";
+    let world = World::new(&[("forked", nodes)]);
+    let engine = world.engine();
+    let (_, past) = run(&engine, "forked", json!({})).await;
+    let step = "b".parse().unwrap();
+    let mut from = From { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
+    let changed = cairn_core::flow::Change { instance: "a".parse().unwrap(), output: json!("two") };
+    from.changes.push(changed);
+    let preview = engine.preview(&from).await.unwrap();
+    assert_eq!((preview.again.len(), preview.kept.len()), (1, 1));
+    let forked = engine.fork(&from).await.unwrap();
+    assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("two"));
+    write(&world.home.path().join("workflows"), "forked", &nodes.replace("'{{ steps.a }}'", "new"));
+    from.on_new_plan = true;
+    let forked = engine.fork(&from).await.unwrap();
+    assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("new"));
+    assert_eq!(world.tries(), [1], "what was kept is not done again");
+    from.step = "nowhere".parse().unwrap();
+    assert_eq!(engine.fork(&from).await.unwrap_err().code(), "RUN_FORK_POINT");
+}
+
+#[tokio::test]
+async fn large_outputs_are_kept_beside_the_log() {
+    let world = World::new(&[(
+        "large",
+        "{ id: a, type: log, message: '{{ event.payload.text }}', next: b }
+         { id: b, type: end, result: '{{ steps.a }}' }",
+    )]);
+    let text = "x".repeat(100_000);
+    let nodes = json!({"text": text});
+    let (ended, past) = run(&world.engine(), "large", nodes).await;
+    assert_eq!(ended.result["message"].as_str().map(str::len), Some(100_000));
+    assert_eq!(past.state.steps.len(), 2);
+}
+
+#[tokio::test]
+async fn no_more_runs_are_under_way_than_a_workflow_allows() {
+    let world = World::new(&[(
+        "narrow",
+        "name: narrow\nconcurrency: 1\ngraph: { nodes: [{ id: a, type: log, message: hold }] }",
+    )]);
+    world.done.holds.store(true, std::sync::atomic::Ordering::SeqCst);
+    let engine = world.engine();
+    let one = engine.receive(arrival("narrow", json!({}))).await.unwrap();
+    world.done.held.notified().await;
+    let two = engine.receive(arrival("narrow", json!({}))).await.unwrap();
+    assert_eq!(engine.past(two.run).await.unwrap().summary.status.name(), "queued");
+    world.done.holds.store(false, std::sync::atomic::Ordering::SeqCst);
+    world.done.go.notify_one();
+    for asked in [one, two] {
+        assert_eq!(engine.ended(asked.run).await.unwrap().status, EndStatus::Succeeded);
+    }
+}

@@ -1,0 +1,141 @@
+//! An engine over files, with steps that count what they do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_core::catalog::{Catalog as Types, StepType};
+use cairn_engine::catalog::{Catalog, Directory};
+use cairn_engine::flow::{
+    Arrival, Automations, Ended, Event, NoEvaluator, NoSettings, Options, Parts, Past,
+};
+use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer, Performers};
+use cairn_lang::graph;
+use cairn_lang::ids::SourceKind;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// What was done, by idempotency key.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) keys: Mutex<BTreeMap<String, u32>>,
+    /// While it is set, steps whose message is `hold` do not end.
+    pub(crate) holds: AtomicBool,
+    pub(crate) held: Notify,
+    pub(crate) go: Notify,
+}
+
+/// `log`, which also fails and waits when it is told to.
+struct Log(Arc<Done>);
+
+#[async_trait]
+impl Performer for Log {
+    fn kind(&self) -> StepType {
+        graph::standard().get("log").cloned().unwrap()
+    }
+
+    async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
+        let message = config.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let tries = {
+            let mut keys = self.0.keys.lock().unwrap();
+            let tries = keys.entry(ctx.idempotency_key.hex()).or_default();
+            *tries += 1;
+            *tries
+        };
+        if message == "hold" && self.0.holds.load(Ordering::SeqCst) {
+            self.0.held.notify_one();
+            self.0.go.notified().await;
+        }
+        if message == "fail" || (message == "once" && tries == 1) {
+            let kind = FailureKind::Connection;
+            return Err(Failed { kind, ..Failed::new("TEST_FAILED", "as told") });
+        }
+        Ok(Outcome::new(config, ""))
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) done: Arc<Done>,
+    pub(crate) options: Options,
+}
+
+impl World {
+    /// A world with workflows, each the nodes of a graph.
+    pub(crate) fn new(workflows: &[(&str, &str)]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        for (name, nodes) in workflows {
+            write(&home.path().join("workflows"), name, nodes);
+        }
+        let options = Options { runs_per_minute: u32::MAX, ..Options::default() };
+        Self { home, done: Arc::default(), options }
+    }
+
+    pub(crate) fn store(&self) -> cairn_store::Store {
+        cairn_store::open(&cairn_store::Config::files(self.home.path().join("data"))).unwrap()
+    }
+
+    /// An engine that knows nothing but what is stored.
+    pub(crate) fn engine(&self) -> Automations {
+        let root: PathBuf = self.home.path().join("workflows");
+        let directory = Directory { kind: SourceKind::Project, root };
+        let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
+        let parts = Parts {
+            store: self.store(),
+            catalog: Arc::new(Catalog::new(vec![directory])),
+            types: types(),
+            performers,
+            environment: Arc::new(NoSettings),
+            evaluator: Arc::new(NoEvaluator),
+        };
+        Automations::new(parts, self.options.clone())
+    }
+
+    pub(crate) fn tries(&self) -> Vec<u32> {
+        self.done.keys.lock().unwrap().values().copied().collect()
+    }
+}
+
+fn types() -> Types {
+    graph::standard()
+}
+
+pub(crate) fn write(root: &Path, name: &str, nodes: &str) {
+    let folder = root.join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = match nodes.contains("graph:") {
+        true => nodes.to_owned(),
+        false => {
+            let nodes: String =
+                nodes.trim().lines().map(|l| format!("    - {}\n", l.trim())).collect();
+            format!("name: {name}\ngraph:\n  nodes:\n{nodes}")
+        }
+    };
+    std::fs::write(folder.join("workflow.yaml"), text).unwrap();
+}
+
+pub(crate) fn arrival(workflow: &str, payload: Value) -> Arrival {
+    let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
+    Arrival { workflow: workflow.to_owned(), trigger: None, key: None, event, depth: 0 }
+}
+
+/// Runs a workflow to its end.
+pub(crate) async fn run(engine: &Automations, workflow: &str, payload: Value) -> (Ended, Past) {
+    let asked = engine.receive(arrival(workflow, payload)).await.unwrap();
+    let ended = engine.ended(asked.run);
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap().unwrap();
+    let past = engine.past(asked.run).await.unwrap();
+    (ended, past)
+}
+
+/// The kinds of everything that is recorded of a run.
+pub(crate) fn kinds(past: &Past) -> Vec<&'static str> {
+    past.events.iter().map(|event| event.data.kind().name()).collect()
+}
+
+pub(crate) fn result(ended: &Ended) -> Value {
+    json!({"status": format!("{:?}", ended.status), "result": ended.result})
+}

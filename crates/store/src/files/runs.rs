@@ -1,0 +1,241 @@
+//! The list of runs, in the same SQLite file.
+
+use async_trait::async_trait;
+use cairn_core::id::{EventIndex, RunId, SessionId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params, params_from_iter};
+
+use super::derived::Sqlite;
+use crate::error::Result;
+use crate::port::{Mark, RunFilter, RunIndex, RunRow, SessionRead};
+
+/// The tables, made when the file is.
+pub(super) const TABLES: &str = "
+    CREATE TABLE runs (
+        run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
+        status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
+        queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
+    CREATE INDEX runs_by_workflow ON runs (workflow, queued_ms DESC, run DESC);
+    CREATE INDEX runs_under_way ON runs (is_over) WHERE is_over = 0;
+    CREATE TABLE sessions_read (
+        session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
+    ) WITHOUT ROWID;";
+
+const COLUMNS: &str =
+    "run, session, workflow, status, is_over, first, queued_ms, ended_ms, trigger_id, parent";
+
+/// Numbers in the file have a sign.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+/// A row, or nothing when it is none that we wrote.
+fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
+    let (run, session): (String, String) = (row.get(0)?, row.get(1)?);
+    let (Ok(run), Ok(session)) = (run.parse::<RunId>(), session.parse::<SessionId>()) else {
+        return Ok(None);
+    };
+    let parent: Option<String> = row.get(9)?;
+    Ok(Some(RunRow {
+        run,
+        session,
+        workflow: row.get(2)?,
+        status: row.get(3)?,
+        is_over: row.get(4)?,
+        first: EventIndex(unsigned(row.get(5)?)),
+        queued_ms: unsigned(row.get(6)?),
+        ended_ms: row.get::<_, Option<i64>>(7)?.map(unsigned),
+        trigger: row.get(8)?,
+        parent: parent.and_then(|parent| parent.parse().ok()),
+    }))
+}
+
+fn select(
+    connection: &Connection,
+    condition: &str,
+    values: Vec<Value>,
+) -> rusqlite::Result<Vec<RunRow>> {
+    let text = format!("SELECT {COLUMNS} FROM runs {condition}");
+    let mut query = connection.prepare_cached(&text)?;
+    let rows = query.query_map(params_from_iter(values), row)?;
+    rows.filter_map(Result::transpose).collect()
+}
+
+/// Which rows are wanted, in SQL.
+fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
+    let (mut parts, mut values) = (Vec::new(), Vec::new());
+    let mut equal = |column: &str, value: Value| {
+        parts.push(format!("{column} = ?"));
+        values.push(value);
+    };
+    if let Some(workflow) = &filter.workflow {
+        equal("workflow", workflow.clone().into());
+    }
+    if let Some(over) = filter.is_over {
+        equal("is_over", over.into());
+    }
+    if let Some(session) = filter.session {
+        equal("session", session.to_string().into());
+    }
+    if !filter.statuses.is_empty() {
+        let places = vec!["?"; filter.statuses.len()].join(", ");
+        parts.push(format!("status IN ({places})"));
+        values.extend(filter.statuses.iter().map(|status| Value::from(status.clone())));
+    }
+    if let Some((queued_ms, run)) = filter.before {
+        parts.push("(queued_ms, run) < (?, ?)".to_owned());
+        values.extend([signed(queued_ms).into(), run.to_string().into()]);
+    }
+    let wanted =
+        if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
+    let limit = filter.limit.map(|limit| format!("LIMIT {limit}")).unwrap_or_default();
+    (format!("{wanted} ORDER BY queued_ms DESC, run DESC {limit}"), values)
+}
+
+fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
+    let text = format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)");
+    let mut query = change.prepare_cached(&text)?;
+    for row in rows {
+        query.execute(params![
+            row.run.to_string(),
+            row.session.to_string(),
+            row.workflow,
+            row.status,
+            row.is_over,
+            signed(row.first.0),
+            signed(row.queued_ms),
+            row.ended_ms.map(signed),
+            row.trigger,
+            row.parent.map(|parent| parent.to_string()),
+        ])?;
+    }
+    let text =
+        "INSERT OR REPLACE INTO sessions_read (session, workflow, next, mark) VALUES (?,?,?,?)";
+    let mut query = change.prepare_cached(text)?;
+    for read in read {
+        let mark = read.mark.as_ref().map(|mark| &mark.0);
+        query.execute(params![
+            read.session.to_string(),
+            read.workflow,
+            signed(read.next.0),
+            mark
+        ])?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl RunIndex for Sqlite {
+    async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
+        let write = move |connection: &mut Connection| {
+            let change = connection.transaction()?;
+            put(&change, &rows, &read)?;
+            change.commit()
+        };
+        // It may keep nothing: what is missing is read from the sessions again.
+        self.with(write).await.or(Ok(()))
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        let (condition, values) = condition(filter);
+        self.with(move |connection| select(connection, &condition, values.clone())).await
+    }
+
+    async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
+        let wanted = Value::from(run.to_string());
+        let rows =
+            self.with(move |connection| select(connection, "WHERE run = ?", vec![wanted.clone()]));
+        Ok(rows.await?.into_iter().next())
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionRead>> {
+        let read = |connection: &mut Connection| {
+            let text = "SELECT session, workflow, next, mark FROM sessions_read";
+            let mut query = connection.prepare_cached(text)?;
+            let rows = query.query_map([], |row| {
+                let session: String = row.get(0)?;
+                let (workflow, next) = (row.get(1)?, EventIndex(unsigned(row.get(2)?)));
+                let mark = row.get::<_, Option<String>>(3)?.map(Mark);
+                let session = session.parse().ok();
+                Ok(session.map(|session| SessionRead { session, workflow, next, mark }))
+            })?;
+            rows.filter_map(rusqlite::Result::transpose).collect()
+        };
+        self.with(read).await
+    }
+
+    async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {
+        let write = move |connection: &mut Connection| {
+            let change = connection.transaction()?;
+            for session in &gone {
+                let session = session.to_string();
+                change.execute("DELETE FROM runs WHERE session = ?1", params![session])?;
+                change.execute("DELETE FROM sessions_read WHERE session = ?1", params![session])?;
+            }
+            change.commit()
+        };
+        self.with(write).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(bits: u128, workflow: &str, is_over: bool) -> RunRow {
+        RunRow {
+            run: RunId::from_bits(bits),
+            session: SessionId::from_bits(1),
+            workflow: workflow.to_owned(),
+            status: if is_over { "succeeded" } else { "running" }.to_owned(),
+            is_over,
+            first: EventIndex(7),
+            queued_ms: u64::try_from(bits).unwrap(),
+            ended_ms: is_over.then_some(9),
+            trigger: Some("cron".to_owned()),
+            parent: Some(RunId::from_bits(99)),
+        }
+    }
+
+    #[tokio::test]
+    async fn files_and_memory_give_the_same_rows() {
+        let home = tempfile::tempdir().unwrap();
+        let files = Sqlite::new(home.path().join("index.sqlite"));
+        let memory = crate::memory::open().runs;
+        let rows =
+            vec![run(1, "a", true), run(2, "b", false), run(3, "a", false), run(4, "a", true)];
+        let read = SessionRead {
+            session: SessionId::from_bits(1),
+            workflow: Some("a".to_owned()),
+            next: EventIndex(9),
+            mark: Some(Mark("m".to_owned())),
+        };
+        for index in [&files as &dyn RunIndex, &*memory] {
+            index.record(rows.clone(), vec![read.clone()]).await.unwrap();
+            index.record(vec![run(3, "a", true)], Vec::new()).await.unwrap();
+            assert_eq!(index.sessions().await.unwrap(), [read.clone()]);
+            assert_eq!(index.find(RunId::from_bits(2)).await.unwrap(), Some(run(2, "b", false)));
+            assert_eq!(index.find(RunId::from_bits(8)).await.unwrap(), None);
+        }
+        let filters = [
+            RunFilter::default(),
+            RunFilter { workflow: Some("a".to_owned()), limit: Some(2), ..RunFilter::default() },
+            RunFilter { is_over: Some(false), ..RunFilter::default() },
+            RunFilter { statuses: vec!["succeeded".to_owned()], ..RunFilter::default() },
+            RunFilter { before: Some((3, RunId::from_bits(3))), ..RunFilter::default() },
+            RunFilter { session: Some(SessionId::from_bits(5)), ..RunFilter::default() },
+        ];
+        for filter in filters {
+            let (one, other) = (files.list(&filter).await, memory.list(&filter).await);
+            assert_eq!(one.unwrap(), other.unwrap(), "{filter:?}");
+        }
+        files.forget(vec![SessionId::from_bits(1)]).await.unwrap();
+        assert_eq!(files.list(&RunFilter::default()).await.unwrap(), []);
+    }
+}
