@@ -5,7 +5,7 @@
 //!
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
 //! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
-//! how their arguments are checked ([`arguments`], [`schema`]), probes ([`probe`]).
+//! how their arguments are checked ([`arguments`], [`schema`]), automations ([`run`]), probes ([`probe`]).
 
 pub mod arguments;
 pub mod error;
@@ -14,6 +14,7 @@ pub mod guided;
 pub mod page;
 pub mod probe;
 pub mod problem;
+pub mod run;
 pub mod schema;
 pub mod session;
 pub mod time;

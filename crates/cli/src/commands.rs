@@ -16,6 +16,8 @@ mod guide;
 mod key;
 mod mcp;
 mod reference;
+mod run;
+mod runs;
 mod serve;
 mod session;
 mod workflow;
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Mcp(mcp::Args),
     #[command(hide = true)]
     Reference(reference::Args),
+    Run(run::Args),
+    Runs(runs::Args),
     Serve(serve::Args),
     Session(session::Args),
     Workflow(workflow::Args),
@@ -66,6 +70,8 @@ impl Command {
             Self::Key(args) => key::run(args, config),
             Self::Mcp(args) => mcp::run(&args, config),
             Self::Reference(args) => reference::run(&args, config),
+            Self::Run(args) => run::run(&args, config),
+            Self::Runs(args) => runs::run(args, config),
             Self::Serve(args) => serve::run(&args, config),
             Self::Session(args) => session::run(args, config),
             Self::Workflow(args) => workflow::run(args, config),

@@ -4,6 +4,7 @@
 //! gets them as values. In reading order: `commands` (every command, one file each),
 //! `config` (what they work with), `output` (how they answer).
 
+mod automate;
 mod commands;
 mod config;
 mod door;

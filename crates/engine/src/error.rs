@@ -70,6 +70,14 @@ pub enum Error {
         /// The session it lives in.
         session: SessionId,
     },
+    /// The process that performs the run says no.
+    #[error("{message}")]
+    Told {
+        /// The stable name of what went wrong there.
+        code: String,
+        /// In words.
+        message: String,
+    },
     /// The run is not where it takes this.
     #[error("run {run}: {refused}")]
     RunRefused {
@@ -150,6 +158,7 @@ impl Error {
             Self::RunComplete(_) => "RUN_COMPLETE",
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
+            Self::Told { code, .. } => told(code),
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
             Self::RunRefused { refused: Rejection::NotAsked(_), .. } => "TASK_FORBIDDEN",
             Self::RunRefused { refused: Rejection::NoTask(_), .. } => "TASK_NOT_FOUND",
@@ -214,4 +223,17 @@ fn count(diagnostics: &[Diagnostic]) -> String {
         (0, first) => format!("1 error: {first}"),
         (more, first) => format!("{} errors, the first in {first}", more + 1),
     }
+}
+
+/// The stable name of what another process said no with.
+fn told(code: &str) -> &'static str {
+    const KNOWN: [&str; 6] = [
+        "RUN_ENDED",
+        "RUN_NOT_FOUND",
+        "RUN_STATE",
+        "TASK_FORBIDDEN",
+        "TASK_NOT_FOUND",
+        "VALIDATION_ERROR",
+    ];
+    KNOWN.into_iter().find(|known| *known == code).unwrap_or("INVARIANT_VIOLATION")
 }

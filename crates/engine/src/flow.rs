@@ -12,6 +12,7 @@ mod past;
 mod payload;
 mod perform;
 mod plans;
+mod socket;
 mod watch;
 
 pub use arrive::{Arrival, Asked, Call, Event};
@@ -79,6 +80,8 @@ pub struct Options {
     pub inline_max: usize,
     /// How large a session may get before new runs go into another.
     pub session_max: u64,
+    /// Where this process listens for others; nowhere when there is no place.
+    pub sockets: Option<std::path::PathBuf>,
 }
 
 impl Default for Options {
@@ -92,6 +95,7 @@ impl Default for Options {
             step_timeout: Duration::from_secs(30),
             inline_max: 32 << 10,
             session_max: 64 << 20,
+            sockets: None,
         }
     }
 }
@@ -248,6 +252,16 @@ impl Automations {
     /// Goes on from an earlier step, in a run of its own.
     pub async fn fork(&self, from: &From) -> Result<Forked> {
         self.inner.fork(from).await
+    }
+
+    /// Does a run again with the same event, on the workflow as it is now.
+    pub async fn replay(&self, run: RunId) -> Result<Asked> {
+        self.inner.replay(run).await
+    }
+
+    /// Whether this process performs a run.
+    pub async fn is_here(&self, run: RunId) -> Result<bool> {
+        self.inner.is_here(run).await
     }
 
     /// Stops: what is under way is left to whoever recovers it.

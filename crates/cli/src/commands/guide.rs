@@ -118,7 +118,7 @@ fn word<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
 }
 
 /// One fact of the context.
-fn fact(set: &str) -> Result<(String, Value)> {
+pub(super) fn fact(set: &str) -> Result<(String, Value)> {
     let (name, value) = set.split_once('=').ok_or_else(|| Error::Usage {
         message: format!("`{set}` sets nothing"),
         suggestion: "write --set NAME=VALUE".to_owned(),

@@ -185,6 +185,18 @@ impl Inner {
         self.lane(&found.id).await?.begin(new).await
     }
 
+    /// Does a run again with the same event.
+    pub(super) async fn replay(self: &Arc<Self>, run: RunId) -> Result<Asked> {
+        let past = self.past(run).await?;
+        let queued = past.state.queued.ok_or(Error::RunUnknown(run))?;
+        let input = payload::value(&self.store, &queued.input).await?;
+        let event = input.get("event").cloned().unwrap_or_default();
+        let found = self.find(&queued.workflow_id).await?;
+        let again = RunId::mint(now_ms(), random()?);
+        self.begin_given(&found, again, queued.trigger_id, event, None, 0).await?;
+        Ok(Asked { run: again, replayed: false })
+    }
+
     /// Starts the child run of a step; gives what to tell the parent.
     pub(super) async fn child(
         self: &Arc<Self>,

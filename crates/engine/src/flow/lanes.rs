@@ -17,7 +17,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
-use super::{Inner, payload};
+use super::{Inner, payload, socket};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
@@ -105,7 +105,15 @@ impl Inner {
         let lease = self.store.leases.acquire(session).await?;
         let lane = Lane::open(self, workflow, lease);
         self.lanes.open().insert(session, lane.clone());
+        self.listen(&lane);
         Ok(lane)
+    }
+
+    /// Lets other processes speak to the runs of a lane.
+    fn listen(&self, lane: &Lane) {
+        if let Some(folder) = &self.options.sockets {
+            socket::listen(folder, lane.clone());
+        }
     }
 
     /// Becomes the owner of a session and goes on with its runs; none when somebody else is.
@@ -133,6 +141,7 @@ impl Inner {
             lane.send(Message::Adopt(Box::new(run)))?;
         }
         self.lanes.open().insert(session, lane.clone());
+        self.listen(&lane);
         Ok(Some(lane))
     }
 
@@ -206,8 +215,8 @@ impl Inner {
         Ok(open.len())
     }
 
-    /// The lane of a run that is not over.
-    async fn lane_of(self: &Arc<Self>, run: RunId) -> Result<Lane> {
+    /// The lane of a run that is not over; none when another process has it.
+    async fn lane_of(self: &Arc<Self>, run: RunId) -> Result<std::result::Result<Lane, SessionId>> {
         let mut found = self.index.find(run).await?;
         if found.is_none() {
             self.index.catch_up().await?;
@@ -215,15 +224,23 @@ impl Inner {
         }
         let summary = found.ok_or(Error::RunUnknown(run))?;
         if let Some(lane) = self.lanes.get(summary.session) {
-            return Ok(lane);
+            return Ok(Ok(lane));
         }
         let taken = self.take_over(summary.session, &summary.workflow).await?;
-        taken.ok_or(Error::RunElsewhere { run, session: summary.session })
+        Ok(taken.ok_or(summary.session))
     }
 
     /// Says something to a run, wherever it is.
     pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
-        match self.lane_of(run).await?.tell(run, command).await {
+        let told = match self.lane_of(run).await? {
+            Ok(lane) => lane.tell(run, command).await,
+            Err(session) => {
+                let elsewhere = Error::RunElsewhere { run, session };
+                let folder = self.options.sockets.as_deref().ok_or(elsewhere.clone())?;
+                socket::tell(folder, session, run, &command).await.unwrap_or(Err(elsewhere))
+            }
+        };
+        match told {
             // The lane has let go of it, or never had it: it is over.
             Err(Error::RunUnknown(_)) => {
                 Err(Error::RunRefused { run, refused: cairn_core::flow::Rejection::Ended })

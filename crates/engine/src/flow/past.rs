@@ -74,6 +74,11 @@ impl Inner {
         self.index.find(run).await?.ok_or_else(|| unknown(run))
     }
 
+    /// Whether this process performs a run.
+    pub(super) async fn is_here(&self, run: RunId) -> Result<bool> {
+        Ok(self.lanes.get(self.found(run).await?.session).is_some())
+    }
+
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
         self.index.catch_up().await?;
         self.index.list(filter).await

@@ -1,0 +1,390 @@
+//! Runs that the engine performs, on the wire.
+
+use std::collections::BTreeMap;
+
+use cairn_core::event::engine::{AfterFailure, Failure, InterruptDecision, Payload, WaitingFor};
+use cairn_core::event::{Event, EventData};
+use cairn_core::flow::Fork;
+use cairn_core::id::{NodeId, RunId, SessionId, TaskId};
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::projection::run::{End, StepStatus};
+use cairn_engine::flow::{Past, Summary};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::time;
+
+/// A run in the list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// The run.
+    pub run_id: RunId,
+    /// Its workflow.
+    pub workflow_id: String,
+    /// Where it stands: queued, running, waiting, paused, succeeded, failed or cancelled.
+    pub status: String,
+    /// The trigger that asked for it; none when somebody asked directly.
+    pub trigger_id: Option<String>,
+    /// When it was asked for.
+    pub queued_at: Option<String>,
+    /// When it was over.
+    pub ended_at: Option<String>,
+    /// The session it is recorded in.
+    pub session_id: SessionId,
+    /// The run that waits for it.
+    pub parent_run_id: Option<RunId>,
+}
+
+impl From<&Summary> for Run {
+    fn from(summary: &Summary) -> Self {
+        Self {
+            run_id: summary.run,
+            workflow_id: summary.workflow.clone(),
+            status: summary.status.name().to_owned(),
+            trigger_id: summary.trigger.clone(),
+            queued_at: time::rfc3339(summary.queued_ms),
+            ended_at: summary.ended_ms.and_then(time::rfc3339),
+            session_id: summary.session,
+            parent_run_id: summary.parent,
+        }
+    }
+}
+
+/// A run with everything that came of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    /// What the list says of it.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What came out, once it has ended well.
+    pub result: Value,
+    /// What went wrong, when it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// What it was given.
+    pub input: Value,
+    /// The plan it is pinned to, once it has begun.
+    pub workflow_hash: Option<String>,
+    /// The run and the step that it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<RunId>,
+    /// What it asks people and agents.
+    pub tasks: Vec<Task>,
+    /// Its steps, by instance, such as `fetch` or `each@2::fetch`.
+    pub steps: BTreeMap<String, Step>,
+}
+
+/// Why a run failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunError {
+    /// A stable name.
+    pub code: String,
+    /// In words.
+    pub message: String,
+    /// The step at which it did.
+    pub step: Option<String>,
+}
+
+/// A question that waits for an answer.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// The question's own id.
+    pub task_id: TaskId,
+    /// The run that asks.
+    pub run_id: RunId,
+    /// The step that asks.
+    pub step: String,
+    /// What is asked: prompt, form, who may answer.
+    pub request: Value,
+}
+
+/// What came of a step.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Where it stands.
+    pub status: String,
+    /// What came out.
+    pub output: Value,
+    /// The outcome's label.
+    pub case: Option<String>,
+    /// How many tries were begun.
+    pub attempts: u32,
+    /// How long the last try took.
+    pub duration_ms: u64,
+    /// What went wrong at the last try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// The node that its completion made, to fork from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+}
+
+/// One thing that happened, for people.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moment {
+    /// Its place in the log.
+    pub index: u64,
+    /// When it was recorded, as far as its id says.
+    pub at: Option<String>,
+    /// What happened.
+    pub kind: String,
+    /// The step it is about.
+    pub step: Option<String>,
+    /// In a few words.
+    pub what: String,
+}
+
+/// What a fork would do, or does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forked {
+    /// The new run; none when it was only looked at.
+    pub run_id: Option<RunId>,
+    /// The steps that are done again.
+    pub again: Vec<Again>,
+    /// The steps whose outcomes are kept.
+    pub kept: Vec<String>,
+}
+
+/// A step that is done again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Again {
+    /// Which.
+    pub step: String,
+    /// Whether the world may notice: what it did before may happen twice.
+    pub has_effects: bool,
+}
+
+impl Forked {
+    /// A fork, begun or looked at.
+    #[must_use]
+    pub fn new(run_id: Option<RunId>, fork: &Fork) -> Self {
+        let again = fork
+            .again
+            .iter()
+            .map(|step| Again { step: step.instance.to_string(), has_effects: step.has_effects });
+        let kept = fork.kept.iter().map(ToString::to_string).collect();
+        Self { run_id, again: again.collect(), kept }
+    }
+}
+
+impl From<&Past> for Shown {
+    fn from(past: &Past) -> Self {
+        let state = &past.state;
+        let mut run = Run::from(&past.summary);
+        let over = past.events.iter().rev().find(|event| is_end(&event.data));
+        if let Some(end) = over {
+            run.ended_at = time::rfc3339(end.id.minted_ms());
+        }
+        let (result, error) = match &state.end {
+            Some(End::Succeeded { result }) => (value(result), None),
+            Some(End::Failed { error, instance }) => {
+                let step = instance.as_ref().map(ToString::to_string);
+                let Failure { code, message } = error.clone();
+                (Value::Null, Some(RunError { code, message, step }))
+            }
+            Some(End::Cancelled {}) | None => (Value::Null, None),
+        };
+        let task = |(id, task): (&TaskId, &cairn_core::projection::run::Task)| Task {
+            task_id: *id,
+            run_id: state.run_id,
+            step: task.instance.to_string(),
+            request: value(&task.request),
+        };
+        let input = state.queued.as_ref().map(|queued| value(&queued.input));
+        let forked = state.queued.as_ref().and_then(|queued| queued.forked_from.as_ref());
+        Self {
+            run,
+            result,
+            error,
+            input: input.and_then(|input| input.get("event").cloned()).unwrap_or_default(),
+            workflow_hash: state.started.as_ref().map(|s| s.workflow_hash.to_string()),
+            forked_from: forked.map(|from| from.run_id),
+            tasks: state.tasks.iter().map(task).collect(),
+            steps: steps(past),
+        }
+    }
+}
+
+const fn is_end(data: &EventData) -> bool {
+    matches!(
+        data,
+        EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_)
+    )
+}
+
+fn value(payload: &Payload) -> Value {
+    match payload {
+        Payload::Inline(value) => value.0.clone(),
+        Payload::Blob(blob) => serde_json::json!({"blob": blob}),
+    }
+}
+
+/// Every step that something is recorded of, also of turns that are over.
+fn steps(past: &Past) -> BTreeMap<String, Step> {
+    let mut steps: BTreeMap<String, Step> = BTreeMap::new();
+    for event in &past.events {
+        let Some((instance, change)) = change(event) else { continue };
+        change(steps.entry(instance.to_string()).or_default());
+    }
+    // What is still there knows more: values that are kept beside the log, and how it stands.
+    for (key, state) in &past.state.steps {
+        let step = steps.entry(key.to_string()).or_default();
+        step.status = status(state.status).to_owned();
+        if let Some(output) = &state.output {
+            step.output = value(output);
+        }
+    }
+    steps
+}
+
+type Change = Box<dyn FnOnce(&mut Step)>;
+
+fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
+    Some(match &event.data {
+        EventData::StepStarted(e) => {
+            let attempts = e.attempt + 1;
+            (
+                &e.instance,
+                Box::new(move |step: &mut Step| {
+                    step.status = status(StepStatus::Running).to_owned();
+                    step.attempts = attempts;
+                }),
+            )
+        }
+        EventData::StepCompleted(e) => {
+            let (case, duration_ms) = (e.case.clone(), e.duration_ms);
+            let (output, node) = (value(&e.output), event.scope.node());
+            (
+                &e.instance,
+                Box::new(move |step: &mut Step| {
+                    step.status = status(StepStatus::Succeeded).to_owned();
+                    (step.case, step.duration_ms, step.output) = (case, duration_ms, output);
+                    (step.node_id, step.error) = (node, None);
+                }),
+            )
+        }
+        EventData::StepFailed(e) => {
+            let (error, duration_ms, then) = (e.error.clone(), e.duration_ms, e.then.clone());
+            (
+                &e.instance,
+                Box::new(move |step: &mut Step| {
+                    let now = match then {
+                        AfterFailure::Retry => StepStatus::Pending,
+                        AfterFailure::Skip => StepStatus::Skipped,
+                        AfterFailure::Stop | AfterFailure::Fallback => StepStatus::Failed,
+                    };
+                    step.status = status(now).to_owned();
+                    (step.error, step.duration_ms) = (Some(error), duration_ms);
+                }),
+            )
+        }
+        EventData::StepSkipped(e) => (&e.instance, set(StepStatus::Skipped)),
+        EventData::StepWaiting(e) => (&e.instance, set(StepStatus::Waiting)),
+        EventData::StepInterrupted(e) => (&e.instance, set(StepStatus::Unknown)),
+        EventData::LoopEntered(e) => (&e.instance, set(StepStatus::Running)),
+        EventData::LoopExited(e) => (&e.instance, set(StepStatus::Succeeded)),
+        _ => return None,
+    })
+}
+
+fn set(now: StepStatus) -> Change {
+    Box::new(move |step| status(now).clone_into(&mut step.status))
+}
+
+const fn status(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Pending => "pending",
+        StepStatus::Running => "running",
+        StepStatus::Waiting => "waiting",
+        StepStatus::Succeeded => "succeeded",
+        StepStatus::Failed => "failed",
+        StepStatus::Skipped => "skipped",
+        StepStatus::Cancelled => "cancelled",
+        StepStatus::Unknown => "unknown",
+    }
+}
+
+/// One thing that happened, for people.
+#[must_use]
+pub fn moment(event: &Event) -> Moment {
+    let (step, what) = told(&event.data);
+    Moment {
+        index: event.index.0,
+        at: time::plausible(event.id.minted_ms()).and_then(time::rfc3339),
+        kind: event.data.kind().name().to_owned(),
+        step: step.map(ToString::to_string),
+        what,
+    }
+}
+
+fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
+    match data {
+        EventData::RunQueued(e) => {
+            let by = e.trigger_id.as_ref().map_or("directly".to_owned(), |id| format!("by {id}"));
+            (None, format!("asked for {by}"))
+        }
+        EventData::RunStarted(e) => (None, format!("pinned to {}", e.workflow_hash)),
+        EventData::StepStarted(e) if e.attempt > 0 => {
+            (Some(&e.instance), format!("begun again, try {}", e.attempt + 1))
+        }
+        EventData::StepStarted(e) => (Some(&e.instance), "begun".to_owned()),
+        EventData::StepCompleted(e) => {
+            let case = e.case.as_ref().map(|case| format!(" [{case}]")).unwrap_or_default();
+            (Some(&e.instance), format!("done{case} in {} ms", e.duration_ms))
+        }
+        EventData::StepFailed(e) => {
+            let then = match e.then {
+                AfterFailure::Retry => "tried again",
+                AfterFailure::Stop => "the run fails",
+                AfterFailure::Skip => "passed over",
+                AfterFailure::Fallback => "replaced",
+            };
+            (Some(&e.instance), format!("{}: {}; {then}", e.error.code, e.error.message))
+        }
+        EventData::StepSkipped(e) => (Some(&e.instance), "passed over".to_owned()),
+        EventData::StepWaiting(e) => {
+            let what = match e.waiting_for {
+                WaitingFor::Caller => "an agent",
+                WaitingFor::Person => "a person",
+                WaitingFor::Timer => "a time",
+                WaitingFor::Child => "a child run",
+            };
+            (Some(&e.instance), format!("waits for {what}"))
+        }
+        EventData::StepInterrupted(e) => {
+            (Some(&e.instance), "cut off; somebody has to decide".to_owned())
+        }
+        EventData::StepResolved(e) => {
+            let what = match e.decision {
+                InterruptDecision::Retry => "is tried again",
+                InterruptDecision::Fail => "counts as failed",
+                InterruptDecision::Skip => "is passed over",
+            };
+            (Some(&e.instance), format!("{what}, says {}", e.by))
+        }
+        EventData::LoopEntered(e) => (Some(&e.instance), "loop begun".to_owned()),
+        EventData::LoopExited(e) => (Some(&e.instance), format!("{} turns made", e.iterations)),
+        EventData::TimerSet(e) => {
+            let at = time::rfc3339(e.due_ms).unwrap_or_default();
+            (e.instance.as_ref(), format!("timer until {at}"))
+        }
+        EventData::TaskOpened(e) => (Some(&e.instance), format!("asks, as {}", e.task_id)),
+        EventData::TaskAnswered(e) => (None, format!("answered by {}", e.by)),
+        EventData::ChildStarted(e) => (Some(&e.instance), format!("child {}", e.child_run_id)),
+        EventData::RunPaused(e) => (None, format!("paused by {}", e.by)),
+        EventData::RunResumed(e) => (None, format!("resumed by {}", e.by)),
+        EventData::RunCancelRequested(e) => (None, format!("cancelled by {}", e.by)),
+        EventData::RunFailed(e) => {
+            (e.instance.as_ref(), format!("{}: {}", e.error.code, e.error.message))
+        }
+        other => (None, other.kind().name().replace('_', " ")),
+    }
+}

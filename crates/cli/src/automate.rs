@@ -1,0 +1,52 @@
+//! The engine of automations, as commands and the server have it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cairn_api::error::{Error, Result};
+use cairn_core::id::RunId;
+use cairn_engine::catalog::Catalog;
+use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_lang::graph;
+use cairn_store::Store;
+
+use crate::config::Config;
+use crate::sources;
+
+/// The engine over a store.
+pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
+    let parts = Parts {
+        store,
+        catalog,
+        types: graph::standard(),
+        performers: cairn_steps::catalog::all(),
+        environment: Arc::new(NoSettings),
+        evaluator: Arc::new(NoEvaluator),
+    };
+    let sockets = Some(config.home()?.join("sockets"));
+    Ok(Automations::new(parts, Options { sockets, ..Options::default() }))
+}
+
+/// The engine, and the id by which it knows a workflow that is given by id or file.
+pub(crate) fn with_workflow(
+    config: &Config,
+    store: Store,
+    given: &str,
+) -> Result<(Automations, String)> {
+    let path = Path::new(given);
+    if path.is_file() {
+        let (catalog, id) = sources::with_file(path, config)?;
+        return Ok((open(config, store, Arc::new(catalog))?, id));
+    }
+    let catalog = sources::catalog(config);
+    let found = catalog.find(given)?;
+    Ok((open(config, store, Arc::new(catalog))?, found.id.clone()))
+}
+
+/// Reads the id of a run.
+pub(crate) fn run_id(text: &str) -> Result<RunId> {
+    text.parse().map_err(|_| Error::Usage {
+        message: format!("`{text}` is not a run id; one looks like `{}`", RunId::from_bits(0)),
+        suggestion: "list the runs with `cairn runs list`".to_owned(),
+    })
+}

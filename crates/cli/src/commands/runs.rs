@@ -1,0 +1,107 @@
+//! `cairn runs`: the runs that the engine performs.
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_engine::flow::Automations;
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::{automate, home, sources};
+
+mod answer;
+mod cancel;
+mod events;
+mod export;
+mod fork;
+mod list;
+mod pause;
+mod replay;
+mod resolve;
+mod resume;
+mod show;
+
+/// See, stop, carry on and repeat runs of automations
+#[derive(clap::Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  cairn runs list\n  cairn runs show run_01hf7yat\n  cairn runs fork run_01hf7yat --from notify"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Answer(answer::Args),
+    Cancel(cancel::Args),
+    Events(events::Args),
+    Export(export::Args),
+    Fork(fork::Args),
+    List(list::Args),
+    Pause(pause::Args),
+    Replay(replay::Args),
+    Resolve(resolve::Args),
+    Resume(resume::Args),
+    Show(show::Args),
+}
+
+pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
+    runtime.block_on(async {
+        match args.command {
+            Command::Answer(args) => answer::run(&args, config).await,
+            Command::Cancel(args) => cancel::run(&args, config).await,
+            Command::Events(args) => events::run(&args, config).await,
+            Command::Export(args) => export::run(&args, config).await,
+            Command::Fork(args) => fork::run(&args, config).await,
+            Command::List(args) => list::run(&args, config).await,
+            Command::Pause(args) => pause::run(&args, config).await,
+            Command::Replay(args) => replay::run(&args, config).await,
+            Command::Resolve(args) => resolve::run(&args, config).await,
+            Command::Resume(args) => resume::run(&args, config).await,
+            Command::Show(args) => show::run(&args, config).await,
+        }
+    })
+}
+
+/// The engine over the data directory.
+fn engine(config: &Config) -> Result<Automations> {
+    let catalog = sources::catalog(config).into();
+    automate::open(config, home::open(config)?, catalog)
+}
+
+/// Who gives a command, as far as the system says.
+fn somebody() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
+}
+
+/// A run: its id, or the beginning of it.
+#[derive(clap::Args)]
+struct RunArg {
+    /// Run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+}
+
+impl RunArg {
+    /// The run that is meant.
+    async fn find(&self, engine: &Automations) -> Result<cairn_core::id::RunId> {
+        if let Ok(run) = self.run.parse() {
+            return Ok(run);
+        }
+        let all = engine.list(&cairn_engine::flow::Filter::default()).await?;
+        let begins = |id: &cairn_core::id::RunId| id.to_string().starts_with(&self.run);
+        let found: Vec<_> = all.iter().map(|row| row.run).filter(begins).collect();
+        match found.as_slice() {
+            [run] if self.run.len() >= 10 => Ok(*run),
+            [] | [_] => automate::run_id(&self.run),
+            several => Err(Error::Usage {
+                message: format!("{} runs begin with `{}`", several.len(), self.run),
+                suggestion: "give more characters of the id; `cairn runs list` shows them".into(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `cairn runs fork`: goes on from a step of a run, in a run of its own.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::run::Forked;
+use cairn_core::flow::Change;
+use cairn_core::instance::StepInstanceKey;
+use cairn_engine::flow::From;
+
+use super::RunArg;
+use crate::commands::guide::fact;
+use crate::config::Config;
+use crate::output::{Output, Style};
+use crate::stop;
+
+/// Go on from a step of a run, in a new run that keeps what came before
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn runs fork run_01hf7yat --from notify --dry-run\n  cairn runs fork run_01hf7yat --from notify --set 'fetch={\"json\":[]}'\n  cairn runs fork run_01hf7yat --from each@2::fetch --on-new-plan"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    run: RunArg,
+
+    /// Step to go on from, such as `notify` or `each@2::fetch`
+    #[arg(long, value_name = "STEP")]
+    from: StepInstanceKey,
+
+    /// Change the output of an earlier step; a value that is JSON is taken as such
+    #[arg(long, value_name = "STEP=OUTPUT")]
+    set: Vec<String>,
+
+    /// Follow the workflow as it is now, and not as it was
+    #[arg(long)]
+    on_new_plan: bool,
+
+    /// Only show which steps would be done again
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
+    stop::by_signal(async {
+        let engine = super::engine(config)?;
+        let run = args.run.find(&engine).await?;
+        let changes = args.set.iter().map(|set| change(set)).collect::<Result<Vec<_>>>()?;
+        let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
+        let from = From { run, step, changes, on_new_plan };
+        let preview = Forked::new(None, &engine.preview(&from).await?);
+        if args.dry_run {
+            if config.output.json {
+                config.output.object(&preview)?;
+            } else {
+                print(&preview, &config.output);
+            }
+            return Ok(Exit::Success);
+        }
+        if !config.output.json {
+            print(&preview, &config.output);
+        }
+        let watch = engine.watch();
+        let forked = engine.fork(&from).await?;
+        crate::commands::run::follow(&engine, forked.run, watch, config).await
+    })
+    .await
+}
+
+fn change(set: &str) -> Result<Change> {
+    let (step, output) = fact(set)?;
+    let instance = step.parse().map_err(|error: cairn_core::instance::InvalidInstance| {
+        cairn_api::Error::Usage {
+            message: error.to_string(),
+            suggestion: "write --set STEP=OUTPUT".to_owned(),
+        }
+    })?;
+    Ok(Change { instance, output })
+}
+
+fn print(preview: &Forked, output: &Output) {
+    output.remark(&format!("kept: {}", preview.kept.join(", ")));
+    for step in &preview.again {
+        let note = if step.has_effects { "  its effects may happen twice" } else { "" };
+        output.remark(&format!("again: {}{}", step.step, output.paint(Style::Warning, note)));
+    }
+}

@@ -1,0 +1,81 @@
+//! `cairn runs list`: the runs there are, latest first.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::page::LIMIT_DEFAULT;
+use cairn_api::run::Run;
+use cairn_engine::flow::Filter;
+use serde_json::json;
+
+use crate::config::Config;
+use crate::fresh;
+use crate::output::Style;
+use crate::render::{self, Cell, Narrow};
+
+const NARROW: Narrow = Narrow { drop: &[3], cut: 1 };
+
+/// List the runs, latest first
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn runs list\n  cairn runs list --workflow project.triage --status failed\n  cairn runs list --json"
+)]
+pub(crate) struct Args {
+    /// Show only runs of this workflow
+    #[arg(long, value_name = "ID")]
+    workflow: Option<String>,
+
+    /// Show only runs that stand here; may be repeated
+    #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled"])]
+    status: Vec<String>,
+
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = LIMIT_DEFAULT)]
+    limit: usize,
+}
+
+pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let engine = super::engine(config)?;
+    let filter = Filter {
+        workflow: args.workflow.clone(),
+        statuses: args.status.clone(),
+        limit: Some(args.limit),
+        ..Filter::default()
+    };
+    let found = engine.list(&filter).await?;
+    let rows: Vec<Run> = found.iter().map(Run::from).collect();
+    let output = &config.output;
+    if output.json {
+        output.object(&json!({"items": rows}))?;
+        return Ok(Exit::Success);
+    }
+    if rows.is_empty() {
+        output.remark("no runs; start one with `cairn run WORKFLOW`");
+        return Ok(Exit::Success);
+    }
+    let now_ms = fresh::now_ms();
+    let heading = ["RUN", "WORKFLOW", "STATUS", "TRIGGER", "ASKED FOR"];
+    let mut table = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
+    table.extend(rows.iter().map(|row| {
+        vec![
+            Cell::styled(Style::Strong, row.run_id.to_string()),
+            Cell::new(&row.workflow_id),
+            Cell::styled(status_style(&row.status), &row.status),
+            Cell::new(row.trigger_id.as_deref().unwrap_or("-")),
+            Cell::new(render::ago(now_ms, row.queued_at.as_deref())),
+        ]
+    }));
+    for line in render::table(output, &render::fit(table, output.width, &NARROW)) {
+        output.line(&line)?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn status_style(status: &str) -> Style {
+    match status {
+        "succeeded" => Style::Good,
+        "failed" | "unknown" => Style::Bad,
+        "waiting" | "paused" | "queued" => Style::Warning,
+        "skipped" | "cancelled" | "pending" => Style::Faint,
+        _ => Style::Plain,
+    }
+}

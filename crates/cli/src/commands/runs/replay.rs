@@ -1,0 +1,27 @@
+//! `cairn runs replay`: the same event, in a new run.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+
+use super::RunArg;
+use crate::config::Config;
+use crate::stop;
+
+/// Do a run again with the same event, on the workflow as it is now
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cairn runs replay run_01hf7yat")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    run: RunArg,
+}
+
+pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
+    stop::by_signal(async {
+        let engine = super::engine(config)?;
+        let run = args.run.find(&engine).await?;
+        let watch = engine.watch();
+        let again = engine.replay(run).await?;
+        crate::commands::run::follow(&engine, again.run, watch, config).await
+    })
+    .await
+}
