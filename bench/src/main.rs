@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+mod flow;
 mod guided;
 mod plans;
 mod raw;
@@ -60,6 +61,7 @@ fn main() -> Result<()> {
     }
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut figures = store::figures(scratch.path(), &wanted)?;
+    figures.extend(flow::figures(scratch.path(), &wanted)?);
     let binary = std::env::current_exe()?.with_file_name("cairn");
     if binary.exists() {
         figures.extend(binary_figures(&binary)?);

@@ -261,7 +261,8 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
         }
         EventData::StepCompleted(e) => {
             let (case, duration_ms) = (e.case.clone(), e.duration_ms);
-            let (output, node) = (value(&e.output), event.scope.node());
+            let run = event.scope.run();
+            let (output, node) = (value(&e.output), run.map(|run| e.instance.node(run)));
             (
                 &e.instance,
                 Box::new(move |step: &mut Step| {

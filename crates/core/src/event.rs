@@ -203,7 +203,7 @@ kinds! {
     TriggerReceived = "trigger_received", engine::TriggerReceived, Session;
     RunQueued = "run_queued", engine::RunQueued, Run;
     StepStarted = "step_started", engine::StepStarted, Run;
-    StepCompleted = "step_completed", engine::StepCompleted, Node;
+    StepCompleted = "step_completed", engine::StepCompleted, Run;
     StepFailed = "step_failed", engine::StepFailed, Run;
     StepSkipped = "step_skipped", engine::StepSkipped, Run;
     StepWaiting = "step_waiting", engine::StepWaiting, Run;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::digest::Digest;
+use crate::id::{NodeId, RunId};
 use crate::text::Slug;
 
 /// One turn of one loop. Turns count from 0.
@@ -39,6 +41,18 @@ impl StepInstanceKey {
     #[must_use]
     pub const fn of(step: Slug) -> Self {
         Self { loop_path: Vec::new(), step, visit: 0 }
+    }
+
+    /// The name of this instance in a run, among those of all runs.
+    #[must_use]
+    pub fn within(&self, run: RunId) -> Digest {
+        Digest::of_parts("step", &[&run.to_string(), &self.to_string()])
+    }
+
+    /// The node that its completion makes.
+    #[must_use]
+    pub fn node(&self, run: RunId) -> NodeId {
+        NodeId::derive(&[&run.to_string(), &self.to_string()])
     }
 }
 

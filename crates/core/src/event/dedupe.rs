@@ -5,7 +5,6 @@ use std::fmt::{self, Write as _};
 use super::{EventData, Scope};
 use crate::digest::Digest;
 use crate::id::SessionId;
-use crate::instance::StepInstanceKey;
 
 /// The name of a fact within its session.
 ///
@@ -22,8 +21,11 @@ impl DedupeKey {
     #[must_use]
     pub fn of(session: SessionId, scope: Scope, data: &EventData) -> Self {
         let mut key = Key(String::with_capacity(128));
-        key.start(data.kind().name(), session);
-        name(&mut key, scope, data);
+        key.0.push_str(data.kind().name());
+        if !key.step(scope, data) {
+            key.add(session);
+            name(&mut key, scope, data);
+        }
         Self(key.0)
     }
 
@@ -59,11 +61,6 @@ impl fmt::Debug for DedupeKey {
 struct Key(String);
 
 impl Key {
-    fn start(&mut self, kind: &str, session: SessionId) {
-        self.0.push_str(kind);
-        self.add(session);
-    }
-
     fn add(&mut self, part: impl fmt::Display) {
         // Writing to a String cannot fail.
         let _ = write!(self.0, ":{part}");
@@ -80,11 +77,27 @@ impl Key {
         self.add(Digest::of(text.as_bytes()).hex());
     }
 
-    /// An instance has characters that a key may not have.
-    fn instance(&mut self, scope: Scope, instance: &StepInstanceKey) {
-        self.run(scope);
-        let name = Digest::of(instance.to_string().as_bytes());
-        self.add(format_args!("{:032x}", name.leading_bits()));
+    /// What the engine does with steps is most of what a log of automations holds, so the keys
+    /// of that are short: run and instance together, as a digest.
+    fn step(&mut self, scope: Scope, data: &EventData) -> bool {
+        let (instance, attempt) = match data {
+            EventData::StepStarted(step) => (&step.instance, Some(step.attempt)),
+            EventData::StepFailed(step) => (&step.instance, Some(step.attempt)),
+            EventData::StepWaiting(step) => (&step.instance, Some(step.attempt)),
+            EventData::StepInterrupted(step) => (&step.instance, Some(step.attempt)),
+            EventData::StepResolved(step) => (&step.instance, Some(step.attempt)),
+            EventData::StepCompleted(step) => (&step.instance, None),
+            EventData::StepSkipped(step) => (&step.instance, None),
+            EventData::LoopEntered(step) => (&step.instance, None),
+            EventData::LoopExited(step) => (&step.instance, None),
+            _ => return false,
+        };
+        let Some(run) = scope.run() else { return false };
+        self.add(format_args!("{:032x}", instance.within(run).leading_bits()));
+        if let Some(attempt) = attempt {
+            self.add(attempt);
+        }
+        true
     }
 }
 
@@ -134,30 +147,16 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
             key.digest(trigger.trigger_id.as_str());
             key.digest(&trigger.key);
         }
-        EventData::StepStarted(step) => {
-            key.instance(scope, &step.instance);
-            key.add(step.attempt);
-        }
-        EventData::StepFailed(step) => {
-            key.instance(scope, &step.instance);
-            key.add(step.attempt);
-        }
-        EventData::StepWaiting(step) => {
-            key.instance(scope, &step.instance);
-            key.add(step.attempt);
-        }
-        EventData::StepInterrupted(step) => {
-            key.instance(scope, &step.instance);
-            key.add(step.attempt);
-        }
-        EventData::StepResolved(step) => {
-            key.instance(scope, &step.instance);
-            key.add(step.attempt);
-        }
-        EventData::StepCompleted(step) => key.instance(scope, &step.instance),
-        EventData::StepSkipped(step) => key.instance(scope, &step.instance),
-        EventData::LoopEntered(step) => key.instance(scope, &step.instance),
-        EventData::LoopExited(step) => key.instance(scope, &step.instance),
+        // Named by run and instance alone.
+        EventData::StepStarted(_)
+        | EventData::StepFailed(_)
+        | EventData::StepWaiting(_)
+        | EventData::StepInterrupted(_)
+        | EventData::StepResolved(_)
+        | EventData::StepCompleted(_)
+        | EventData::StepSkipped(_)
+        | EventData::LoopEntered(_)
+        | EventData::LoopExited(_) => {}
         EventData::TimerSet(timer) => key.add(timer.timer_id),
         EventData::TimerFired(timer) => key.add(timer.timer_id),
         EventData::TimerCancelled(timer) => key.add(timer.timer_id),

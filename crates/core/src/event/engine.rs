@@ -104,8 +104,6 @@ pub struct ParentStep {
 pub struct StepStarted {
     /// Which try; counts from 0.
     pub attempt: u32,
-    /// What a repetition carries so that the other side can know it.
-    pub idempotency_key: Digest,
     /// What the step was given.
     pub input: Payload,
     /// Which instance of which step.

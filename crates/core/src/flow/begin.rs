@@ -7,7 +7,6 @@ use super::decide::{Deciding, Fate, is_taken};
 use super::graph::{Does, Place, Strategy};
 use super::scope::value;
 use crate::catalog::Class;
-use crate::digest::Digest;
 use crate::event::engine::{SkipReason, StepCompleted, StepInterrupted, StepSkipped, StepStarted};
 use crate::instance::StepInstanceKey;
 use crate::plan::OnInterrupt;
@@ -161,27 +160,14 @@ impl Deciding<'_, '_> {
 
     /// Records the intent to perform a step.
     fn start(&mut self, instance: &StepInstanceKey, settings: Value) {
-        let state = &self.run.state;
-        let known = state.steps.get(instance).and_then(|step| step.idempotency_key);
-        let key = known.unwrap_or_else(|| {
-            let from = state.last_node_id.map(|node| node.to_string()).unwrap_or_default();
-            let parts = [state.run_id.to_string(), from, instance.to_string()];
-            Digest::of_parts("step", &parts.each_ref().map(String::as_str))
-        });
         let attempt = self.attempts(instance);
-        self.emit(StepStarted {
-            attempt,
-            idempotency_key: key,
-            input: inline(settings),
-            instance: instance.clone(),
-        });
+        self.emit(StepStarted { attempt, input: inline(settings), instance: instance.clone() });
         self.perform(instance, Class::Effectful);
     }
 
     fn perform(&mut self, instance: &StepInstanceKey, class: Class) {
-        let step = self.run.state.steps.get(instance);
-        let key = step.and_then(|step| step.idempotency_key);
-        let key = key.unwrap_or_else(|| Digest::of(instance.to_string().as_bytes()));
+        // Equal for every try and after a crash; a fork is another run.
+        let key = instance.within(self.run_id());
         let attempt = self.attempts(instance).saturating_sub(1);
         let instance = instance.clone();
         self.decision.effects.push(Effect::Perform { instance, attempt, key, class });
@@ -197,7 +183,7 @@ impl Deciding<'_, '_> {
     ) {
         let begun = self.status(instance) == Some(StepStatus::Running);
         let attempt = self.attempts(instance).saturating_sub(u32::from(begun));
-        self.emit_completed(StepCompleted {
+        self.emit(StepCompleted {
             attempt,
             case: case.clone(),
             duration_ms,

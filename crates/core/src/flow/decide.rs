@@ -9,12 +9,10 @@ use super::frontier::{Frontier, Level, Now, Path};
 use super::graph::{Graph, Out, Place, When};
 use super::scope::{Hidden, Secrets, Seen};
 use super::turn::last_turn;
-use crate::event::engine::{
-    RunCancelRequested, RunCancelled, RunPaused, RunResumed, StepCompleted, TimerSet,
-};
+use crate::event::engine::{RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet};
 use crate::event::{EventData, NewEvent, Scope};
 use crate::expression::Prepared;
-use crate::id::{NodeId, RunId};
+use crate::id::RunId;
 use crate::instance::StepInstanceKey;
 use crate::projection::run::{RunState, StepStatus};
 
@@ -361,20 +359,9 @@ impl Deciding<'_, '_> {
 
     /// Records something about the run.
     pub(super) fn emit(&mut self, data: impl Into<EventData>) {
-        self.record(Scope::Run(self.run_id()), data.into());
-    }
-
-    fn record(&mut self, scope: Scope, data: EventData) {
-        self.run.state.take(scope, &data);
+        let (scope, data) = (Scope::Run(self.run_id()), data.into());
+        self.run.state.take(&data);
         self.decision.events.push(NewEvent { id: self.at.event_id(), scope, data });
-    }
-
-    /// Records what came of a step, which makes a node of it.
-    pub(super) fn emit_completed(&mut self, completed: StepCompleted) {
-        let run = self.run_id();
-        let parts = [run.to_string(), completed.instance.to_string()];
-        let node = NodeId::derive(&parts.each_ref().map(String::as_str));
-        self.record(Scope::Node(run, node), completed.into());
     }
 
     pub(super) fn emit_timer(&mut self, timer: TimerSet) {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
 use crate::event::Event;
 use crate::event::engine::{EndStatus, Failure, Payload, RunQueued, TimerPurpose, WaitingFor};
 use crate::event::guided::RunStarted;
@@ -121,9 +120,6 @@ pub struct StepState {
     /// What went wrong at the last try, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// What a repetition carries; kept until the step ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_key: Option<Digest>,
     /// What the step was given; kept until it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Payload>,

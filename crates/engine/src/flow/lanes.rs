@@ -11,6 +11,7 @@ use cairn_core::flow::Command;
 use cairn_core::id::{EventId, RunId, SessionId};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::RunState;
+use cairn_core::snapshot::RunSnapshot;
 use cairn_store as store;
 use cairn_store::AppendPlan;
 use tokio::sync::Mutex as AsyncMutex;
@@ -197,7 +198,8 @@ impl Inner {
 
     async fn snapshot(&self, at: SnapshotRef) -> Result<RunState> {
         let bytes = self.store.blobs.get(BlobKind::Snapshot, at.0).await?;
-        serde_json::from_slice(&bytes).map_err(|error| Error::Broken(error.to_string()))
+        let snapshot = RunSnapshot::decode(&bytes);
+        Ok(snapshot.map_err(|error| Error::Broken(error.to_string()))?.state)
     }
 
     /// Goes on with every run that is not over and that nobody else performs.

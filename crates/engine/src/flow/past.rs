@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use cairn_core::canonical;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
 use cairn_core::event::engine::{ForkedFrom, Payload};
 use cairn_core::flow::{Change, Fork};
-use cairn_core::id::{NodeId, RunId};
+use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::{End, RunState};
+use cairn_core::snapshot::RunSnapshot;
 use cairn_store::Blob;
 use serde_json::{Value, json};
 
@@ -149,7 +149,9 @@ impl Inner {
 
     pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
         let Prepared { fork, past, ready, started, id } = self.forked(from).await?;
-        let bytes = canonical::to_vec(&fork.state).map_err(|e| Error::Broken(e.to_string()))?;
+        let through = past.events.last().map_or(EventIndex(0), |event| event.index);
+        let kept = RunSnapshot { state: fork.state.clone(), through, workflow_hash: ready.hash };
+        let bytes = kept.encode().map_err(|error| Error::Broken(error.to_string()))?;
         let snapshot_ref = SnapshotRef(Digest::of(&bytes));
         let queued = past.state.queued.clone().ok_or_else(|| unknown(from.run))?;
         let mut queued = queued;

@@ -103,7 +103,6 @@ impl Workload {
         let blob = self.blob(number);
         Some(EventData::StepStarted(StepStarted {
             attempt: u32::try_from(number).ok()?,
-            idempotency_key: Digest::of(number.to_string().as_bytes()),
             input: Payload::Blob(BlobRef {
                 byte_length: u64::try_from(blob.bytes.len()).ok()?,
                 content_type: "text/plain".to_owned(),

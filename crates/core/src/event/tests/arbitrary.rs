@@ -123,14 +123,13 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
             },
         )),
         Kind::RunQueued => from(queued()),
-        Kind::StepStarted => from((attempt(), digest(), payload(), instance()).prop_map(
-            |(attempt, idempotency_key, input, instance)| StepStarted {
-                attempt,
-                idempotency_key,
-                input,
-                instance,
-            },
-        )),
+        Kind::StepStarted => {
+            from(
+                (attempt(), payload(), instance()).prop_map(|(attempt, input, instance)| {
+                    StepStarted { attempt, input, instance }
+                }),
+            )
+        }
         Kind::StepCompleted => {
             from((attempt(), option::of(text()), instance(), payload()).prop_map(
                 |(attempt, case, instance, output)| StepCompleted {

@@ -64,10 +64,7 @@ const EXAMPLES: &[(Kind, &str)] = &[
         r#"{"key":"delivery/1","payload":{"inline":{"n":1}},"runId":"run_00000000000000000000000002","triggerId":"hook","workflowId":"project.triage"}"#,
     ),
     (Kind::RunQueued, r#"{"depth":0,"input":{"inline":null},"workflowId":"project.triage"}"#),
-    (
-        Kind::StepStarted,
-        r#"{"attempt":0,"idempotencyKey":"DIGEST","input":{"inline":{}},"instance":"each@0::fetch"}"#,
-    ),
+    (Kind::StepStarted, r#"{"attempt":0,"input":{"inline":{}},"instance":"each@0::fetch"}"#),
     (
         Kind::StepCompleted,
         r#"{"attempt":0,"case":"bug","durationMs":12,"instance":"each@0::fetch","output":{"blob":{"byteLength":3,"contentType":"application/json","sha256":"DIGEST"}}}"#,
@@ -177,24 +174,24 @@ fn every_kind_is_pinned() {
     {"data":{"key":"delivery/1","payload":{"inline":{"n":1}},"runId":"run_00000000000000000000000002","triggerId":"hook","workflowId":"project.triage"},"dedupeKey":"trigger_received:sess_00000000000000000000000001:0648298b48be031996277ae472115a46e7964d2ac3882e61b84351f3c3f8a547:abc5ba840c8bfb595b6704851a2853136733656c9fac538b89539ddfbc29e473","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"trigger_received","sessionId":"sess_00000000000000000000000001","v":1}
     run_queued:sess_00000000000000000000000001:run_00000000000000000000000002
     {"data":{"depth":0,"input":{"inline":null},"workflowId":"project.triage"},"dedupeKey":"run_queued:sess_00000000000000000000000001:run_00000000000000000000000002","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"run_queued","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_started:sess_00000000000000000000000001:run_00000000000000000000000002:30ed101caa10a1fc628f60bbc32c148f:0
-    {"data":{"attempt":0,"idempotencyKey":"sha256:50d858e0985ecc7f60418aaf0cc5ab587f42c2570a884095a9e8ccacd0f6545c","input":{"inline":{}},"instance":"each@0::fetch"},"dedupeKey":"step_started:sess_00000000000000000000000001:run_00000000000000000000000002:30ed101caa10a1fc628f60bbc32c148f:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_started","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_completed:sess_00000000000000000000000001:run_00000000000000000000000002:30ed101caa10a1fc628f60bbc32c148f
-    {"data":{"attempt":0,"case":"bug","durationMs":12,"instance":"each@0::fetch","output":{"blob":{"byteLength":3,"contentType":"application/json","sha256":"sha256:50d858e0985ecc7f60418aaf0cc5ab587f42c2570a884095a9e8ccacd0f6545c"}}},"dedupeKey":"step_completed:sess_00000000000000000000000001:run_00000000000000000000000002:30ed101caa10a1fc628f60bbc32c148f","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_completed","scope":{"nodeId":"node_00000000000000000000000003","runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_failed:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:1
-    {"data":{"attempt":1,"durationMs":12,"error":{"code":"HTTP_STATUS","message":"503"},"instance":"fetch","then":"retry"},"dedupeKey":"step_failed:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:1","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_failed","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_skipped:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9
-    {"data":{"instance":"fetch","reason":"untaken"},"dedupeKey":"step_skipped:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_skipped","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0
-    {"data":{"attempt":0,"instance":"fetch","waitingFor":"person"},"dedupeKey":"step_waiting:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_waiting","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_interrupted:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0
-    {"data":{"attempt":0,"instance":"fetch"},"dedupeKey":"step_interrupted:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_interrupted","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    step_resolved:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0
-    {"data":{"attempt":0,"by":"ada","decision":"retry","instance":"fetch"},"dedupeKey":"step_resolved:sess_00000000000000000000000001:run_00000000000000000000000002:e7d3799ecc09f5cbc446aa0a79bb1fb9:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_resolved","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    loop_entered:sess_00000000000000000000000001:run_00000000000000000000000002:bec1687971e36be51a298f172aa898ab
-    {"data":{"instance":"each","items":{"inline":[1,2]}},"dedupeKey":"loop_entered:sess_00000000000000000000000001:run_00000000000000000000000002:bec1687971e36be51a298f172aa898ab","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"loop_entered","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
-    loop_exited:sess_00000000000000000000000001:run_00000000000000000000000002:bec1687971e36be51a298f172aa898ab
-    {"data":{"instance":"each","iterations":2},"dedupeKey":"loop_exited:sess_00000000000000000000000001:run_00000000000000000000000002:bec1687971e36be51a298f172aa898ab","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"loop_exited","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_started:8051db52363d7b80cb9d1fefd4632f87:0
+    {"data":{"attempt":0,"input":{"inline":{}},"instance":"each@0::fetch"},"dedupeKey":"step_started:8051db52363d7b80cb9d1fefd4632f87:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_started","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_completed:8051db52363d7b80cb9d1fefd4632f87
+    {"data":{"attempt":0,"case":"bug","durationMs":12,"instance":"each@0::fetch","output":{"blob":{"byteLength":3,"contentType":"application/json","sha256":"sha256:50d858e0985ecc7f60418aaf0cc5ab587f42c2570a884095a9e8ccacd0f6545c"}}},"dedupeKey":"step_completed:8051db52363d7b80cb9d1fefd4632f87","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_completed","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_failed:7ec60ea59d4f4b508f5f21dbc7541d0b:1
+    {"data":{"attempt":1,"durationMs":12,"error":{"code":"HTTP_STATUS","message":"503"},"instance":"fetch","then":"retry"},"dedupeKey":"step_failed:7ec60ea59d4f4b508f5f21dbc7541d0b:1","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_failed","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_skipped:7ec60ea59d4f4b508f5f21dbc7541d0b
+    {"data":{"instance":"fetch","reason":"untaken"},"dedupeKey":"step_skipped:7ec60ea59d4f4b508f5f21dbc7541d0b","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_skipped","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_waiting:7ec60ea59d4f4b508f5f21dbc7541d0b:0
+    {"data":{"attempt":0,"instance":"fetch","waitingFor":"person"},"dedupeKey":"step_waiting:7ec60ea59d4f4b508f5f21dbc7541d0b:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_waiting","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_interrupted:7ec60ea59d4f4b508f5f21dbc7541d0b:0
+    {"data":{"attempt":0,"instance":"fetch"},"dedupeKey":"step_interrupted:7ec60ea59d4f4b508f5f21dbc7541d0b:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_interrupted","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    step_resolved:7ec60ea59d4f4b508f5f21dbc7541d0b:0
+    {"data":{"attempt":0,"by":"ada","decision":"retry","instance":"fetch"},"dedupeKey":"step_resolved:7ec60ea59d4f4b508f5f21dbc7541d0b:0","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"step_resolved","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    loop_entered:3bea4b39b22e5f6581df0032c4f3e37b
+    {"data":{"instance":"each","items":{"inline":[1,2]}},"dedupeKey":"loop_entered:3bea4b39b22e5f6581df0032c4f3e37b","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"loop_entered","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    loop_exited:3bea4b39b22e5f6581df0032c4f3e37b
+    {"data":{"instance":"each","iterations":2},"dedupeKey":"loop_exited:3bea4b39b22e5f6581df0032c4f3e37b","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"loop_exited","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     timer_set:sess_00000000000000000000000001:timer_00000000000000000000000005
     {"data":{"dueMs":1700000000000,"instance":"fetch","purpose":"retry","timerId":"timer_00000000000000000000000005"},"dedupeKey":"timer_set:sess_00000000000000000000000001:timer_00000000000000000000000005","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"timer_set","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     timer_fired:sess_00000000000000000000000001:timer_00000000000000000000000005

@@ -46,7 +46,7 @@ fn each_kind_has_its_scope_and_no_other() {
         .collect();
         table += &format!("{}: {}\n", kind.name(), allowed.join(", "));
     }
-    assert_snapshot!(table, @r"
+    assert_snapshot!(table, @r#"
     session_created: session
     observation_recorded: session, node
     run_started: run
@@ -63,7 +63,7 @@ fn each_kind_has_its_scope_and_no_other() {
     trigger_received: session
     run_queued: run
     step_started: run
-    step_completed: node
+    step_completed: run
     step_failed: run
     step_skipped: run
     step_waiting: run
@@ -86,7 +86,7 @@ fn each_kind_has_its_scope_and_no_other() {
     run_failed: run
     run_cancelled: run
     run_retired: run
-    ");
+    "#);
 }
 
 #[test]

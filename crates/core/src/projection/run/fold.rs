@@ -6,24 +6,24 @@ use super::{Child, End, Loop, RunState, StepState, StepStatus, Task, Timer};
 use crate::event::engine::{
     AfterFailure, InterruptDecision, Payload, StepCompleted, StepFailed, StepStarted,
 };
-use crate::event::{Event, EventData, Scope};
+use crate::event::{Event, EventData};
 use crate::instance::{LoopTurn, StepInstanceKey};
 
 impl RunState {
     /// Takes one event in. There is no way to refuse it: recorded is recorded.
     pub fn apply(&mut self, event: &Event) {
         if event.scope.run() == Some(self.run_id) {
-            self.take(event.scope, &event.data);
+            self.take(&event.data);
         }
     }
 
     /// Takes in what happened to this run.
-    pub(crate) fn take(&mut self, scope: Scope, data: &EventData) {
+    pub(crate) fn take(&mut self, data: &EventData) {
         match data {
             EventData::RunQueued(queued) => self.queued = Some(queued.clone()),
             EventData::RunStarted(started) => self.started = Some(started.clone()),
             EventData::StepStarted(step) => self.step_started(step),
-            EventData::StepCompleted(step) => self.step_completed(scope, step),
+            EventData::StepCompleted(step) => self.step_completed(step),
             EventData::StepFailed(step) => self.step_failed(step),
             EventData::StepSkipped(step) => self.step(&step.instance).settle(StepStatus::Skipped),
             EventData::StepWaiting(step) => {
@@ -89,18 +89,18 @@ impl RunState {
         let state = self.step(&step.instance);
         state.tried(step.attempt);
         state.settle(StepStatus::Running);
-        state.idempotency_key = Some(step.idempotency_key);
         state.input = Some(step.input.clone());
     }
 
-    fn step_completed(&mut self, scope: Scope, step: &StepCompleted) {
-        self.last_node_id = scope.node();
+    fn step_completed(&mut self, step: &StepCompleted) {
+        let node = Some(step.instance.node(self.run_id));
+        self.last_node_id = node;
         let state = self.step(&step.instance);
         state.tried(step.attempt);
         state.settle(StepStatus::Succeeded);
         state.case.clone_from(&step.case);
         state.error = None;
-        state.node_id = scope.node();
+        state.node_id = node;
         state.output = Some(step.output.clone());
         self.ended(&step.instance, &step.output);
     }
@@ -201,7 +201,6 @@ impl StepState {
             attempts: 0,
             case: None,
             error: None,
-            idempotency_key: None,
             input: None,
             iterations: None,
             node_id: None,
@@ -220,7 +219,6 @@ impl StepState {
         self.status = status;
         self.waiting_for = None;
         if status.is_final() {
-            self.idempotency_key = None;
             self.input = None;
         }
     }

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::canonical;
+use crate::digest::Digest;
 use crate::event::engine::*;
 use crate::event::{EventData, Scope};
 use crate::id::{ChangeId, EventId, EventIndex};
@@ -43,13 +44,7 @@ fn event(index: u64, line: &str) -> Event {
             workflow_source_ref: "w".into(),
         }
         .into(),
-        "start" => StepStarted {
-            attempt,
-            idempotency_key: Digest::of(b"key"),
-            input: value,
-            instance: key(1),
-        }
-        .into(),
+        "start" => StepStarted { attempt, input: value, instance: key(1) }.into(),
         "complete" => {
             StepCompleted { attempt, case: None, duration_ms: 1, instance: key(1), output: value }
                 .into()
@@ -181,7 +176,7 @@ fn a_cancelled_run_owes_nothing() {
 fn an_ended_step_keeps_its_output_and_not_its_input() {
     let run = fold("begin; start a; complete a");
     let step = run.steps.values().next().unwrap();
-    assert_eq!((step.input.as_ref(), step.idempotency_key), (None, None));
+    assert_eq!(step.input.as_ref(), None);
     assert_eq!(step.output, Some(Payload::inline(json!(1))));
     assert_eq!(step.node_id, Some(NodeId::from_bits(2)));
     assert_eq!(run.last_node_id, step.node_id);
