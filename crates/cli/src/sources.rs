@@ -14,7 +14,9 @@ use crate::config::{self, Config};
 /// The workflows of the configured directories, the nearest first.
 pub(crate) fn catalog(config: &Config) -> Catalog {
     let [bindings, _] = guided::BINDINGS;
-    Catalog::new(directories(config).collect()).bound_by(bindings.into())
+    Catalog::new(directories(config).collect())
+        .bound_by(bindings.into())
+        .knowing(cairn_steps::catalog::types())
 }
 
 fn directories(config: &Config) -> impl Iterator<Item = Directory> {

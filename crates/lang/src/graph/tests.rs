@@ -1,9 +1,11 @@
 mod mistakes;
 mod named;
+mod types;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
+use self::types::standard;
 use super::*;
 use crate::ids::SourceKind;
 

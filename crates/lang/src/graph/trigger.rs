@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cairn_core::canonical::StrictValue;
+use cairn_core::catalog::schema::{closed, text, texts};
 use cairn_core::plan::Trigger;
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
-use super::types::{closed, text, texts};
 use super::{Build, env, schema};
 use crate::diagnostic::Code;
 use crate::read::Spot;
