@@ -38,7 +38,7 @@ pub(crate) struct DbQuery {
 
 /// Connections to a database.
 enum Open {
-    Postgres(postgres::Pool),
+    Postgres(Box<postgres::Pool>),
     Mysql(mysql::Pool),
     Sqlite,
 }
@@ -47,7 +47,7 @@ impl DbQuery {
     pub(crate) fn new(databases: BTreeMap<String, Database>) -> Self {
         let open = |database: Database| {
             let open = match &database.place {
-                Place::Postgres(config) => Open::Postgres(postgres::Pool::new(config)),
+                Place::Postgres(config) => Open::Postgres(Box::new(postgres::Pool::new(config))),
                 Place::Mysql(options) => Open::Mysql(mysql::Pool::new(options)),
                 Place::Sqlite(_) => Open::Sqlite,
             };

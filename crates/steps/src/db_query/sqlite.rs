@@ -72,7 +72,7 @@ fn transact(connection: &Connection, ask: &Ask) -> Result<Found, Failed> {
 
 fn query(connection: &Connection, ask: &Ask) -> Result<Found, Failed> {
     let mut statement = connection.prepare(&ask.statement.text).map_err(|error| failed(&error))?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = Rows::new(names.clone(), ask.rows_max)?;
     bind(&mut statement, ask)?;
     if names.is_empty() {

@@ -69,8 +69,7 @@ fn lay_out(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Failed> {
     let failed = |what: String| Failed::new("SHELL_ASSET", format!("`{name}`: {what}"));
     let mut parts: Vec<&str> = name.split('/').collect();
     let odd = |part: &&str| part.is_empty() || *part == "." || *part == "..";
-    let Some(file) = parts.pop().filter(|file| !odd(file) && !parts.iter().any(|part| odd(part)))
-    else {
+    let Some(file) = parts.pop().filter(|file| !odd(file) && !parts.iter().any(odd)) else {
         return Err(failed("the path leads out of the workspace".to_owned()));
     };
     let told = |error: Errno| failed(format!("cannot be laid out in the workspace: {error}"));
