@@ -261,13 +261,13 @@ mod tests {
         insta::assert_snapshot!(fault("serve = 1"), @"Some(1): `serve` is of type integer, and should be a table (None)");
         insta::assert_snapshot!(fault("[serve]\nlisten = \"localhost\""), @r#"Some(2): `serve.listen` is "localhost", and should be an address such as "127.0.0.1:7373" (None)"#);
         insta::assert_snapshot!(fault("autonomy = \"guidedd\""), @r#"Some(1): `autonomy` is "guidedd", and should be one of guided, full_auto_stop_on_user_deps, full_auto_never_stop (Some("guided"))"#);
-        insta::assert_snapshot!(fault("[http]\nallow = [\"10.0.0.0/8\", \"http://x\"]"), @"");
-        insta::assert_snapshot!(fault("[processes]\nallow = [\"A\"]"), @"");
-        insta::assert_snapshot!(fault("[databases]\nmain = \"postgres://h/d\""), @"");
-        insta::assert_snapshot!(fault("[databases.main]\n"), @"");
-        insta::assert_snapshot!(fault("[databases.main]\nurl = \"oracle://u:hunter2@h/d\""), @"");
-        insta::assert_snapshot!(fault("[databases.main]\nurl = \"sqlite:x\"\nreadonly = true"), @"");
-        insta::assert_snapshot!(fault("[databases.main]\nurl = \"postgres://h/d\"\npassword_file = \"missing\""), @"");
+        insta::assert_snapshot!(fault("[http]\nallow = [\"10.0.0.0/8\", \"http://x\"]"), @"Some(2): `http://x` is neither a host, an address nor a network, with or without a port (None)");
+        insta::assert_snapshot!(fault("[processes]\nallow = [\"A\"]"), @r#"Some(2): there is no key `processes.allow` (Some("processes.allow_env"))"#);
+        insta::assert_snapshot!(fault("[databases]\nmain = \"postgres://h/d\""), @r#"Some(2): `databases.main` is "postgres://h/d", and should be a table (None)"#);
+        insta::assert_snapshot!(fault("[databases.main]\n"), @"None: `databases.main` needs a `url` (None)");
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"oracle://u:hunter2@h/d\""), @"Some(2): `databases.main.url`: `oracle` is no kind of database; use `postgres`, `mysql` or `sqlite` (None)");
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"sqlite:x\"\nreadonly = true"), @r#"Some(3): there is no key `databases.main.readonly` (Some("databases.main.read_only"))"#);
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"postgres://h/d\"\npassword_file = \"missing\""), @"Some(3): `databases.main.password_file`: `/etc/missing` cannot be read: No such file or directory (os error 2) (None)");
         insta::assert_snapshot!(fault("home = \"a\"\nhome = \"b\""), @"Some(2): duplicate key (None)");
         insta::assert_snapshot!(fault("home ="), @"Some(1): string values must be quoted, expected literal string (None)");
     }

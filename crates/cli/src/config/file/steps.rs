@@ -83,16 +83,16 @@ impl Steps {
         self.said.insert("databases", (json!(names), first));
     }
 
-    /// Each key with its value, and its line when the file has it.
+    /// Each key that has a value, and its line when that is from the file.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, Value, Option<usize>)> {
         let default = |key| match key {
-            "python.interpreter" => json!("python3"),
-            "python.index" | "python.wheels" => Value::Null,
-            _ => json!([]),
+            "python.index" | "python.wheels" => None,
+            "python.interpreter" => Some(json!("python3")),
+            _ => Some(json!([])),
         };
-        ["databases"].into_iter().chain(KEYS).map(move |key| match self.said.get(key) {
-            Some((value, line)) => (key, value.clone(), Some(*line)),
-            None => (key, default(key), None),
+        ["databases"].into_iter().chain(KEYS).filter_map(move |key| match self.said.get(key) {
+            Some((value, line)) => Some((key, value.clone(), Some(*line))),
+            None => Some((key, default(key)?, None)),
         })
     }
 
