@@ -29,6 +29,9 @@ has strace || missing+=(strace)
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)
 has npm || missing+=(npm)
 has openssl || missing+=(openssl)
+# Servers for the tests of `db_query`, which start their own: only the programs are needed.
+has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
+PATH="$PATH:/usr/sbin" has mariadbd || missing+=(mariadb-server-core)
 
 if [ "${#missing[@]}" -gt 0 ]; then
     has apt-get || fail "missing: ${missing[*]}; install them with your package manager"

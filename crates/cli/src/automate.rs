@@ -7,7 +7,6 @@ use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
-use cairn_lang::graph;
 use cairn_store::Store;
 
 use crate::config::Config;
@@ -18,8 +17,8 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
     let parts = Parts {
         store,
         catalog,
-        types: graph::standard(),
-        performers: cairn_steps::catalog::all(),
+        types: cairn_steps::catalog::types(),
+        performers: cairn_steps::catalog::all(&config.step_settings()?),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
     };

@@ -8,12 +8,13 @@ use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_engine::secrets::{KeySource, Secret, Vault};
 use cairn_server::DEFAULT_ADDRESS;
+use cairn_steps::catalog::Settings;
 use cairn_store::files;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use etcetera::BaseStrategy as _;
 
-use self::file::File;
+use self::file::{File, Steps};
 use crate::output::Output;
 
 mod file;
@@ -137,6 +138,8 @@ pub(crate) struct Config {
     pub(crate) autonomy: Setting<Autonomy>,
     /// How much risk runs take, unless they say otherwise.
     pub(crate) risk_policy: Setting<RiskPolicy>,
+    /// What the file says about steps.
+    pub(crate) steps: Steps,
     /// Where the data is, when somebody says.
     home: Option<Setting<PathBuf>>,
     durability: Durability,
@@ -150,7 +153,7 @@ impl Config {
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        let File { autonomy, bundled, home, listen, risk_policy, workflows } = file;
+        let File { autonomy, bundled, home, listen, risk_policy, steps, workflows } = file;
         let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
         let standard = Preferences::default();
         let typed = match (globals.home_typed, &globals.home) {
@@ -181,10 +184,18 @@ impl Config {
                 },
             )?,
             home: typed.or_else(|| home.map(|said| layers.said_in_file(said))),
+            steps,
             durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,
             file: path,
         })
+    }
+
+    /// What steps are performed with.
+    pub(crate) fn step_settings(&self) -> Result<Settings> {
+        // This program is the supervisor of commands, too, when it is started under its name.
+        let own = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+        Ok(self.steps.settings(Settings::new(own, self.home()?.join("cache"))))
     }
 
     /// How the files of the data directory are kept.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cairn_api::error::Result;
 use cairn_core::guided::decide::Wanted;
 use cairn_engine::catalog::Catalog;
 use cairn_engine::guided::{Guide, Options};
@@ -13,9 +14,9 @@ use crate::config::Config;
 use crate::sources;
 
 /// Opens the door to a store. Agents that do not name their project work on `workspace`.
-pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) -> Door {
+pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) -> Result<Door> {
     let catalog = Arc::new(sources::catalog(config));
-    Door { guide: guide(config, store, Arc::clone(&catalog), workspace), catalog }
+    Ok(Door { guide: guide(config, store, Arc::clone(&catalog), workspace)?, catalog })
 }
 
 /// The engine over a store, with the preferences of the configuration.
@@ -24,11 +25,12 @@ pub(crate) fn guide(
     store: Store,
     catalog: Arc<Catalog>,
     workspace: Option<PathBuf>,
-) -> Guide {
+) -> Result<Guide> {
     let preferences = Wanted {
         autonomy: Some(config.autonomy.value),
         risk_policy: Some(config.risk_policy.value),
     };
     let options = Options { preferences, workspace };
-    Guide::new(store, catalog, cairn_steps::catalog::all(), options)
+    let performers = cairn_steps::catalog::all(&config.step_settings()?);
+    Ok(Guide::new(store, catalog, performers, options))
 }

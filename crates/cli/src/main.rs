@@ -2,7 +2,8 @@
 //!
 //! Only here are there a clock, chance, an environment and a terminal; everything below
 //! gets them as values. In reading order: `commands` (every command, one file each),
-//! `config` (what they work with), `output` (how they answer).
+//! `config` (what they work with), `output` (how they answer). Under another name this
+//! program watches over the commands of steps.
 
 mod automate;
 mod commands;
@@ -17,9 +18,11 @@ mod stop;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use cairn_api::{Error, Exit};
+use cairn_steps::process;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _};
 
@@ -29,6 +32,9 @@ use crate::output::Output;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    if args.first().is_some_and(|name| Path::new(name).ends_with(process::NAME)) {
+        return process::supervise(args.into_iter().skip(1));
+    }
     let exit = match parse(&args) {
         Ok(cli) => run(cli),
         Err(error) => refuse(&error, &args),

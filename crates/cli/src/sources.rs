@@ -7,7 +7,7 @@ use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
 use cairn_engine::catalog::{Catalog, Directory, Found};
 use cairn_lang::ids::SourceKind;
-use cairn_lang::{graph, guided};
+use cairn_lang::guided;
 use cairn_triggers::channel::Channels;
 
 use crate::config::{self, Config};
@@ -16,7 +16,7 @@ use crate::config::{self, Config};
 pub(crate) fn catalog(config: &Config) -> Catalog {
     let [bindings, _] = guided::BINDINGS;
     let triggers = cairn_triggers::catalog::all(Channels::default());
-    let types = graph::standard().with_triggers(triggers.kinds());
+    let types = cairn_steps::catalog::types().with_triggers(triggers.kinds());
     Catalog::new(directories(config).collect()).knowing(types).bound_by(bindings.into())
 }
 

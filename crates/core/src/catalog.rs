@@ -7,6 +7,9 @@ mod trigger;
 
 pub use trigger::{SECRET_NAME, SettingFault, TriggerType};
 
+pub mod interpreted;
+pub mod schema;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -24,6 +27,7 @@ pub struct StepType {
     /// What workflows call it.
     pub name: String,
     /// The JSON schema of its settings, an object that takes no other fields than it lists.
+    /// It says what the step does, and has an example.
     pub input: Value,
     /// The JSON schema of its output.
     pub output: Value,
@@ -129,6 +133,19 @@ impl Catalog {
 }
 
 impl StepType {
+    /// A step type whose outcome has no name, and whose settings take any value.
+    #[must_use]
+    pub fn new(name: &str, class: Class, input: Value, output: Value) -> Self {
+        Self { name: name.to_owned(), input, output, class, sinks: Vec::new(), cases: Cases::None }
+    }
+
+    /// The same, with what may flow into some of its fields.
+    #[must_use]
+    pub fn taking(self, sinks: &[(&str, Takes)]) -> Self {
+        let sink = |(path, takes): &(&str, Takes)| Sink { path: (*path).to_owned(), takes: *takes };
+        Self { sinks: sinks.iter().map(sink).collect(), ..self }
+    }
+
     /// What may flow into the field at a path. The first sink that fits counts.
     #[must_use]
     pub fn takes(&self, path: &[&str]) -> Takes {

@@ -78,10 +78,11 @@ pub struct Found {
 }
 
 impl Catalog {
-    /// The workflows of these directories, the nearest first.
+    /// The workflows of these directories, the nearest first. Graphs may use the step types
+    /// that need no performer.
     #[must_use]
     pub fn new(directories: Vec<Directory>) -> Self {
-        let types = Arc::new(graph::standard());
+        let types = Arc::new(steps::Catalog::new(steps::interpreted::all()));
         Self { directories, bindings: None, pinned: None, types, read: Mutex::new(None) }
     }
 

@@ -23,6 +23,20 @@ pub trait Performer: Send + Sync {
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed>;
 }
 
+/// Evaluates expressions that only a worker process may: an expression can be made to use
+/// up whatever it gets.
+#[async_trait]
+pub trait Evaluator: Send + Sync {
+    /// What a jq program makes of a value. Several results are a list.
+    async fn jq(&self, expression: &str, input: Value) -> Result<Value, Failed>;
+
+    /// What a JSONPath picks from a value, as a list.
+    async fn jsonpath(&self, expression: &str, input: Value) -> Result<Value, Failed>;
+
+    /// The text, or the value, that a template makes of a value's members.
+    async fn template(&self, template: &str, input: Value) -> Result<Value, Failed>;
+}
+
 /// What a performer may know.
 #[derive(Clone, Debug)]
 pub struct Ctx {

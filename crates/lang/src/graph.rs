@@ -18,10 +18,7 @@ mod reference;
 mod schema;
 mod sink;
 mod trigger;
-mod types;
 mod ways;
-
-pub use types::standard;
 
 use std::collections::BTreeMap;
 

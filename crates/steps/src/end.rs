@@ -1,12 +1,12 @@
 //! `end`: ends the run early, as a success.
 
 use async_trait::async_trait;
-use cairn_core::catalog::StepType;
+use cairn_core::catalog::{StepType, interpreted};
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{kinds, settings};
+use crate::settings;
 
 pub(crate) struct End;
 
@@ -20,7 +20,7 @@ struct Input {
 #[async_trait]
 impl Performer for End {
     fn kind(&self) -> StepType {
-        kinds::of("end")
+        interpreted::end()
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {

@@ -1,12 +1,20 @@
 //! What the engine can do by itself, one file for each step type.
 //!
 //! A step type takes its settings, does one thing, and says what came of it. It knows
-//! nothing of runs, logs or stores. [`catalog`] lists them all.
+//! nothing of runs, logs or stores. [`catalog`] lists them all; [`guard`] says where they may
+//! connect to, and [`process`] runs their commands.
 
 pub mod catalog;
+pub mod db_query;
 mod end;
-mod kinds;
+pub mod guard;
+mod http;
 mod log;
+mod page;
+pub mod process;
+pub mod python;
 mod settings;
 mod shell;
 mod transform;
+
+pub use page::page;

@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cairn_core::catalog::{Class, StepType};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::answer::Answer;
 use cairn_engine::guided::ask::{At, Continue, Intent, Output, Resume, Start, Tokens, Wanted};
 use cairn_engine::guided::{Guide, Options};
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
+use cairn_steps::catalog::Settings;
 use cairn_store::Config;
 use serde_json::Value;
 
@@ -46,6 +48,11 @@ fn guide(home: &Path, performers: Performers) -> Guide {
     let options = Options { workspace: Some(home.join("work")), ..Options::default() };
     let catalog = Arc::new(Catalog::new(vec![directory]));
     Guide::new(store, catalog, performers, options)
+}
+
+fn steps(home: &Path) -> Performers {
+    let supervisor = env!("CARGO_BIN_EXE_cairn-exec").into();
+    cairn_steps::catalog::all(&Settings::new(supervisor, home.join("steps")))
 }
 
 fn home() -> tempfile::TempDir {
@@ -84,7 +91,7 @@ fn calls(home: &Path) -> usize {
 #[tokio::test]
 async fn the_engine_performs_its_steps_and_the_agent_gets_the_outcome() {
     let home = home();
-    let guide = guide(home.path(), cairn_steps::catalog::all());
+    let guide = guide(home.path(), steps(home.path()));
     let start = Start { workflow: "checked".into(), ..Start::default() };
     let first = guide.start(start).await.unwrap();
     assert_eq!(first.pending.as_ref().unwrap().step_id, "report");
@@ -111,8 +118,9 @@ struct Stuck;
 
 #[async_trait::async_trait]
 impl Performer for Stuck {
-    fn kind(&self) -> cairn_core::catalog::StepType {
-        cairn_lang::graph::standard().get("shell").cloned().unwrap()
+    fn kind(&self) -> StepType {
+        let any = || serde_json::json!({});
+        StepType::new("shell", Class::Effectful, any(), any())
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
@@ -128,7 +136,7 @@ async fn a_step_that_was_cut_off_is_performed_when_the_run_goes_on() {
     let limit = std::time::Duration::from_millis(200);
     assert!(tokio::time::timeout(limit, stuck.start(start)).await.is_err());
 
-    let guide = guide(home.path(), cairn_steps::catalog::all());
+    let guide = guide(home.path(), steps(home.path()));
     let found = guide.resume(Resume::default()).await.unwrap();
     let at = At::Compact(found.first().unwrap().continue_token.clone());
     let back = Continue { at, intent: None, output: None, ..go_on() };
@@ -144,7 +152,7 @@ async fn a_step_that_was_cut_off_is_performed_when_the_run_goes_on() {
 
 fn with(home: &Path, text: &str) -> Guide {
     std::fs::write(home.join("workflows/checked.yaml"), text).unwrap();
-    guide(home, cairn_steps::catalog::all())
+    guide(home, steps(home))
 }
 
 #[tokio::test]
@@ -181,7 +189,7 @@ steps:
 #[tokio::test]
 async fn a_step_of_the_engine_can_be_forked_from() {
     let home = home();
-    let guide = guide(home.path(), cairn_steps::catalog::all());
+    let guide = guide(home.path(), steps(home.path()));
     let start = Start { workflow: "checked".into(), ..Start::default() };
     let first = guide.start(start).await.unwrap();
     assert_eq!(calls(home.path()), 1);
@@ -217,7 +225,7 @@ async fn two_processes_perform_a_step_once() {
         "  - {id: begin, title: Begin, prompt: Begin.}\n  - id: count-files",
     );
     let one = with(home.path(), &text);
-    let two = guide(home.path(), cairn_steps::catalog::all());
+    let two = guide(home.path(), steps(home.path()));
     let start = Start { workflow: "checked".into(), ..Start::default() };
     let begun = one.start(start).await.unwrap();
     let (first, second) = tokio::join!(one.proceed(ack(&begun)), two.proceed(ack(&begun)));

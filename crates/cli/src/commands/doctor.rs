@@ -128,6 +128,7 @@ fn checks(root: &Path, found: &Checkup, free_min: Free, key_ring: Check) -> Vec<
         mode("permissions", Some(found.root_mode), 0o700, State::Warning),
         key_ring,
         mode("admin token", mode_of(&serve::admin_token_path(root)), 0o600, State::Failed),
+        isolation(),
         check("sessions", State::Info, found.sessions.to_string()),
     ]
 }
@@ -148,6 +149,23 @@ fn user() -> Check {
         return check("user", State::Warning, text);
     }
     check("user", State::Good, format!("uid {}", rustix::process::geteuid().as_raw()))
+}
+
+/// What keeps the commands of steps apart.
+fn isolation() -> Check {
+    let name = "processes";
+    match cairn_steps::process::isolation().cgroup {
+        Some(folder) => {
+            let text =
+                format!("sessions, no new privileges, control groups in {}", folder.display());
+            check(name, State::Good, text)
+        }
+        None => {
+            let text = "sessions, no new privileges; no control groups of version 2, so the memory \
+                        of commands is not limited";
+            check(name, State::Info, text.to_owned())
+        }
+    }
 }
 
 /// Below the reserve new runs are refused.

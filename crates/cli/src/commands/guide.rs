@@ -92,7 +92,7 @@ async fn begin(args: &Args, config: &Config) -> Result<(Guide, Answer)> {
         (catalog, workflow) = sources::with_file(Path::new(&workflow), config)?;
     }
     let workspace = std::env::current_dir().ok();
-    let guide = door::guide(config, home::open(config)?, catalog.into(), workspace.clone());
+    let guide = door::guide(config, home::open(config)?, catalog.into(), workspace.clone())?;
     let answer = match &args.r#continue {
         Some(token) => guide.proceed(back(token)).await?,
         None => {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     let workspace = std::env::current_dir().ok();
     let ended = runtime.block_on(stop::by_signal(async {
-        let door = door::open(config, home::open(config)?, workspace);
+        let door = door::open(config, home::open(config)?, workspace)?;
         cairn_mcp::serve_stdio(door, args.sessions.tools()).await?;
         Ok(Exit::Success)
     }));

@@ -26,6 +26,8 @@ enum Page {
     Cli,
     /// The tools for agents
     Mcp,
+    /// The step types of graphs
+    Steps,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -33,6 +35,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Page::Builtins => cairn_lang::builtins::page(),
         Page::Cli => page(),
         Page::Mcp => cairn_mcp::reference(),
+        Page::Steps => cairn_steps::page(&cairn_steps::catalog::types()),
     };
     config.output.bytes(page.as_bytes())?;
     Ok(Exit::Success)

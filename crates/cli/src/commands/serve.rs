@@ -75,7 +75,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
         config.output.remark("running as root: a user of its own is safer");
     }
     // Agents of several projects come here, so none is taken for granted.
-    let door = door::open(config, store.clone(), None);
+    let door = door::open(config, store.clone(), None)?;
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let server = cairn_server::Config {

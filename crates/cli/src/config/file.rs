@@ -12,11 +12,29 @@ use toml::de::{DeTable, DeValue};
 
 use super::names;
 
-/// Every key that a file may have.
-pub(super) const KEYS: [&str; 6] =
-    ["autonomy", "bundled", "home", "risk_policy", "serve.listen", "workflows"];
-/// The table that some of them stand in.
-const SERVE: &str = "serve";
+mod databases;
+mod steps;
+
+pub(crate) use steps::Steps;
+
+/// Every key that a file may have, beside the databases.
+pub(super) const KEYS: [&str; 11] = [
+    "autonomy",
+    "bundled",
+    "home",
+    "http.allow",
+    "processes.allow_env",
+    "python.index",
+    "python.interpreter",
+    "python.wheels",
+    "risk_policy",
+    "serve.listen",
+    "workflows",
+];
+/// The tables that some of them stand in.
+const TABLES: [&str; 4] = ["http", "processes", "python", "serve"];
+/// The table that has a table for each database.
+const DATABASES: &str = "databases";
 
 /// What a file says, each with its line.
 #[derive(Default)]
@@ -26,6 +44,7 @@ pub(super) struct File {
     pub(super) home: Option<(PathBuf, usize)>,
     pub(super) listen: Option<(SocketAddr, usize)>,
     pub(super) risk_policy: Option<(RiskPolicy, usize)>,
+    pub(super) steps: Steps,
     pub(super) workflows: Option<(Vec<PathBuf>, usize)>,
 }
 
@@ -60,17 +79,31 @@ fn parse(text: &str, folder: &Path) -> std::result::Result<File, Fault> {
     let mut file = File::default();
     for (key, value) in table.get_ref() {
         let line = line_at(key.span().start);
-        if key.get_ref() != SERVE {
-            file.take(key.get_ref(), value, line, folder)?;
+        let table = key.get_ref().as_ref();
+        if table != DATABASES && !TABLES.contains(&table) {
+            file.take(table, value, line, folder)?;
             continue;
         }
-        let inner = value.get_ref().as_table();
-        for (key, value) in inner.ok_or_else(|| wrong(SERVE, "a table", value, line))? {
-            let name = format!("{SERVE}.{}", key.get_ref());
-            file.take(&name, value, line_at(key.span().start), folder)?;
+        for (key, value) in inner(table, value, line)? {
+            let name = format!("{table}.{}", key.get_ref());
+            let line = line_at(key.span().start);
+            if table == DATABASES {
+                let found = databases::read(&name, inner(&name, value, line)?, &line_at, folder)?;
+                file.steps.database(key.get_ref(), found, line);
+            } else {
+                file.take(&name, value, line, folder)?;
+            }
         }
     }
     Ok(file)
+}
+
+fn inner<'a, 't>(
+    name: &str,
+    value: &'a Spanned<DeValue<'t>>,
+    line: usize,
+) -> std::result::Result<&'a DeTable<'t>, Fault> {
+    value.get_ref().as_table().ok_or_else(|| wrong(name, "a table", value, line))
 }
 
 impl File {
@@ -94,6 +127,7 @@ impl File {
                 let wanted = "an address such as \"127.0.0.1:7373\"";
                 self.listen = Some((address.ok_or_else(|| wrong(key, wanted, value, line))?, line));
             }
+            key if steps::KEYS.contains(&key) => self.steps.take(key, value, line, folder)?,
             _ => return Err(unknown(key, line)),
         }
         Ok(())
@@ -118,6 +152,25 @@ fn wrong(key: &str, wanted: &str, value: &Spanned<DeValue<'_>>, line: usize) -> 
     };
     let what = format!("`{key}` is {found}, and should be {wanted}");
     Fault { line: Some(line), what, nearest: None }
+}
+
+fn text(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    line: usize,
+) -> std::result::Result<String, Fault> {
+    let text = value.get_ref().as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| wrong(key, "a text", value, line))
+}
+
+fn texts(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    line: usize,
+    wanted: &str,
+) -> std::result::Result<Vec<String>, Fault> {
+    let list = value.get_ref().as_array().ok_or_else(|| wrong(key, wanted, value, line))?;
+    list.iter().map(|value| text(key, value, line)).collect()
 }
 
 /// A path is meant from the file's own folder, wherever the command runs.
@@ -183,6 +236,20 @@ mod tests {
     }
 
     #[test]
+    fn steps_have_settings_of_their_own() {
+        let text = "[http]\nallow = [\"127.0.0.1:*\"]\n[processes]\nallow_env = [\"PAGER\"]\n\
+                    [python]\ninterpreter = \"python3.12\"\nwheels = \"wheels\"\n\
+                    [databases.main]\nurl = \"sqlite:app.db\"\nread_only = true\n\
+                    [databases.far]\nurl = \"postgres://app@db.example/app\"\n";
+        let file = parse(text, Path::new("/etc")).ok().unwrap();
+        assert_eq!(file.steps.http_allow, ["127.0.0.1:*".parse().unwrap()]);
+        assert_eq!(file.steps.allow_env, ["PAGER"]);
+        assert_eq!(file.steps.python_interpreter, Some("python3.12".into()));
+        assert_eq!(file.steps.python_wheels, Some("/etc/wheels".into()));
+        assert_eq!(file.steps.databases.keys().collect::<Vec<_>>(), ["far", "main"]);
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_its_line_and_the_nearest_name() {
         insta::assert_snapshot!(fault("\nhom = \"x\""), @r#"Some(2): there is no key `hom` (Some("home"))"#);
         insta::assert_snapshot!(fault("listen = \"x\""), @r#"Some(1): there is no key `listen` (Some("serve.listen"))"#);
@@ -194,6 +261,13 @@ mod tests {
         insta::assert_snapshot!(fault("serve = 1"), @"Some(1): `serve` is of type integer, and should be a table (None)");
         insta::assert_snapshot!(fault("[serve]\nlisten = \"localhost\""), @r#"Some(2): `serve.listen` is "localhost", and should be an address such as "127.0.0.1:7373" (None)"#);
         insta::assert_snapshot!(fault("autonomy = \"guidedd\""), @r#"Some(1): `autonomy` is "guidedd", and should be one of guided, full_auto_stop_on_user_deps, full_auto_never_stop (Some("guided"))"#);
+        insta::assert_snapshot!(fault("[http]\nallow = [\"10.0.0.0/8\", \"http://x\"]"), @"Some(2): `http://x` is neither a host, an address nor a network, with or without a port (None)");
+        insta::assert_snapshot!(fault("[processes]\nallow = [\"A\"]"), @r#"Some(2): there is no key `processes.allow` (Some("processes.allow_env"))"#);
+        insta::assert_snapshot!(fault("[databases]\nmain = \"postgres://h/d\""), @r#"Some(2): `databases.main` is "postgres://h/d", and should be a table (None)"#);
+        insta::assert_snapshot!(fault("[databases.main]\n"), @"None: `databases.main` needs a `url` (None)");
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"oracle://u:hunter2@h/d\""), @"Some(2): `databases.main.url`: `oracle` is no kind of database; use `postgres`, `mysql` or `sqlite` (None)");
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"sqlite:x\"\nreadonly = true"), @r#"Some(3): there is no key `databases.main.readonly` (Some("databases.main.read_only"))"#);
+        insta::assert_snapshot!(fault("[databases.main]\nurl = \"postgres://h/d\"\npassword_file = \"missing\""), @"Some(3): `databases.main.password_file`: `/etc/missing` cannot be read: No such file or directory (os error 2) (None)");
         insta::assert_snapshot!(fault("home = \"a\"\nhome = \"b\""), @"Some(2): duplicate key (None)");
         insta::assert_snapshot!(fault("home ="), @"Some(1): string values must be quoted, expected literal string (None)");
     }

@@ -20,12 +20,16 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show"]), @r#"
     exit 0
     --- stdout
-    autonomy      full_auto_never_stop
-    bundled       []
-    home          [tmp]/home
-    risk_policy   conservative
-    serve.listen  127.0.0.1:[port]
-    workflows     ["[tmp]/.config/cairn/mine"]
+    autonomy             full_auto_never_stop
+    bundled              []
+    databases            []
+    home                 [tmp]/home
+    http.allow           []
+    processes.allow_env  []
+    python.interpreter   python3
+    risk_policy          conservative
+    serve.listen         127.0.0.1:[port]
+    workflows            ["[tmp]/.config/cairn/mine"]
     "#);
     // The columns are as wide as the folder's name is long.
     let shown = env.run(&["config", "show", "--origin", "--home", "there"]).stdout;
@@ -38,7 +42,7 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show", "--json"]), @r#"
     exit 0
     --- stdout
-    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
+    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"databases","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"http.allow","layer":"default","origin":"default","value":[]},{"key":"processes.allow_env","layer":"default","origin":"default","value":[]},{"key":"python.interpreter","layer":"default","origin":"default","value":"python3"},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
     "#);
 }
 

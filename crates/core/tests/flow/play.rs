@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use cairn_core::catalog::schema::{closed, one_of, text};
+use cairn_core::catalog::{Catalog, Class, StepType, Takes, interpreted};
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload, RunQueued};
 use cairn_core::event::guided::{RunStarted, SourceKind};
@@ -26,11 +28,23 @@ pub(crate) fn graph(nodes: &str) -> Graph {
     whole(&format!("name: Test\ngraph:\n  nodes:\n{nodes}"))
 }
 
+/// What the interpreter decides, and two types that are performed.
+fn catalog() -> Catalog {
+    let levels = one_of(&["debug", "info", "warning", "error"]);
+    let input = closed(&json!({"level": levels, "message": text()}), &["message"]);
+    let log = StepType::new("log", Class::Effectful, input, closed(&json!({}), &[]));
+    let engines = one_of(&["jq", "jsonpath", "template"]);
+    let input = json!({"engine": engines, "expression": text(), "input": {}, "template": text()});
+    let transform = StepType::new("transform", Class::Evaluated, closed(&input, &[]), json!({}))
+        .taking(&[("expression", Takes::Literal)]);
+    Catalog::new(interpreted::all().into_iter().chain([log, transform]))
+}
+
 pub(crate) fn whole(text: &str) -> Graph {
     let files = BTreeMap::from([("w/workflow.yaml".to_owned(), text.as_bytes().to_vec())]);
     let tree =
         SourceTree { kind: cairn_lang::ids::SourceKind::Project, files, library: BTreeMap::new() };
-    let catalog = graph::standard();
+    let catalog = catalog();
     let compiled = graph::compile(&tree, "w/workflow.yaml", &catalog);
     let plan = compiled.unwrap_or_else(|found| panic!("{found:#?}\n{text}")).plan;
     Graph::new(plan, &catalog).unwrap()

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cairn_core::catalog::{Catalog as Types, StepType};
+use cairn_core::catalog::schema::{closed, one_of, text};
+use cairn_core::catalog::{Catalog as Types, Class, StepType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
     Arrival, Automations, Ended, Event, NoEvaluator, NoSettings, Options, Parts, Past,
 };
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer, Performers};
-use cairn_lang::graph;
 use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -34,7 +34,9 @@ struct Log(Arc<Done>);
 #[async_trait]
 impl Performer for Log {
     fn kind(&self) -> StepType {
-        graph::standard().get("log").cloned().unwrap()
+        let levels = one_of(&["debug", "info", "warning", "error"]);
+        let input = closed(&json!({"level": levels, "message": text()}), &["message"]);
+        StepType::new("log", Class::Effectful, input, closed(&json!({}), &[]))
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
@@ -85,8 +87,8 @@ impl World {
         let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
         let parts = Parts {
             store: self.store(),
-            catalog: Arc::new(Catalog::new(vec![directory])),
-            types: types(),
+            catalog: Arc::new(Catalog::new(vec![directory]).knowing(types(&performers))),
+            types: types(&performers),
             performers,
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),
@@ -99,8 +101,8 @@ impl World {
     }
 }
 
-fn types() -> Types {
-    graph::standard()
+fn types(performers: &Performers) -> Types {
+    Types::new(interpreted::all().into_iter().chain(performers.kinds()))
 }
 
 pub(crate) fn write(root: &Path, name: &str, nodes: &str) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cairn_core::catalog::StepType;
+use cairn_core::catalog::{Class, StepType};
 use cairn_core::event::EventData;
 use cairn_core::id::EventIndex;
 use cairn_engine::guided::Guide;
@@ -20,7 +20,7 @@ struct Giver(Value);
 #[async_trait]
 impl Performer for Giver {
     fn kind(&self) -> StepType {
-        cairn_lang::graph::standard().get("log").cloned().unwrap()
+        StepType::new("log", Class::Effectful, json!({}), json!({}))
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {

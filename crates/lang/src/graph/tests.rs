@@ -1,10 +1,12 @@
 mod mistakes;
 mod named;
 mod triggers;
+mod types;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
+use self::types::standard;
 use super::*;
 use crate::ids::SourceKind;
 

@@ -50,14 +50,21 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
     let home = config.home_setting()?;
     let autonomy = names::of(&names::AUTONOMY, &config.autonomy.value);
     let risk_policy = names::of(&names::RISK_POLICY, &config.risk_policy.value);
-    Ok(vec![
+    let mut all = vec![
         shown("autonomy", autonomy.into(), &config.autonomy.origin),
         paths("bundled", &config.bundled),
         shown("home", home.value.display().to_string().into(), &home.origin),
         shown("risk_policy", risk_policy.into(), &config.risk_policy.origin),
         shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
         paths("workflows", &config.workflows),
-    ])
+    ];
+    all.extend(config.steps.shown().map(|(key, value, line)| {
+        let file = config.file.clone().unwrap_or_default();
+        let origin = line.map_or(Origin::Default, |line| Origin::File(file, line));
+        Shown { key, value, origin }
+    }));
+    all.sort_by_key(|shown| shown.key);
+    Ok(all)
 }
 
 fn row(shown: &Shown, origin: bool) -> Vec<Cell> {

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let workspace = args.workspace.clone().or_else(|| std::env::current_dir().ok());
     let found = home::with_store(config, async |store| {
         let catalog = sources::catalog(config).into();
-        let guide = door::guide(config, store.clone(), catalog, None);
+        let guide = door::guide(config, store.clone(), catalog, None)?;
         let (query, git_branch) = (args.query.clone(), args.branch.clone());
         Ok(guide.resume(Resume { query, git_branch, git_head_sha: None, workspace }).await?)
     })?;

@@ -1,0 +1,127 @@
+//! What a server answered, and whether that counts as success.
+
+use cairn_engine::performer::{Failed, FailureKind, Outcome};
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use serde_json::{Map, Value, json};
+
+use super::client::in_words;
+use super::{BODY_MAX, Input, Parse};
+
+/// Reads an answer.
+pub(super) async fn outcome(mut answer: Response, input: &Input) -> Result<Outcome, Failed> {
+    let status = answer.status().as_u16();
+    let headers = answer.headers().clone();
+    let from = answer.url().clone();
+    let (bytes, truncated) = body(&mut answer).await?;
+    let (text, whole) = match String::from_utf8(bytes) {
+        Ok(text) => (text, true),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), truncated),
+    };
+    let read = parsed(&text, &headers, input, truncated);
+    let fault = status_fault(status, &headers, input.ok_status.as_deref())
+        .or_else(|| truncated.then(too_large))
+        .or_else(|| (!whole).then(not_text))
+        .or_else(|| read.as_ref().err().cloned());
+    let mut output = json!({
+        "body": text, "headers": shown(&headers), "status": status, "truncated": truncated,
+        "url": from.as_str(),
+    });
+    if let (Ok(Some(value)), Some(output)) = (read, output.as_object_mut()) {
+        output.insert("json".to_owned(), value);
+    }
+    let notes = format!("status {status} from {}", from.host_str().unwrap_or_default());
+    Ok(Outcome { fault, ..Outcome::new(output, notes) })
+}
+
+/// The body, or as much of it as is kept.
+async fn body(answer: &mut Response) -> Result<(Vec<u8>, bool), Failed> {
+    let mut bytes = Vec::new();
+    loop {
+        match answer.chunk().await {
+            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+            Ok(None) => return Ok((bytes, false)),
+            Err(error) => {
+                return Err(Failed {
+                    code: "HTTP_ANSWER",
+                    message: format!("the answer broke off: {}", in_words(&error)),
+                    kind: FailureKind::Connection,
+                });
+            }
+        }
+        if bytes.len() > BODY_MAX {
+            bytes.truncate(BODY_MAX);
+            return Ok((bytes, true));
+        }
+    }
+}
+
+/// The body as JSON, when it is asked for or the server says that it is.
+fn parsed(
+    text: &str,
+    headers: &HeaderMap,
+    input: &Input,
+    truncated: bool,
+) -> Result<Option<Value>, Failed> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let says_json = kind == "application/json" || kind.ends_with("+json");
+    match input.parse_response {
+        Some(Parse::Text) => Ok(None),
+        _ if truncated => Ok(None),
+        Some(Parse::Json) => serde_json::from_str(text).map(Some).map_err(|error| Failed {
+            code: "HTTP_NOT_JSON",
+            message: format!("the answer was to be JSON, and is not: {error}"),
+            kind: FailureKind::InvalidOutput,
+        }),
+        None if says_json => Ok(serde_json::from_str(text).ok()),
+        None => Ok(None),
+    }
+}
+
+fn status_fault(status: u16, headers: &HeaderMap, ok: Option<&[u16]>) -> Option<Failed> {
+    let fine = ok.map_or(status < 400, |ok| ok.contains(&status));
+    if fine {
+        return None;
+    }
+    let (code, kind) = match status {
+        429 => ("HTTP_RATE_LIMITED", FailureKind::RateLimited),
+        500.. => ("HTTP_SERVER", FailureKind::ServerError),
+        _ => ("HTTP_STATUS", FailureKind::Permanent),
+    };
+    let wait = headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
+    let wait = wait.filter(|_| matches!(status, 429 | 503)).map(|wait| match wait.parse::<u64>() {
+        Ok(seconds) => format!("; the server asks to wait {seconds} s"),
+        Err(_) => format!("; the server asks to wait until {wait}"),
+    });
+    let message = format!("the server answered with status {status}{}", wait.unwrap_or_default());
+    Some(Failed { code, message, kind })
+}
+
+fn too_large() -> Failed {
+    Failed {
+        code: "HTTP_TOO_LARGE",
+        message: "the answer is longer than 1 MiB; ask for less, or fetch it with a `shell` step"
+            .to_owned(),
+        kind: FailureKind::InvalidOutput,
+    }
+}
+
+fn not_text() -> Failed {
+    Failed {
+        code: "HTTP_NOT_TEXT",
+        message: "the answer is not text; fetch files with a `shell` step".to_owned(),
+        kind: FailureKind::InvalidOutput,
+    }
+}
+
+/// Headers as later steps see them. Of several with one name all are kept, with commas.
+fn shown(headers: &HeaderMap) -> Value {
+    let mut shown: Map<String, Value> = Map::new();
+    for name in headers.keys() {
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values.map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+        shown.insert(name.as_str().to_owned(), json!(values.join(", ")));
+    }
+    Value::Object(shown)
+}

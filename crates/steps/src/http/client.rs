@@ -1,0 +1,127 @@
+//! Sending requests to addresses that were looked at, and to no others.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cairn_engine::performer::{Failed, FailureKind};
+use reqwest::dns::{Name, Resolve, Resolving};
+use reqwest::{Client, Response, redirect};
+use rustls_platform_verifier::ConfigVerifierExt as _;
+
+use super::denied;
+use super::request::Request;
+use crate::guard::{Denied, Guard};
+
+/// How long connecting may take.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// How many hosts are remembered.
+const CLIENTS_MAX: usize = 64;
+
+/// A client for every host, each bound to the addresses that were looked at.
+pub(super) struct Clients {
+    pub(super) guard: Guard,
+    tls: OnceLock<rustls::ClientConfig>,
+    known: Mutex<BTreeMap<Key, Client>>,
+}
+
+type Key = (String, u16, Vec<SocketAddr>);
+
+impl Clients {
+    pub(super) const fn new(guard: Guard) -> Self {
+        Self { guard, tls: OnceLock::new(), known: Mutex::new(BTreeMap::new()) }
+    }
+
+    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failed> {
+        let target = &request.target;
+        let mut addresses = match target.literal {
+            Some(_) => Vec::new(),
+            None => {
+                let found = self.guard.addresses(&target.host, target.port).await;
+                found.map_err(|error| match error {
+                    Denied::NoAddress(_) => unreached(&error.to_string()),
+                    error => denied(&error),
+                })?
+            }
+        };
+        addresses.sort();
+        let client = self.client((target.host.clone(), target.port, addresses))?;
+        let sent = request.build(&client)?;
+        client.execute(sent).await.map_err(|error| unreached(&in_words(&error)))
+    }
+
+    fn client(&self, key: Key) -> Result<Client, Failed> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = known.get(&key) {
+            return Ok(client.clone());
+        }
+        let (host, _, addresses) = &key;
+        let client = Client::builder()
+            .tls_backend_preconfigured(self.tls()?)
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(CONNECT_MAX)
+            .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(Arc::new(Nobody))
+            // A name with a dot at its end is the same name.
+            .resolve_to_addrs(host, addresses)
+            .resolve_to_addrs(&format!("{host}."), addresses)
+            .build()
+            .map_err(|error| Failed::new("HTTP_CLIENT", in_words(&error)))?;
+        if known.len() >= CLIENTS_MAX {
+            known.clear();
+        }
+        known.insert(key, client.clone());
+        Ok(client)
+    }
+
+    fn tls(&self) -> Result<rustls::ClientConfig, Failed> {
+        if let Some(tls) = self.tls.get() {
+            return Ok(tls.clone());
+        }
+        let tls = config()?;
+        Ok(self.tls.get_or_init(|| tls).clone())
+    }
+}
+
+/// What is believed of servers: what the system believes.
+pub(crate) fn config() -> Result<rustls::ClientConfig, Failed> {
+    // A second one changes nothing.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    rustls::ClientConfig::with_platform_verifier().map_err(|error| {
+        Failed::new("TLS_ROOTS", format!("the certificates of the system cannot be read: {error}"))
+    })
+}
+
+/// Knows no name: whatever was not looked at is not resolved.
+struct Nobody;
+
+impl Resolve for Nobody {
+    fn resolve(&self, name: Name) -> Resolving {
+        let error = Denied::NoAddress(name.as_str().to_owned());
+        Box::pin(std::future::ready(Err(error.into())))
+    }
+}
+
+fn unreached(message: &str) -> Failed {
+    Failed {
+        code: "HTTP_CONNECT",
+        message: format!("the server was not reached: {message}"),
+        kind: FailureKind::Connection,
+    }
+}
+
+/// What went wrong, without the address, which may hold more than should be told.
+pub(super) fn in_words(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut last = None;
+    while let Some(error) = cause {
+        last = Some(error.to_string());
+        cause = error.source();
+    }
+    last.unwrap_or_else(|| if error.is_timeout() { "timed out" } else { "it went away" }.to_owned())
+}

@@ -1,0 +1,288 @@
+//! Running commands: each under a supervisor that ends all it started, whatever it did to hide.
+
+mod cgroup;
+mod descent;
+mod folder;
+mod supervisor;
+pub(crate) mod told;
+mod variables;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use cairn_engine::performer::{Failed, FailureKind};
+use rustix::process::{Signal, kill_process};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+
+pub(crate) use folder::Folder;
+pub use supervisor::{NAME, supervise};
+use supervisor::{Orders, Report};
+pub(crate) use variables::Variables;
+
+/// The variable by which the processes of a command are known.
+const MARK: &str = "CAIRN_RUN";
+/// How long the end of a command that was stopped is waited for.
+const END_MAX: Duration = Duration::from_secs(5);
+/// How long the pipes are read when the supervisor is gone.
+const GRACE: Duration = Duration::from_millis(250);
+/// How many processes a command of an automation may have at once.
+pub const PROCESSES_MAX: usize = 64;
+
+/// How commands are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program that is a supervisor when it is started as [`NAME`].
+    pub supervisor: PathBuf,
+    /// Dangerous variables that workflows may set all the same.
+    pub allow_env: Vec<String>,
+}
+
+/// What keeps commands apart from the rest of this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Isolation {
+    /// The control group in which theirs are made, where there is one of version 2.
+    pub cgroup: Option<PathBuf>,
+}
+
+/// What there is here.
+#[must_use]
+pub fn isolation() -> Isolation {
+    Isolation { cgroup: supervisor::cgroup_base() }
+}
+
+/// A command to run.
+pub(crate) struct Job<'a> {
+    /// The program and its arguments.
+    pub(crate) command: &'a [String],
+    /// All its variables.
+    pub(crate) variables: Vec<(String, OsString)>,
+    /// Where.
+    pub(crate) folder: &'a Path,
+    /// What it reads.
+    pub(crate) stdin: Vec<u8>,
+    /// How much of what it prints is kept.
+    pub(crate) keep: Keep,
+    /// After how long it is stopped; what it printed until then is kept.
+    pub(crate) timeout: Option<Duration>,
+    /// Whether it belongs to an automation, which has narrower limits.
+    pub(crate) strict: bool,
+}
+
+/// How much is kept of a stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// The end of it.
+    End(usize),
+    /// All of it, and a command that prints more is stopped.
+    All(usize),
+}
+
+/// What came of a command.
+pub(crate) struct Done {
+    pub(crate) end: End,
+    pub(crate) stdout: Stream,
+    pub(crate) stderr: Stream,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Exit(i32),
+    Signal(i32),
+    TimedOut,
+    /// It printed more than it may.
+    TooMuch,
+    TooManyProcesses,
+    OutOfMemory,
+}
+
+/// Runs a command to its end. Whoever drops the future ends it and all that it started.
+pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed> {
+    let nonce = nonce()?;
+    let mut child = start(&job, options, &nonce)?;
+    let mut line = child.stdin.take();
+    let pipes = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Stream::new(job.keep), Stream::new(job.keep));
+    let stopped = {
+        let streams = async {
+            feed(&mut line, &job.stdin).await;
+            tokio::try_join!(stdout.follow(pipes.0), stderr.follow(pipes.1)).map(drop)
+        };
+        // What was printed last may still be in the pipes when the supervisor is gone. It ends
+        // last of all, unless the command killed it.
+        let gone = async {
+            let _ = child.wait().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        let work = async {
+            tokio::select! {
+                read = streams => read,
+                () = gone => Ok(()),
+            }
+        };
+        let limit = job.timeout.unwrap_or(Duration::MAX);
+        match timeout(limit, work).await {
+            Ok(Ok(())) => None,
+            Ok(Err(Over)) => Some(End::TooMuch),
+            Err(_) => Some(End::TimedOut),
+        }
+    };
+    // The end of its line tells the supervisor to end everything.
+    drop(line.take());
+    let ended = timeout(END_MAX, child.wait()).await;
+    let report = Report::split(&mut stderr.bytes, &nonce);
+    if ended.is_err() || (report.is_none() && stopped != Some(End::TooMuch)) {
+        // The command got rid of its supervisor.
+        let _ = child.start_kill();
+        sweep(nonce).await;
+    }
+    let end = match (stopped, report) {
+        (Some(stopped), _) => stopped,
+        (None, Some(Report::Exit(code))) => End::Exit(code),
+        (None, Some(Report::Signal(signal))) => End::Signal(signal),
+        (None, Some(Report::Processes)) => End::TooManyProcesses,
+        (None, Some(Report::Memory)) => End::OutOfMemory,
+        (None, Some(Report::Off) | None) => End::Signal(Signal::KILL.as_raw()),
+        (None, Some(Report::Start(error))) => return Err(unstarted(&job, &error)),
+    };
+    Ok(Done { end, stdout, stderr })
+}
+
+fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<Child, Failed> {
+    let orders = Orders {
+        nonce: nonce.to_owned(),
+        strict: job.strict,
+        processes_max: if job.strict { PROCESSES_MAX } else { 0 },
+        cgroup: supervisor::cgroup_base(),
+        command: job.command.iter().map(OsString::from).collect(),
+    };
+    let mut command = Command::new(&options.supervisor);
+    command.arg0(NAME).args(orders.to_args()).current_dir(job.folder);
+    command.env_clear().envs(job.variables.iter().map(|(name, value)| (name, value)));
+    command.env(MARK, nonce);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| unstarted(job, &error.to_string()))
+}
+
+fn unstarted(job: &Job<'_>, error: &str) -> Failed {
+    let program = job.command.first().map_or("", String::as_str);
+    Failed::new("SHELL_START", format!("`{program}` cannot be started: {error}"))
+}
+
+/// A word that no command can guess.
+fn nonce() -> Result<String, Failed> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failed::new("SHELL_START", format!("the system gives no random bytes: {error}"))
+    })?;
+    Ok(u128::from_le_bytes(bytes).to_string())
+}
+
+async fn feed(line: &mut Option<ChildStdin>, input: &[u8]) {
+    let Some(line) = line else { return };
+    // A supervisor that is gone already says why on its other streams.
+    let _ = line.write_all(&(input.len() as u64).to_le_bytes()).await;
+    let _ = line.write_all(input).await;
+    let _ = line.flush().await;
+}
+
+/// Kills whatever has the mark of a command.
+async fn sweep(nonce: String) {
+    let all = move || {
+        for pid in descent::marked(MARK, &nonce) {
+            // It may be gone by now.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    };
+    // Twice: the first may have caught one while it started another.
+    let _ = tokio::task::spawn_blocking(all.clone()).await;
+    let _ = tokio::task::spawn_blocking(all).await;
+}
+
+/// More was printed than is kept.
+struct Over;
+
+/// What a command printed.
+pub(crate) struct Stream {
+    keep: Keep,
+    bytes: Vec<u8>,
+    /// How much is missing.
+    pub(crate) dropped: u64,
+}
+
+impl Stream {
+    const fn new(keep: Keep) -> Self {
+        Self { keep, bytes: Vec::new(), dropped: 0 }
+    }
+
+    /// Reads on until the stream ends. Whoever stops waiting keeps what was read.
+    async fn follow(&mut self, stream: Option<impl AsyncRead + Unpin>) -> Result<(), Over> {
+        // The last words of the supervisor come on top.
+        const WORDS_MAX: usize = 512;
+        let Some(mut stream) = stream else { return Ok(()) };
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            self.bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            match self.keep {
+                Keep::End(max) => {
+                    let over = self.bytes.len().saturating_sub(max + WORDS_MAX);
+                    self.bytes.drain(..over);
+                    self.dropped += over as u64;
+                }
+                Keep::All(max) if self.bytes.len() > max + WORDS_MAX => {
+                    self.dropped += (self.bytes.len() - max) as u64;
+                    self.bytes.truncate(max);
+                    return Err(Over);
+                }
+                Keep::All(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+impl End {
+    /// Why a command does not count as done, if it does not.
+    pub(crate) fn fault(self) -> Option<Failed> {
+        let (code, message, kind) = match self {
+            Self::Exit(0) => return None,
+            Self::Exit(code) => {
+                ("SHELL_EXIT", format!("the command ended with exit code {code}"), FailureKind::ExitCode)
+            }
+            Self::Signal(signal) => (
+                "SHELL_SIGNAL",
+                format!("the command was ended by signal {signal}"),
+                FailureKind::ExitCode,
+            ),
+            Self::TimedOut => (
+                "SHELL_TIMEOUT",
+                "the command was stopped when its time was over; give the step a longer `timeout_sec`".to_owned(),
+                FailureKind::Timeout,
+            ),
+            Self::TooMuch => (
+                "SHELL_OUTPUT_TOO_LARGE",
+                "the command was stopped: it printed more than 1 MiB; let it write a file instead".to_owned(),
+                FailureKind::InvalidOutput,
+            ),
+            Self::TooManyProcesses => (
+                "SHELL_PROCESSES",
+                format!("the command was stopped: it had more than {PROCESSES_MAX} processes at once"),
+                FailureKind::Permanent,
+            ),
+            Self::OutOfMemory => (
+                "SHELL_MEMORY",
+                "the command was stopped: it used more memory than it may".to_owned(),
+                FailureKind::Permanent,
+            ),
+        };
+        Some(Failed { code, message, kind })
+    }
+}

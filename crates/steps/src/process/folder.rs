@@ -1,0 +1,194 @@
+//! Where a command runs: in the run's workspace, or in a folder of its own.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cairn_engine::performer::{Ctx, Failed};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+/// A folder to run in. One that was made for it goes when this is dropped.
+pub(crate) struct Folder {
+    path: PathBuf,
+    _own: Option<TempDir>,
+}
+
+impl Folder {
+    /// The folder of an automation's command, with the workflow's files in it.
+    pub(crate) async fn open(ctx: &Ctx) -> Result<Self, Failed> {
+        let (workspace, assets) = (ctx.workspace.clone(), Arc::clone(&ctx.assets));
+        let made = tokio::task::spawn_blocking(move || {
+            let (path, own) = match workspace {
+                Some(path) => (path, None),
+                None => {
+                    let own = TempDir::with_prefix("cairn-step-").map_err(|e| unmade(&e))?;
+                    (own.path().to_owned(), Some(own))
+                }
+            };
+            for (name, bytes) in assets.iter() {
+                lay_out(&path, name, bytes)?;
+            }
+            Ok(Self { path, _own: own })
+        });
+        made.await.unwrap_or_else(|error| Err(unmade(&io::Error::other(error))))
+    }
+
+    /// The workspace of a guided run, or a folder in it.
+    pub(crate) fn within(cwd: Option<&Path>, ctx: &Ctx) -> Result<Self, Failed> {
+        let workspace = ctx.workspace.clone().ok_or_else(|| {
+            Failed::new(
+                "SHELL_WORKSPACE",
+                "the run has no workspace; start it with `workspacePath`",
+            )
+        })?;
+        let Some(cwd) = cwd else { return Ok(Self { path: workspace, _own: None }) };
+        let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !cwd.components().all(inner) {
+            let message = format!("`{}` leaves the workspace", cwd.display());
+            return Err(Failed::new("SHELL_FOLDER", message));
+        }
+        Ok(Self { path: workspace.join(cwd), _own: None })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn unmade(error: &io::Error) -> Failed {
+    Failed::new("SHELL_FOLDER", format!("no folder for the command can be made: {error}"))
+}
+
+/// Puts a file of the workflow below a folder, for reading only.
+///
+/// A file that is there already is replaced only when it looks like one that was put there.
+fn lay_out(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Failed> {
+    let failed = |what: String| Failed::new("SHELL_ASSET", format!("`{name}`: {what}"));
+    let mut parts: Vec<&str> = name.split('/').collect();
+    let odd = |part: &&str| part.is_empty() || *part == "." || *part == "..";
+    let Some(file) = parts.pop().filter(|file| !odd(file) && !parts.iter().any(odd)) else {
+        return Err(failed("the path leads out of the workspace".to_owned()));
+    };
+    let told = |error: Errno| failed(format!("cannot be laid out in the workspace: {error}"));
+    let mut folder = descend(root, &parts).map_err(told)?;
+    match present(&mut folder, file, bytes).map_err(told)? {
+        Present::Same => return Ok(()),
+        Present::Different => {
+            return Err(failed(
+                "the workspace has another file of this name, which is left alone".to_owned(),
+            ));
+        }
+        Present::Absent => {}
+    }
+    write(&folder, file, bytes).map_err(told)
+}
+
+/// Opens a folder below another, made where it is missing. No link is followed.
+fn descend(root: &Path, parts: &[&str]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::open(root, flags, Mode::empty())?;
+    for part in parts {
+        match rustix::fs::mkdirat(&folder, *part, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        folder = rustix::fs::openat(&folder, *part, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+enum Present {
+    Absent,
+    Same,
+    Different,
+}
+
+fn present(folder: &mut OwnedFd, file: &str, bytes: &[u8]) -> rustix::io::Result<Present> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let found = match rustix::fs::openat(folder.as_fd(), file, flags, Mode::empty()) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(Present::Absent),
+        Err(Errno::LOOP) => return Ok(Present::Different),
+        Err(error) => return Err(error),
+    };
+    let mode = rustix::fs::fstat(&found)?.st_mode;
+    let kept = std::fs::read(format!("/proc/self/fd/{}", raw(&found))).unwrap_or_default();
+    Ok(match (kept == bytes, mode & 0o222) {
+        (true, _) => Present::Same,
+        (false, 0) => Present::Absent,
+        (false, _) => Present::Different,
+    })
+}
+
+fn raw(file: &OwnedFd) -> i32 {
+    use std::os::fd::AsRawFd as _;
+    file.as_raw_fd()
+}
+
+/// Writes a file beside its place and puts it there in one move.
+fn write(folder: &OwnedFd, file: &str, bytes: &[u8]) -> rustix::io::Result<()> {
+    // Side by side steps may lay out the same file.
+    let mut number = [0; 8];
+    getrandom::fill(&mut number).map_err(|_| Errno::IO)?;
+    let draft = format!(".{file}.{:x}", u64::from_le_bytes(number));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let open = rustix::fs::openat(folder, draft.as_str(), flags, Mode::from_raw_mode(0o600))?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = rustix::io::write(&open, rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    // A script may be started by its name.
+    rustix::fs::fchmod(&open, Mode::from_raw_mode(0o555))?;
+    let moved = rustix::fs::renameat(folder, draft.as_str(), folder, file);
+    if moved.is_err() {
+        let _ = rustix::fs::unlinkat(folder, draft.as_str(), AtFlags::empty());
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_workflow_are_laid_out_for_reading() {
+        let root = tempfile::tempdir().unwrap();
+        lay_out(root.path(), "nodes/a/check.sh", b"one").unwrap();
+        let file = root.path().join("nodes/a/check.sh");
+        assert_eq!(fs::read(&file).unwrap(), b"one");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o555);
+        lay_out(root.path(), "nodes/a/check.sh", b"two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::read_dir(root.path().join("nodes/a")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_somebody_else_put_there_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("mine"), "own").unwrap();
+        let error = lay_out(root.path(), "mine", b"other").unwrap_err();
+        assert!(error.message.contains("another file"), "{error}");
+        assert_eq!(fs::read(root.path().join("mine")).unwrap(), b"own");
+        lay_out(root.path(), "mine", b"own").unwrap();
+    }
+
+    #[test]
+    fn no_path_and_no_link_leads_out() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        symlink(outside.path(), root.path().join("nodes")).unwrap();
+        symlink(outside.path().join("x"), root.path().join("link")).unwrap();
+        for path in ["nodes/x", "../x", "a/../x", "/x", "", "a//x", "link"] {
+            let error = lay_out(root.path(), path, b"x").unwrap_err();
+            assert_eq!(error.code, "SHELL_ASSET", "{path}");
+        }
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}

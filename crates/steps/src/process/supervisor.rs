@@ -1,0 +1,327 @@
+//! The process between the engine and a command: it sees to it that nothing outlives a step.
+//!
+//! It makes a session of its own, takes what it must not have away from itself, and starts
+//! the command. Whatever the command starts becomes this process's child when its parent
+//! ends, so it finds all of them however they hid. Its standard input is a line to the
+//! engine: first what the command reads, then nothing, and its end means that the step was
+//! called off or the engine is gone.
+
+use std::ffi::OsString;
+use std::io::{Read, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, kill_process, setrlimit, wait,
+};
+
+use super::cgroup::Cgroup;
+use super::descent;
+
+/// What this program calls itself when it is started as a supervisor.
+pub const NAME: &str = "cairn-exec";
+/// How often the processes of a command are counted.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long killing goes on.
+const KILL_MAX: Duration = Duration::from_secs(4);
+/// How large a file may get that an automation writes.
+const FILE_MAX: u64 = 1 << 30;
+
+/// What a supervisor is told on its command line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Orders {
+    /// What stands before its last words, so that the engine knows them.
+    pub(super) nonce: String,
+    /// Whether the command belongs to an automation, which has narrower limits.
+    pub(super) strict: bool,
+    /// How many processes there may be at once; any number when it is 0.
+    pub(super) processes_max: usize,
+    /// The folder in which it may make a control group.
+    pub(super) cgroup: Option<PathBuf>,
+    /// The program and its arguments.
+    pub(super) command: Vec<OsString>,
+}
+
+impl Orders {
+    pub(super) fn to_args(&self) -> Vec<OsString> {
+        let strict = if self.strict { "strict" } else { "plain" };
+        let cgroup = self.cgroup.as_ref().map_or("-".into(), |path| path.clone().into_os_string());
+        let fixed = [self.nonce.clone().into(), strict.into()];
+        let fixed = fixed.into_iter().chain([self.processes_max.to_string().into(), cgroup]);
+        fixed.chain(self.command.iter().cloned()).collect()
+    }
+
+    fn read(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut text = || args.next().and_then(|arg| arg.into_string().ok());
+        let (nonce, strict, processes_max) = (text()?, text()? == "strict", text()?.parse().ok()?);
+        let cgroup = args.next().filter(|path| path != "-").map(PathBuf::from);
+        Some(Self { nonce, strict, processes_max, cgroup, command: args.collect() })
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Report {
+    Exit(i32),
+    Signal(i32),
+    /// It had more processes than it may.
+    Processes,
+    /// It used more memory than it may.
+    Memory,
+    /// It could not be started.
+    Start(String),
+    /// The engine called it off, or went away.
+    Off,
+}
+
+impl Report {
+    /// The last words of a supervisor.
+    fn words(&self, nonce: &str) -> String {
+        let report = match self {
+            Self::Exit(code) => format!("exit {code}"),
+            Self::Signal(signal) => format!("signal {signal}"),
+            Self::Processes => "processes".to_owned(),
+            Self::Memory => "memory".to_owned(),
+            Self::Start(error) => format!("start {error}"),
+            Self::Off => "off".to_owned(),
+        };
+        format!("\0{nonce} {report}\n")
+    }
+
+    /// Takes the last words off the end of what a command wrote.
+    pub(super) fn split(bytes: &mut Vec<u8>, nonce: &str) -> Option<Self> {
+        let mark = format!("\0{nonce} ").into_bytes();
+        let at = bytes.windows(mark.len()).rposition(|window| window == mark)?;
+        let words = bytes.split_off(at);
+        let words = String::from_utf8_lossy(words.get(mark.len()..)?).trim_end().to_owned();
+        let (kind, rest) = words.split_once(' ').unwrap_or((&words, ""));
+        Some(match kind {
+            "exit" => Self::Exit(rest.parse().ok()?),
+            "signal" => Self::Signal(rest.parse().ok()?),
+            "processes" => Self::Processes,
+            "memory" => Self::Memory,
+            "start" => Self::Start(rest.to_owned()),
+            "off" => Self::Off,
+            _ => return None,
+        })
+    }
+}
+
+/// Does the work of a supervisor.
+///
+/// `args` are those of the command line without the program's name.
+pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let Some(orders) = Orders::read(args) else { return ExitCode::from(2) };
+    let report = match confine(&orders) {
+        Ok(()) => run(&orders),
+        Err(error) => Report::Start(error.to_string()),
+    };
+    // The engine may be gone.
+    let _ = std::io::stderr().write_all(report.words(&orders.nonce).as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// Takes away what neither this process nor its children need.
+fn confine(orders: &Orders) -> rustix::io::Result<()> {
+    // Whoever started the engine may have left files open to it.
+    close_fds::set_fds_cloexec(3, &[]);
+    // Who starts it may have made it a leader already.
+    let _ = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    rustix::thread::set_no_new_privs(true)?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Core, none)?;
+    if orders.strict {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        let max = Rlimit { current: Some(FILE_MAX), maximum: Some(FILE_MAX) };
+        // The operator may have set less, which stays.
+        let _ = setrlimit(Resource::Fsize, max);
+    }
+    Ok(())
+}
+
+enum Message {
+    /// What the command reads.
+    Input(Vec<u8>),
+    /// The engine called it off, or is gone.
+    Off,
+    Ended(Pid, WaitStatus),
+}
+
+fn run(orders: &Orders) -> Report {
+    let (tell, told) = channel();
+    let line = tell.clone();
+    std::thread::spawn(move || listen(&line));
+    let Ok(Message::Input(input)) = told.recv() else { return Report::Off };
+    let cgroup = orders.cgroup.as_deref().and_then(|base| {
+        Cgroup::enter(base, &format!("{NAME}-{}", orders.nonce), orders.processes_max).ok()
+    });
+    let started = start(orders, input);
+    // The limits are for the command, not for whoever watches it.
+    let cgroup = cgroup.and_then(|cgroup| cgroup.leave().ok());
+    let leader = match started {
+        Ok(leader) => leader,
+        Err(error) => return Report::Start(error.to_string()),
+    };
+    std::thread::spawn(move || reap(&tell));
+    let report = watch(orders, leader, &told, cgroup.as_ref());
+    kill_all(cgroup.as_ref());
+    report
+}
+
+/// Reads the engine's line to its end.
+fn listen(tell: &Sender<Message>) {
+    let mut line = std::io::stdin().lock();
+    let mut length = [0; 8];
+    let mut input = Vec::new();
+    let whole = line.read_exact(&mut length).and_then(|()| {
+        let length = u64::from_le_bytes(length);
+        line.by_ref().take(length).read_to_end(&mut input).map(|read| read as u64 == length)
+    });
+    if matches!(whole, Ok(true)) && tell.send(Message::Input(input)).is_ok() {
+        // Nothing comes any more: this waits for the end.
+        let _ = line.read(&mut [0]);
+    }
+    let _ = tell.send(Message::Off);
+}
+
+fn start(orders: &Orders, input: Vec<u8>) -> std::io::Result<Pid> {
+    let (program, arguments) =
+        orders.command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).process_group(0);
+    command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
+    let mut child = command.spawn()?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // A command that does not read to the end is not at fault.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    id.ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+}
+
+/// Waits for every child there is, the adopted ones too.
+fn reap(tell: &Sender<Message>) {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) => {
+                if tell.send(Message::Ended(pid, status)).is_err() {
+                    return;
+                }
+            }
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn watch(
+    orders: &Orders,
+    leader: Pid,
+    told: &Receiver<Message>,
+    cgroup: Option<&Cgroup>,
+) -> Report {
+    loop {
+        match told.recv_timeout(LOOK) {
+            Ok(Message::Ended(pid, status)) if pid == leader => {
+                return cgroup.and_then(Cgroup::broken).unwrap_or_else(|| ended(status));
+            }
+            Ok(Message::Ended(..) | Message::Input(_)) => {}
+            Ok(Message::Off) | Err(RecvTimeoutError::Disconnected) => return Report::Off,
+            Err(RecvTimeoutError::Timeout) => {
+                let max = orders.processes_max;
+                if max > 0 && descent::below(getpid()).len() > max {
+                    return Report::Processes;
+                }
+                if let Some(broken) = cgroup.and_then(Cgroup::broken) {
+                    return broken;
+                }
+            }
+        }
+    }
+}
+
+fn ended(status: WaitStatus) -> Report {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Report::Exit(code),
+        (None, Some(signal)) => Report::Signal(signal),
+        (None, None) => Report::Off,
+    }
+}
+
+/// Kills all that is below this process, and what they start meanwhile.
+fn kill_all(cgroup: Option<&Cgroup>) {
+    let begun = Instant::now();
+    if let Some(cgroup) = cgroup {
+        cgroup.kill();
+    }
+    // Whoever is stopped starts no others, so that the second round ends.
+    for signal in [Signal::STOP, Signal::KILL] {
+        let mut seen: Vec<Pid> = Vec::new();
+        while begun.elapsed() < KILL_MAX {
+            let below = descent::below(getpid());
+            let fresh = |pid: &&Pid| signal == Signal::KILL || !seen.contains(*pid);
+            let fresh: Vec<Pid> = below.iter().filter(fresh).copied().collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for pid in fresh {
+                // It may be gone by now.
+                let _ = kill_process(pid, signal);
+            }
+            seen = below;
+            std::thread::yield_now();
+        }
+    }
+    if let Some(cgroup) = cgroup {
+        cgroup.remove();
+    }
+}
+
+/// Whether the folder of a control group may be used from here.
+#[must_use]
+pub(super) fn cgroup_base() -> Option<PathBuf> {
+    Cgroup::base(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_as_they_were_written() {
+        let orders = Orders {
+            nonce: "n1".into(),
+            strict: true,
+            processes_max: 64,
+            cgroup: Some("/sys/fs/cgroup/x".into()),
+            command: vec!["sh".into(), "-c".into(), "-".into()],
+        };
+        for orders in [Orders { cgroup: None, strict: false, ..orders.clone() }, orders] {
+            assert_eq!(Orders::read(orders.to_args().into_iter()), Some(orders));
+        }
+        assert_eq!(Orders::read(["n1".into()].into_iter()), None);
+    }
+
+    #[test]
+    fn the_last_words_are_taken_off_what_the_command_wrote() {
+        for report in [
+            Report::Exit(3),
+            Report::Signal(9),
+            Report::Processes,
+            Report::Memory,
+            Report::Start("no such file".into()),
+            Report::Off,
+        ] {
+            let mut bytes = b"why\n\0other exit 0\n".to_vec();
+            bytes.extend(report.words("abc").bytes());
+            assert_eq!(Report::split(&mut bytes, "abc"), Some(report));
+            assert_eq!(bytes, b"why\n\0other exit 0\n");
+        }
+        assert_eq!(Report::split(&mut b"\0abc".to_vec(), "abc"), None);
+    }
+}

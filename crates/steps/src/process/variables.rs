@@ -1,0 +1,188 @@
+//! The environment of a command: what it is given, and the little that programs need.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use cairn_engine::performer::{Ctx, Failed};
+use serde_json::Value;
+
+/// What a command of a guided run inherits: it works on the user's own project.
+const INHERITED: [&str; 8] = ["HOME", "LANG", "LC_ALL", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
+/// What a command of an automation inherits.
+const SAFE: [&str; 5] = ["LANG", "LC_ALL", "PATH", "TMPDIR", "TZ"];
+
+/// Variables that change which code runs, and so are no data.
+const DENIED: [&str; 42] = [
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "CLASSPATH",
+    "EDITOR",
+    "ENV",
+    "GCONV_PATH",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "GLIBC_TUNABLES",
+    "GLOBIGNORE",
+    "HOSTALIASES",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LOCPATH",
+    "MANPAGER",
+    "NLSPATH",
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
+    "PAGER",
+    "PATH",
+    "PROMPT_COMMAND",
+    "PS4",
+    "RESOLV_HOST_CONF",
+    "RUBYLIB",
+    "RUBYOPT",
+    "SHELLOPTS",
+    "SSH_ASKPASS",
+    "VISUAL",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+/// Beginnings of such names.
+const DENIED_PREFIXES: [&str; 9] = [
+    "BASH_FUNC_",
+    "CAIRN_",
+    "DYLD_",
+    "GIT_CONFIG",
+    "LD_",
+    "NODE_",
+    "NPM_CONFIG_",
+    "PERL",
+    "PYTHON",
+];
+
+/// The variables of a command.
+pub(crate) struct Variables(Vec<(String, OsString)>);
+
+impl Variables {
+    /// What a command of a guided run has before it is given any.
+    pub(crate) fn inherited(ctx: &Ctx) -> Self {
+        Self(from_here(&INHERITED).collect()).with_key(ctx)
+    }
+
+    /// What a command of an automation has before it is given any.
+    pub(crate) fn safe(ctx: &Ctx, home: &Path) -> Self {
+        let home = ("HOME".to_owned(), home.as_os_str().to_owned());
+        Self(from_here(&SAFE).chain([home]).collect()).with_key(ctx)
+    }
+
+    fn with_key(mut self, ctx: &Ctx) -> Self {
+        self.0.push(("CAIRN_IDEMPOTENCY_KEY".to_owned(), ctx.idempotency_key.hex().into()));
+        self
+    }
+
+    /// Adds what a workflow gives, without what it may not.
+    pub(crate) fn give(
+        mut self,
+        given: &BTreeMap<String, Value>,
+        allowed: &[String],
+    ) -> Result<Self, Failed> {
+        for (name, value) in given {
+            check(name, allowed)?;
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            if value.contains('\0') {
+                return Err(denied(format!("`{name}` holds a NUL byte, which no variable can")));
+            }
+            self.0.push((name.clone(), value.into()));
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn into_list(self) -> Vec<(String, OsString)> {
+        self.0
+    }
+}
+
+fn from_here(names: &'static [&'static str]) -> impl Iterator<Item = (String, OsString)> {
+    names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?)))
+}
+
+fn check(name: &str, allowed: &[String]) -> Result<(), Failed> {
+    let plain = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !plain {
+        return Err(denied(format!(
+            "`{}` is no name of a variable: letters, digits and `_` make one",
+            name.escape_debug()
+        )));
+    }
+    if allowed.iter().any(|allowed| allowed == name) {
+        return Ok(());
+    }
+    let upper = name.to_ascii_uppercase();
+    let bad = DENIED.contains(&upper.as_str())
+        || DENIED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
+    if bad {
+        return Err(denied(format!(
+            "a workflow may not set `{name}`, which changes what programs do; \
+             the operator can allow it with `processes.allow_env`"
+        )));
+    }
+    Ok(())
+}
+
+fn denied(message: String) -> Failed {
+    Failed::new("SHELL_ENV", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_the_code_that_runs_is_denied() {
+        for name in [
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "PATH",
+            "BASH_ENV",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "IFS",
+            "GIT_SSH_COMMAND",
+            "GIT_CONFIG_COUNT",
+            "NODE_OPTIONS",
+            "PERL5OPT",
+            "RUBYOPT",
+            "ld_preload",
+            "CAIRN_RUN",
+            "GLIBC_TUNABLES",
+            "DYLD_INSERT_LIBRARIES",
+            "ENV",
+        ] {
+            let error = check(name, &[]).unwrap_err();
+            assert_eq!(error.code, "SHELL_ENV", "{name}");
+            assert!(check(name, &[name.to_owned()]).is_ok(), "{name} can be allowed");
+        }
+        for name in ["", "A B", "A=B", "1A", "BASH_FUNC_x%%", "Ä", "A\0"] {
+            assert!(check(name, &[name.to_owned()]).is_err(), "{name:?} is no name");
+        }
+        for name in ["HOST", "DATA", "GIT_AUTHOR_NAME", "_x", "API_PATH", "HOME"] {
+            assert!(check(name, &[]).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_lists_are_in_order() {
+        assert!(DENIED.is_sorted() && DENIED_PREFIXES.is_sorted() && SAFE.is_sorted());
+    }
+}

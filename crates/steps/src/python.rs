@@ -1,0 +1,130 @@
+//! `python`: runs a script with the packages that it asks for.
+//!
+//! A workflow's packages are in a virtual environment of their own, which is found by what
+//! it asks for. Only files of packages whose digest is written down are installed, and
+//! nothing of them runs while that happens.
+
+mod requirements;
+mod venv;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use cairn_core::catalog::schema::{closed, one_of, shown, text, texts, texts_by_name, told};
+use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::process::told::{Parse, outcome};
+use crate::process::{self, Folder, Job, Keep, Variables};
+use crate::settings;
+use crate::shell::{STREAM_MAX, elapsed_ms, output_schema, plain};
+use venv::Venvs;
+
+/// How Python scripts are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where virtual environments are kept. They can be deleted at any time.
+    pub folder: PathBuf,
+    /// The interpreter.
+    pub interpreter: PathBuf,
+    /// The index that packages are from, when it is not pip's own choice.
+    pub index: Option<String>,
+    /// A folder with packages, which are taken from there and nowhere else.
+    pub wheels: Option<PathBuf>,
+}
+
+impl Options {
+    /// What there is when the operator says nothing.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, interpreter: "python3".into(), index: None, wheels: None }
+    }
+}
+
+pub(crate) struct Python {
+    process: process::Options,
+    venvs: Venvs,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    script: String,
+    requirements: Option<String>,
+    #[serde(default)]
+    args: Vec<Value>,
+    #[serde(default)]
+    env: BTreeMap<String, Value>,
+    stdin: Option<Value>,
+    parse_output: Option<Parse>,
+}
+
+impl Python {
+    pub(crate) fn new(options: Options, process: process::Options) -> Self {
+        Self { venvs: Venvs::new(options, process.clone()), process }
+    }
+}
+
+#[async_trait]
+impl Performer for Python {
+    fn kind(&self) -> StepType {
+        let input = closed(
+            &json!({
+                "args": told(texts(), "Arguments of the script."),
+                "env": told(texts_by_name(), "Variables to set. What changes how programs work, such as `PYTHONPATH`, is denied."),
+                "parse_output": told(one_of(&["json", "text"]), "With `json`, standard output must be JSON, and is there as `json` too."),
+                "requirements": told(text(), "A file beside the workflow with the packages that the script needs, each as `name==version --hash=sha256:…`."),
+                "script": told(text(), "The script, a file beside the workflow."),
+                "stdin": told(text(), "What the script reads."),
+            }),
+            &["script"],
+        );
+        let what = "Runs a Python script, as `shell` runs a command. Its packages are installed once, from wheels with a known digest only, and shared by all that ask for the same.";
+        let example = json!({"script": "nodes/process.py", "requirements": "nodes/requirements.txt", "stdin": "{{ steps.fetch.json | tojson }}", "parse_output": "json"});
+        let input = shown(told(input, what), &example);
+        StepType::new("python", Class::Effectful, input, output_schema()).taking(&[
+            ("env.*", Takes::Secrets),
+            ("requirements", Takes::Asset),
+            ("script", Takes::Asset),
+            ("stdin", Takes::Secrets),
+        ])
+    }
+
+    async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
+        let input: Input = settings::read(config)?;
+        let asset = |path: &str| {
+            ctx.assets.get(path).cloned().ok_or_else(|| {
+                let message =
+                    format!("`{path}` is no file of the workflow; keep it under `nodes/`");
+                Failed::new("PYTHON_FILE", message)
+            })
+        };
+        asset(&input.script)?;
+        let interpreter = match &input.requirements {
+            Some(path) => self.venvs.interpreter(path, &asset(path)?, ctx).await?,
+            None => self.venvs.plain(),
+        };
+        let folder = Folder::open(ctx).await?;
+        let interpreter = interpreter.to_string_lossy().into_owned();
+        let fixed = [interpreter, "-I".to_owned(), input.script.clone()];
+        let command: Vec<String> = fixed.into_iter().chain(input.args.iter().map(plain)).collect();
+        let variables = Variables::safe(ctx, folder.path());
+        let begun = Instant::now();
+        let job = Job {
+            command: &command,
+            variables: variables.give(&input.env, &self.process.allow_env)?.into_list(),
+            folder: folder.path(),
+            stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
+            keep: Keep::All(STREAM_MAX),
+            timeout: None,
+            strict: true,
+        };
+        let done = process::run(job, &self.process).await?;
+        let told: Vec<String> =
+            std::iter::once("python".to_owned()).chain(command.iter().skip(2).cloned()).collect();
+        Ok(outcome(&done, &told, elapsed_ms(begun), input.parse_output))
+    }
+}

@@ -1,0 +1,10 @@
+//! Step types as the engine uses them, against real processes, servers and databases.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails may panic")]
+
+mod databases;
+mod db_query;
+mod http;
+mod python;
+mod shell;
+mod world;
