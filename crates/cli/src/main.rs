@@ -28,6 +28,9 @@ use crate::config::Config;
 use crate::output::Output;
 
 fn main() -> ExitCode {
+    if cairn_worker::child::is_asked_for() {
+        return cairn_worker::child::main();
+    }
     let args: Vec<OsString> = std::env::args_os().collect();
     let exit = match parse(&args) {
         Ok(cli) => run(cli),

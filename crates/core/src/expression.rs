@@ -36,6 +36,26 @@ pub use text::text;
 
 use serde_json::Value;
 
+/// The functions of jq that no workflow may use: they reach out of the program, end it, or
+/// give another value each time.
+pub const JQ_REFUSED: &[&str] = &[
+    "debug",
+    "debug_empty",
+    "env",
+    "halt",
+    "halt_error",
+    "input",
+    "input_filename",
+    "input_line_number",
+    "inputs",
+    "localtime",
+    "now",
+    "repl",
+    "stderr",
+    "stderr_empty",
+    "strflocaltime",
+];
+
 /// Text with expressions in it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Template {
