@@ -1,5 +1,6 @@
 mod mistakes;
 mod named;
+mod templates;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
