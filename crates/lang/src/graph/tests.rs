@@ -1,3 +1,4 @@
+mod edits;
 mod mistakes;
 mod named;
 mod templates;

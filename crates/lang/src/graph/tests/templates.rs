@@ -115,7 +115,7 @@ fn a_step_of_some_ways_only_is_warned_of() {
     - { id: m, type: merge, inputs: [left, right], next: both }
     - { id: both, type: log, message: '{{ steps.right.status }} {{ steps.m }}' }
 ";
-    assert!(nodes(cases).contains("8:46: warning[step_not_always]"), "{}", nodes(cases));
+    assert!(nodes(cases).contains("8:49: warning[step_not_always]"), "{}", nodes(cases));
 }
 
 #[test]
