@@ -31,6 +31,9 @@ use crate::config::Config;
 use crate::output::Output;
 
 fn main() -> ExitCode {
+    if cairn_worker::child::is_asked_for() {
+        return cairn_worker::child::main();
+    }
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.first().is_some_and(|name| Path::new(name).ends_with(process::NAME)) {
         return process::supervise(args.into_iter().skip(1));

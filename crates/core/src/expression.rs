@@ -36,6 +36,26 @@ pub use text::text;
 
 use serde_json::Value;
 
+/// The functions of jq that no workflow may use: they reach out of the program, end it, or
+/// give another value each time.
+pub const JQ_REFUSED: &[&str] = &[
+    "debug",
+    "debug_empty",
+    "env",
+    "halt",
+    "halt_error",
+    "input",
+    "input_filename",
+    "input_line_number",
+    "inputs",
+    "localtime",
+    "now",
+    "repl",
+    "stderr",
+    "stderr_empty",
+    "strflocaltime",
+];
+
 /// Text with expressions in it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Template {
@@ -173,6 +193,12 @@ impl Template {
         })
     }
 
+    /// The expressions, each with the names that tags before it gave.
+    #[must_use]
+    pub fn scoped(&self) -> Vec<(&Expr, Vec<&str>)> {
+        tags::scoped(self)
+    }
+
     /// Whether it is text alone.
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -204,6 +230,21 @@ impl Expr {
     pub fn flows(&self) -> Vec<Reference> {
         let mut found = Vec::new();
         self.collect(true, &mut found);
+        found
+    }
+
+    /// What it looks at under the condition that it is there: before `default`, and in
+    /// `is defined` and `is undefined`.
+    #[must_use]
+    pub fn guarded(&self) -> Vec<Reference> {
+        let mut found = Vec::new();
+        self.each(&mut |expr| match expr {
+            Self::Filter { of, call } if call.name == "default" => found.extend(of.reference()),
+            Self::Test { of, name, .. } if name.ends_with("defined") => {
+                found.extend(of.reference());
+            }
+            _ => {}
+        });
         found
     }
 

@@ -111,6 +111,8 @@ codes! {
     RunsTwice = "runs_twice";
     /// A secret would get where it can be read.
     SecretMisplaced = "secret_misplaced";
+    /// A step is read that has run on some of the ways only.
+    StepNotAlways = "step_not_always";
     /// A step is read that cannot have run before.
     StepNotBefore = "step_not_before";
     /// What somebody sent would become program text, an address or a path.

@@ -14,6 +14,7 @@ mod flow;
 mod header;
 mod loops;
 mod node;
+mod program;
 mod reference;
 mod schema;
 mod sink;
@@ -111,6 +112,8 @@ struct Build<'a> {
     links: Vec<Link>,
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
+    /// For each trigger, the schema of what it brings, if it declares one.
+    inputs: Vec<Option<Value>>,
 }
 
 /// A step of which the name is known.
@@ -162,6 +165,7 @@ fn workflow<'a>(
         links: Vec::new(),
         conditions: BTreeMap::new(),
         assets: assets::Assets::default(),
+        inputs: Vec::new(),
     };
     let graph = fields.need("graph")?.fields(&["edges", "entry", "nodes"])?;
     build.nodes(&graph.need("nodes")?)?;
@@ -173,6 +177,7 @@ fn workflow<'a>(
         return None;
     }
     let triggers = build.triggers(fields.get("triggers"));
+    build.inputs = triggers.iter().map(|trigger| trigger.config.0.get("input").cloned()).collect();
     let entry = build.entry(&graph, &triggers);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);

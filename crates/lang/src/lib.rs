@@ -5,10 +5,11 @@
 //!
 //! In reading order: texts with positions ([`source`]), what is said about them
 //! ([`diagnostic`]), names ([`ids`]), what every workflow may use ([`builtins`]), and the
-//! dialects: [`guided`] and [`graph`].
+//! dialects: [`guided`] and [`graph`]. [`edit`] changes a source and keeps what it does not name.
 
 pub mod builtins;
 pub mod diagnostic;
+pub mod edit;
 pub mod graph;
 pub mod guided;
 pub mod ids;

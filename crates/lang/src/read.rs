@@ -105,6 +105,17 @@ impl<'a> Spot<'a> {
         self.say(Severity::Warning, self.node.at, code, message.into(), Some(hint.into()));
     }
 
+    /// A warning at a place inside this value, or in the file that it names.
+    pub(crate) fn warn_at(
+        &self,
+        at: Position,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.say(Severity::Warning, at, code, message.into(), Some(hint.into()));
+    }
+
     /// Says that nothing has this name, and which name was likely meant.
     pub(crate) fn unknown<'n>(
         &self,

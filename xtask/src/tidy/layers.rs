@@ -9,7 +9,7 @@ use super::{File, Finding};
 /// The crates from left to right. A crate uses only what stands further left.
 const LAYERS: &[&[&str]] = &[
     &["core"],
-    &["lang", "store"],
+    &["lang", "store", "worker"],
     &["tables"],
     &["engine"],
     &["api", "steps", "triggers"],

@@ -9,6 +9,7 @@ use crate::config::Config;
 mod compile;
 mod list;
 mod marks;
+mod sarif;
 mod show;
 mod validate;
 

@@ -377,3 +377,27 @@ fn no_agent_is_led_through_a_graph() {
       → choose a guided workflow; a graph is run by the engine
     "#);
 }
+
+#[test]
+fn validate_speaks_sarif_and_sums_up_a_tree() {
+    let env = env();
+    write(&env, "workflows/a b/bad.yaml", BAD);
+    write(&env, "workflows/worse.yaml", &BAD.replace("project.bad", "project.worse"));
+    let log = env.run(&["workflow", "validate", "workflows", "--format", "sarif"]);
+    let log: serde_json::Value = serde_json::from_str(log.stdout.trim()).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), 2);
+    let result = &run["results"][1];
+    assert_eq!(
+        (result["ruleId"].as_str(), result["level"].as_str()),
+        (Some("unknown_field"), Some("error"))
+    );
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "workflows/a%20b/bad.yaml");
+    assert_eq!(place["region"]["startColumn"], 27);
+    let told = env.run(&["workflow", "validate", "workflows"]).stdout;
+    let end = told.lines().rev().take(3).collect::<Vec<_>>();
+    assert_eq!(end[0], "3 workflows: 4 errors, 0 warnings", "{told}");
+    assert!(end[1].ends_with("worse.yaml: 2 errors, 0 warnings"), "{told}");
+}

@@ -30,6 +30,17 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Every kind there is.
+    pub const ALL: [Self; 7] = [
+        Self::DivisionByZero,
+        Self::Invalid,
+        Self::Overflow,
+        Self::TooLarge,
+        Self::Type,
+        Self::Undefined,
+        Self::Worker,
+    ];
+
     /// Its stable name.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -46,7 +57,9 @@ impl ErrorKind {
 }
 
 impl Error {
-    pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    /// A failure of this kind.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 

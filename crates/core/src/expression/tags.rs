@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::parse::{Parser, is_letter, run};
-use super::{Expr, Fault, FaultKind, Piece};
+use super::{Expr, Fault, FaultKind, Piece, Template};
 
 /// What stands between `{%` and `%}`.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,6 +44,36 @@ impl Tag {
             Self::Else | Self::EndIf | Self::EndFor | Self::Break | Self::Continue => Vec::new(),
         }
     }
+}
+
+/// The expressions of a template, each with the names that tags before it gave.
+pub(super) fn scoped(template: &Template) -> Vec<(&Expr, Vec<&str>)> {
+    let mut found = Vec::new();
+    // The names of each loop around, behind those outside of all.
+    let mut names: Vec<Vec<&str>> = vec![Vec::new()];
+    for piece in &template.pieces {
+        let seen: Vec<&str> = names.concat();
+        match piece {
+            Piece::Text(_) => {}
+            Piece::Value { value, .. } => found.push((value, seen)),
+            Piece::Tag { tag: Tag::For { names: given, of, when }, .. } => {
+                found.push((of, seen));
+                names.push(given.iter().map(String::as_str).chain(["loop"]).collect());
+                found.extend(when.iter().map(|when| (when, names.concat())));
+            }
+            Piece::Tag { tag, .. } => {
+                found.extend(tag.values().into_iter().map(|value| (value, seen.clone())));
+                match tag {
+                    Tag::EndFor if names.len() > 1 => drop(names.pop()),
+                    Tag::Set { name, .. } => {
+                        names.last_mut().into_iter().for_each(|names| names.push(name));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    found
 }
 
 impl Parser<'_> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use cairn_core::catalog::Takes;
-use cairn_core::expression::{self, Fault, Template};
+use cairn_core::expression::{self, Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
 
 use super::flow::Flow;
 use super::node::COMMON;
-use super::reference::Written;
+use super::reference::{Look, Written};
 use super::{Build, fault};
 use crate::diagnostic::Code;
 use crate::read::Spot;
@@ -51,6 +51,7 @@ impl Build<'_> {
             config.entry("inputs").or_insert(json!(inputs));
             config.entry("strategy").or_insert(json!("object"));
         }
+        self.programs(draft);
         let bytes = Value::Object(config.clone()).to_string().len();
         if bytes > CONFIG_MAX {
             let message = format!("the step has {bytes} bytes; at most {CONFIG_MAX} may be");
@@ -156,9 +157,11 @@ impl Build<'_> {
         match expression::template(written.text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(written, fault),
             Ok(template) => {
-                template
-                    .values()
-                    .for_each(|expr| self.looked_at(here, flow, written, expr, secrets));
+                let guarded = template.values().flat_map(Expr::guarded).collect();
+                let look = Look { here, flow, secrets, guarded };
+                for (expr, names) in template.scoped() {
+                    self.looked_at(&look, written, expr, &names);
+                }
                 Some(template)
             }
         }
@@ -171,7 +174,8 @@ impl Build<'_> {
         match expression::expression(text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(&written, fault),
             Ok(expr) => {
-                self.looked_at(here, flow, &written, &expr, false);
+                let look = Look { here, flow, secrets: false, guarded: expr.guarded() };
+                self.looked_at(&look, &written, &expr, &[]);
                 Some(expr.to_string())
             }
         }

@@ -16,6 +16,9 @@ use crate::read::{Fields, quoted};
 /// What can have run before each step.
 pub(super) struct Flow {
     before: Vec<BTreeSet<usize>>,
+    /// What has run before each step whichever way led to it. There is none for steps in a
+    /// circle.
+    always: Vec<Option<BTreeSet<usize>>>,
 }
 
 impl Flow {
@@ -67,7 +70,8 @@ impl Build<'_> {
             entry.iter().chain(triggers.iter().filter_map(|trigger| trigger.entry.as_ref()));
         let entries: BTreeSet<usize> =
             named.filter_map(|id| self.places.get(id.as_str()).copied()).collect();
-        let mut flow = Flow { before: vec![BTreeSet::new(); self.drafts.len()] };
+        let steps = self.drafts.len();
+        let mut flow = Flow { before: vec![BTreeSet::new(); steps], always: vec![None; steps] };
         let ways = Ways::new(self.drafts.len(), &self.links);
         let loops =
             (0..self.drafts.len()).filter(|p| self.drafts.get(*p).is_some_and(|d| d.is("loop")));
@@ -114,8 +118,54 @@ impl Build<'_> {
             }
         }
         if !cyclic {
+            for place in &order {
+                let always = self.always(ways, *place, entries, flow);
+                flow.always
+                    .get_mut(*place)
+                    .into_iter()
+                    .for_each(|slot| *slot = Some(always.clone()));
+            }
             self.twice(ways, &ways.doubled(&order, starts));
         }
+    }
+
+    /// What has run before a step whichever way led to it, when that is known of all steps
+    /// before it.
+    fn always(
+        &self,
+        ways: &Ways<'_>,
+        place: usize,
+        entries: &BTreeSet<usize>,
+        flow: &Flow,
+    ) -> BTreeSet<usize> {
+        if entries.contains(&place) {
+            return BTreeSet::new();
+        }
+        let with = |from: usize| {
+            let mut steps = flow.always.get(from).cloned().flatten().unwrap_or_default();
+            steps.insert(from);
+            steps
+        };
+        let inputs: BTreeSet<usize> = ways.into(place).map(|link| link.from).collect();
+        let common = inputs.iter().map(|from| with(*from)).reduce(|one, other| &one & &other);
+        let mut steps = common.unwrap_or_default();
+        if self.drafts.get(place).is_some_and(|draft| draft.is("merge")) {
+            // A merge waits for each input that cannot stay away.
+            let certain = inputs.into_iter().filter(|input| comes(ways, *input, &steps));
+            let certain: Vec<usize> = certain.collect();
+            certain.into_iter().for_each(|input| steps.extend(with(input)));
+        }
+        steps
+    }
+
+    /// Whether a step has run before another, whichever way led there.
+    pub(super) fn always_has_run(&self, flow: &Flow, earlier: usize, later: usize) -> bool {
+        let around = self.drafts.get(earlier).and_then(|draft| draft.around);
+        let level =
+            |place: &usize| self.drafts.get(*place).is_some_and(|draft| draft.around == around);
+        let here = std::iter::once(later).chain(self.around(later)).find(level);
+        here.and_then(|here| flow.always.get(here)?.as_ref())
+            .is_none_or(|steps| steps.contains(&earlier))
     }
 
     /// A merge needs an input that is there before it.
@@ -224,4 +274,18 @@ impl Build<'_> {
             false => Err(format!("`{}` cannot have run before `{}`", name(earlier), name(later))),
         }
     }
+}
+
+/// Whether a step runs whenever these have run: no case and no failure decides about it.
+fn comes(ways: &Ways<'_>, place: usize, steps: &BTreeSet<usize>) -> bool {
+    let mut open = vec![place];
+    let mut seen = BTreeSet::new();
+    while let Some(place) = open.pop() {
+        if steps.contains(&place) {
+            return true;
+        }
+        let plain = ways.into(place).filter(|link| link.case.is_none() && !link.fails);
+        open.extend(plain.map(|link| link.from).filter(|from| seen.insert(*from)));
+    }
+    false
 }

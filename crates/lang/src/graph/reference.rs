@@ -1,6 +1,7 @@
 //! What expressions look at: whether it is there, and whether it may be looked at here.
 
 use cairn_core::expression::{Expr, Reference};
+use serde_json::Value;
 
 use super::Build;
 use super::fault::{self, Wrong};
@@ -25,6 +26,16 @@ pub(super) struct Written<'s, 'a> {
     pub(super) text: &'s str,
     /// Whether the text is a file of its own.
     pub(super) is_file: bool,
+}
+
+/// From where is looked, and how.
+pub(super) struct Look<'f> {
+    pub(super) here: usize,
+    pub(super) flow: &'f Flow,
+    /// Whether secrets may be looked at.
+    pub(super) secrets: bool,
+    /// What is looked at under the condition that it is there.
+    pub(super) guarded: Vec<Reference>,
 }
 
 impl Build<'_> {
@@ -58,23 +69,48 @@ impl Build<'_> {
         found().unwrap_or(start)
     }
 
-    /// Says everything that is wrong with what an expression looks at.
+    /// Says everything that is wrong with what an expression looks at. The names are those
+    /// that the template itself gives.
     pub(super) fn looked_at(
         &self,
-        here: usize,
-        flow: &Flow,
+        look: &Look<'_>,
         written: &Written<'_, '_>,
         expr: &Expr,
-        secrets: bool,
+        names: &[&str],
     ) {
         let mut wrong: Vec<Wrong> = Vec::new();
         for reference in expr.references() {
-            wrong.extend(self.reference(here, flow, &reference, secrets).err());
+            if names.contains(&reference.root.as_str()) {
+                continue;
+            }
+            match self.reference(look.here, look.flow, &reference, look.secrets) {
+                Ok(()) => self.sometimes(look, written, &reference),
+                Err(error) => wrong.push(error),
+            }
         }
         wrong.extend(expr.check().into_iter().map(fault::told));
         for (at, code, message, hint) in wrong {
             written.spot.error_at(self.position(written, at), code, message, hint);
         }
+    }
+
+    /// Warns of a step that has not run on each way that leads here.
+    fn sometimes(&self, look: &Look<'_>, written: &Written<'_, '_>, reference: &Reference) {
+        let step = |reference: &Reference| match reference.members.first() {
+            Some((Some(name), at)) if reference.root == "steps" => Some((name.clone(), *at)),
+            _ => None,
+        };
+        let Some((name, at)) = step(reference) else { return };
+        let guarded = look.guarded.iter().filter_map(step).any(|(guarded, _)| guarded == name);
+        let Some(place) = self.places.get(&name).copied().filter(|_| !guarded) else { return };
+        if self.always_has_run(look.flow, place, look.here) {
+            return;
+        }
+        let here = self.id(look.here).map(ToString::to_string).unwrap_or_default();
+        let message = format!("`{name}` has run on some of the ways to `{here}` only");
+        let hint = "put `| default(…)` behind it, or look with `is defined` whether it is there";
+        let at = self.position(written, at);
+        written.spot.warn_at(at, Code::StepNotAlways, message, hint);
     }
 
     fn reference(
@@ -217,7 +253,8 @@ impl Build<'_> {
     /// Whether what a reference gives was sent by somebody, in a form that nobody vouches for.
     pub(super) fn is_tainted(&self, here: usize, reference: &Reference) -> bool {
         match reference.root.as_str() {
-            "event" => true,
+            "event" => !self.is_declared(reference),
+            "env" | "run" | "secret" => false,
             "steps" => {
                 let step = reference.members.first().and_then(|(name, _)| name.as_deref());
                 let place = step.and_then(|step| self.places.get(step));
@@ -230,8 +267,26 @@ impl Build<'_> {
                     _ => false,
                 })
             }
-            other => self.variable(here, other).unwrap_or_default(),
+            // A name that the template gives may stand for anything.
+            other => self.variable(here, other).unwrap_or(true),
         }
+    }
+
+    /// Whether every trigger declares a form for this part of the event.
+    fn is_declared(&self, reference: &Reference) -> bool {
+        let mut members = reference.members.iter().map(|(name, _)| name.as_deref());
+        if members.next() != Some(Some("payload")) {
+            return false;
+        }
+        let path: Vec<Option<&str>> = members.collect();
+        let harmless = |schema: &Option<Value>| match schema {
+            Some(schema) => match schema::follow(schema, &path) {
+                Output::Known(schema) => schema::is_harmless(schema),
+                _ => false,
+            },
+            None => false,
+        };
+        !self.inputs.is_empty() && self.inputs.iter().all(harmless)
     }
 }
 

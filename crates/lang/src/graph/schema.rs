@@ -14,7 +14,7 @@ pub(super) fn check(spot: &Spot<'_>, schema: &Value) {
         spot.choice(&words);
         return;
     }
-    if spot.node.as_text().is_some_and(|text| text.contains("{{")) {
+    if spot.node.as_text().is_some_and(|text| text.contains("{{") || text.contains("{%")) {
         return;
     }
     let types: Vec<&str> = match schema.get("type") {
@@ -126,13 +126,24 @@ pub(super) fn follow<'s>(mut schema: &'s Value, path: &[Option<&str>]) -> Output
     Output::Known(schema)
 }
 
-/// Whether values of a schema are of few or harmless forms: numbers, flags and fixed words.
+/// Whether values of a schema are of few or harmless forms: numbers, flags, fixed words and
+/// texts whose whole form is written out.
 pub(super) fn is_harmless(schema: &Value) -> bool {
+    let pattern = schema.get("pattern").and_then(Value::as_str);
     schema.get("enum").is_some()
+        || schema.get("const").is_some()
+        || pattern.is_some_and(is_anchored)
         || matches!(
             schema.get("type").and_then(Value::as_str),
             Some("integer" | "number" | "boolean")
         )
+}
+
+/// Whether a pattern is of whole texts: both ends are anchored, in each of its choices.
+fn is_anchored(pattern: &str) -> bool {
+    let inner = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+    // A choice outside of a group, or inside of the only one, would end at the anchors.
+    inner.is_some_and(|inner| !inner.ends_with('\\') && !inner.contains('|'))
 }
 
 /// `known are …`, for a hint.

@@ -1,5 +1,7 @@
+mod edits;
 mod mistakes;
 mod named;
+mod templates;
 mod triggers;
 mod types;
 

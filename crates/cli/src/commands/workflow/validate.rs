@@ -8,8 +8,9 @@ use cairn_api::workflow::Diagnostic;
 use cairn_engine::catalog::{Found, Source};
 use serde_json::json;
 
-use super::marks;
+use super::{marks, sarif};
 use crate::config::Config;
+use crate::output::plain;
 use crate::render;
 use crate::sources;
 
@@ -19,12 +20,26 @@ use crate::sources;
 /// checked. The exit code is 3 when any has an error; warnings alone are fine.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn workflow validate\n  cairn workflow validate triage.yaml workflows/"
+    after_help = "Examples:\n  cairn workflow validate\n  cairn workflow validate triage.yaml workflows/\n  cairn workflow validate . --format sarif > workflows.sarif"
 )]
 pub(crate) struct Args {
     /// Files, and directories to look through
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// How to say it: `sarif` is SARIF 2.1.0, which code hosts show beside a change
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    format: Option<Format>,
+}
+
+/// How to say what is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One object, as with `--json`
+    Json,
+    /// One SARIF log
+    Sarif,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -49,7 +64,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     };
     let (errors, warnings) = (count("error"), count("warning"));
     let output = &config.output;
-    if output.json {
+    let format = args.format.unwrap_or(if output.json { Format::Json } else { Format::Text });
+    if format == Format::Sarif {
+        output.object(&sarif::log(told.iter().flatten()))?;
+    } else if format == Format::Json {
         let diagnostics: Vec<&Diagnostic> = told.iter().flatten().collect();
         output.object(&json!({
             "workflows": found.len(),
@@ -61,6 +79,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         for (found, told) in found.iter().zip(&told) {
             marks::render(found, told).iter().try_for_each(|line| output.line(line))?;
         }
+        if told.iter().filter(|told| !told.is_empty()).count() > 1 {
+            summary(&found, &told).iter().try_for_each(|line| output.line(line))?;
+        }
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         output.line(&format!(
             "{}: {}, {}",
@@ -70,4 +91,22 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         ))?;
     }
     Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+}
+
+/// How many mistakes each workflow has that has any, a line each.
+fn summary(found: &[Found], told: &[Vec<Diagnostic>]) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (found, told) in found.iter().zip(told).filter(|(_, told)| !told.is_empty()) {
+        let errors = told.iter().filter(|d| d.severity == "error").count();
+        let warnings = told.len() - errors;
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let path = found.path.display().to_string();
+        lines.push(format!(
+            "  {}: {}, {}",
+            plain(&path),
+            render::count(number(errors), "error", "errors"),
+            render::count(number(warnings), "warning", "warnings"),
+        ));
+    }
+    lines
 }
