@@ -8,9 +8,11 @@
 
 use std::sync::Arc;
 
-use cairn_engine::catalog::Catalog;
+use cairn_core::catalog::StepType;
+use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::{Guide, Options};
-use cairn_engine::performer::Performers;
+use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
+use cairn_lang::ids::SourceKind;
 use cairn_mcp::{Door, ToolSet, serve_streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -190,4 +192,44 @@ async fn notes_can_be_kept_without_a_workflow_when_that_is_allowed() {
     let kept =
         call(&door, "checkpoint_workflow", json!({"checkpointToken": next, "output": output}));
     assert_eq!(kept.await["isError"], false);
+}
+
+/// A step type with a fault of its own.
+struct Faulty;
+
+#[async_trait::async_trait]
+impl Performer for Faulty {
+    fn kind(&self) -> StepType {
+        cairn_lang::graph::standard().get("log").cloned().unwrap()
+    }
+
+    async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
+        panic!("a fault of the program")
+    }
+}
+
+#[tokio::test]
+async fn a_fault_of_the_program_is_told_and_the_server_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "
+id: project.faulty
+name: Faulty
+description: Its first step fails.
+version: 1.0.0
+steps:
+  - {id: tell, title: Tell, run: {type: log, message: Hello.}}
+  - {id: end, title: End, prompt: End.}
+";
+    std::fs::write(home.path().join("faulty.yaml"), text).unwrap();
+    let root = home.path().to_owned();
+    let catalog = Arc::new(Catalog::new(vec![Directory { kind: SourceKind::Project, root }]));
+    let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+    let performers = Performers::new(vec![Arc::new(Faulty)]);
+    let guide = Guide::new(store, Arc::clone(&catalog), performers, Options::default());
+    let door = Door { guide, catalog };
+    let told = call(&door, "start_workflow", json!({"workflowId": "project.faulty"})).await;
+    assert_eq!(told["isError"], true, "{told}");
+    assert_eq!(told["structuredContent"]["code"], "INTERNAL_ERROR", "{told}");
+    let fine = call(&door, "start_workflow", json!({"workflowId": "wr.quick-task"})).await;
+    assert_eq!(fine["isError"], false, "{fine}");
 }

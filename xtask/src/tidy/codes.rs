@@ -1,4 +1,4 @@
-//! Every error code has a page, and every page has a code.
+//! Every error code has a page and a test that names it, and every page has a code.
 
 use std::collections::BTreeMap;
 
@@ -46,6 +46,40 @@ pub(super) fn check(codes: &Codes, pages: &[File]) -> Vec<Finding> {
         },
     ));
     findings
+}
+
+/// Reports codes that no test names: nobody knows whether they can come about.
+pub(super) fn untested(codes: &Codes, rust: &[File]) -> Vec<Finding> {
+    let tests: Vec<&str> = rust.iter().map(tests).collect();
+    let named = |code: &str| {
+        tests.iter().any(|text| {
+            text.match_indices(code).any(|(at, found)| {
+                let around = |part: Option<&str>, last: bool| {
+                    let part = part.unwrap_or_default();
+                    let near = if last { part.chars().next_back() } else { part.chars().next() };
+                    near.is_some_and(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+                };
+                !around(text.get(..at), true) && !around(text.get(at + found.len()..), false)
+            })
+        })
+    };
+    let missing = codes.iter().filter(|(code, _)| !named(code));
+    missing
+        .map(|(code, (path, line))| {
+            let what = format!("no test names the code {code}; write one that brings it about");
+            Finding::new(path, *line, what)
+        })
+        .collect()
+}
+
+/// The part of a file that is tests: all of it, or what stands behind `#[cfg(test)]`.
+fn tests(file: &File) -> &str {
+    let whole = file.path.contains("/tests/") || file.path.ends_with("/tests.rs");
+    match file.text.find("#[cfg(test)]") {
+        _ if whole => &file.text,
+        Some(at) => file.text.get(at..).unwrap_or_default(),
+        None => "",
+    }
 }
 
 /// Whether a path is `crates/<name>/src/…`.
@@ -124,6 +158,26 @@ mod tests {
         let findings = check(&Codes::new(), &[file("docs/errors/A_B.md", "# A_B\n")]);
         assert_eq!(findings.len(), 1);
         assert!(findings[0].to_string().starts_with("docs/errors/A_B.md:1: no source has"));
+    }
+
+    #[test]
+    fn a_code_that_no_test_names_is_reported() {
+        let source = file("crates/a/src/lib.rs", r#"A => "A_B""#);
+        let codes = find(std::slice::from_ref(&source));
+        let told =
+            |tests: File| untested(&codes, &[file("crates/a/src/lib.rs", r#""A_B""#), tests]);
+        assert_eq!(told(file("crates/a/tests/a.rs", r#"code == "A_B""#)), []);
+        assert_eq!(told(file("crates/a/src/x.rs", "#[cfg(test)]\nmod tests { A_B }")), []);
+        for other in [
+            file("crates/a/tests/a.rs", r#"code == "A_B_C" || "XA_B""#),
+            file("crates/a/src/x.rs", r#"code == "A_B""#),
+        ] {
+            let found = told(other);
+            assert_eq!(found.len(), 1);
+            assert!(
+                found[0].to_string().starts_with("crates/a/src/lib.rs:1: no test names the code")
+            );
+        }
     }
 
     #[test]

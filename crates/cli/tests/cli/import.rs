@@ -99,3 +99,19 @@ fn a_file_that_is_not_there_is_named() {
       → check the path and the disk it is on, then try again
     ");
 }
+
+#[test]
+fn a_file_that_may_not_be_read_or_written_is_told_as_such() {
+    // The kernel lets nobody read the one and nobody write the other, root included.
+    let (unreadable, unwritable) = ("/proc/sys/vm/compact_memory", "/proc/sys/kernel/ostype");
+    let env = TestEnv::with_session();
+    let told = [
+        env.run(&["session", "import", unreadable]),
+        env.run(&["session", "export", SESSION, "--output", unwritable]),
+    ];
+    for outcome in told {
+        assert_eq!(outcome.code, 5, "{outcome}");
+        assert!(outcome.stderr.contains("FILE_DENIED"), "{outcome}");
+        assert!(outcome.stderr.contains("/proc/sys/"), "{outcome}");
+    }
+}

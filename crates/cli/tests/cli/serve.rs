@@ -186,3 +186,21 @@ fn a_token_that_others_can_read_is_not_used() {
       → give the file mode 0600, or delete it: the next `cairn serve` makes a new token
     ");
 }
+
+#[test]
+fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
+    let env = TestEnv::with_session();
+    let mut server = Server::start(&env, &[]);
+    let address = server.line();
+    let address = address.strip_prefix("listening on ").unwrap();
+    assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "));
+    let sessions = env.home().join("sessions");
+    fs::rename(&sessions, env.path("elsewhere")).unwrap();
+    fs::write(&sessions, "no folder").unwrap();
+    assert!(get(address, "/healthz", "").starts_with("HTTP/1.1 200 "));
+    let answer = get(address, "/readyz", "");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("SERVER_NOT_READY"), "{answer}");
+    fs::remove_file(&sessions).unwrap();
+    fs::rename(env.path("elsewhere"), &sessions).unwrap();
+    assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "), "as soon as it is back");
+}
