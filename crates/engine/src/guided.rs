@@ -310,14 +310,15 @@ impl Inner {
                 let place = Spot::new(&session, run, spot);
                 let tokens = place.first(&session, &keys, ask.tokens)?;
                 let warnings = reply::other_notes(&session, spot, &ask.output);
-                return Ok(Checkpointed { label: place.label(), node: spot, tokens, warnings });
+                let (label, notes_only) = (place.label(), session.is_notes(run));
+                return Ok(Checkpointed { label, node: spot, tokens, notes_only, warnings });
             }
             if session.is_corrected(node, attempt) {
                 let place = Spot::new(&session, run, node);
                 let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
                 let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
-                let (label, warnings) = (place.label(), Vec::new());
-                return Ok(Checkpointed { label, node, tokens, warnings });
+                let (label, notes_only) = (place.label(), session.is_notes(run));
+                return Ok(Checkpointed { label, node, tokens, notes_only, warnings: Vec::new() });
             }
             let position = Position::load(self, &session, run, node).await?;
             let decided = noted(&session, &position, attempt, &ask)?;

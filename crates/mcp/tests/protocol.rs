@@ -30,6 +30,12 @@ fn door() -> Door {
 
 /// Sends lines, closes the input, and gives everything that came back, by the ids of requests.
 async fn talk(door: &Door, set: ToolSet, lines: &[Value]) -> Vec<Value> {
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    say(door, set, &lines).await
+}
+
+/// The same with lines that may be anything.
+async fn say(door: &Door, set: ToolSet, lines: &[String]) -> Vec<Value> {
     let (client, server) = tokio::io::duplex(1 << 20);
     let (input, output) = tokio::io::split(server);
     let (mut from_server, mut to_server) = tokio::io::split(client);
@@ -232,4 +238,23 @@ steps:
     assert_eq!(told["structuredContent"]["code"], "INTERNAL_ERROR", "{told}");
     let fine = call(&door, "start_workflow", json!({"workflowId": "wr.quick-task"})).await;
     assert_eq!(fine["isError"], false, "{fine}");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_and_the_rest_goes_on() {
+    let list = current(&[("tools/list", json!({}))]);
+    let mut lines = vec!["hello".to_owned(), "{\"jsonrpc\":".to_owned(), String::new()];
+    lines.push(json!({"id": 9, "method": "ping"}).to_string());
+    lines.extend(list.iter().map(Value::to_string));
+    lines.push("\u{1}".to_owned());
+    let answers = say(&door(), ToolSet::default(), &lines).await;
+    let told: Vec<_> =
+        answers.iter().map(|a| (a["id"].clone(), a["error"]["code"].clone())).collect();
+    let none = Value::Null;
+    let parse = (none.clone(), json!(-32700));
+    let wanted = [parse.clone(), parse.clone(), parse, (json!(1), none), (json!(9), json!(-32600))];
+    assert_eq!(told, wanted, "{answers:?}");
+    assert!(answers[3]["result"]["tools"].is_array());
+    let garbage = say(&door(), ToolSet::default(), &["nothing else".to_owned()]).await;
+    assert_eq!(garbage.len(), 1, "also where nothing else is said: {garbage:?}");
 }
