@@ -289,6 +289,7 @@ impl Source {
             id: shown,
             alias: None,
             bytes: Vec::new(),
+            assets: BTreeMap::new(),
             outcome: Err(vec![problem]),
         }
     }

@@ -116,7 +116,7 @@ impl<'a> Spot<'a> {
         names: impl IntoIterator<Item = &'n str>,
     ) {
         let names: Vec<&str> = names.into_iter().collect();
-        let listed = || (1..=LISTED_MAX).contains(&names.len()).then(|| known(&names));
+        let listed = || (2..=LISTED_MAX).contains(&names.len()).then(|| known(&names));
         let hint = meant(given, &names).or_else(listed);
         let message = format!("there is no {what} `{given}`");
         self.say(Severity::Error, self.node.at, Code::UnknownName, message, hint);

@@ -19,7 +19,7 @@ pub async fn resolve(store: &Store, text: &str) -> Result<SessionId> {
     if let Ok(session) = text.parse() {
         return Ok(session);
     }
-    if Label::new(text).is_some() && !text.starts_with(SessionId::PREFIX) {
+    if text.contains('-') && Label::new(text).is_some() {
         return labelled(store, text).await;
     }
     if !is_beginning(text) {

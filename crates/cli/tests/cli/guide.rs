@@ -106,7 +106,19 @@ fn a_block_is_told_and_the_next_answer_mends_it() {
 fn answers_that_belong_elsewhere_are_refused() {
     let env = env();
     answers(&env, &[r#"{"step": "judge", "notes": "Grave."}"#]);
-    assert_snapshot!(env.run(&["guide", "triage", "--answers", "answers.jsonl"]).stderr, @r"
+    assert_snapshot!(stable(&env.run(&["guide", "triage", "--answers", "answers.jsonl"])), @r"
+    exit 2
+    --- stdout
+    context_unset  the prompt mentions `ticket`, which the context does not have; set it there
+
+    Read the report  read  [label]
+      Read the report on [unset: ticket].
+
+      What the answer needs:
+      - Give notes on what you did in this step alone.
+    --- stderr
+    the run waits; go on with
+      cairn guide --continue [token]
     error[USAGE_INVALID]: answer 1 is for the step `judge`, and `read` is pending
       → put the answers in the order of the steps, or leave `step` out
     ");
@@ -290,7 +302,7 @@ fn a_command_that_is_not_known_is_no_note() {
     let outcome = env.run_with_input(&["guide", "triage"], b":artefact {}\n::x is a note\n.\n");
     assert!(outcome.stderr.contains("there is no `:artefact`; there are:"), "{outcome}");
     let lines = outcome.stderr.lines().filter(|line| line.starts_with("  :"));
-    let what = |line: &str| line.chars().collect::<Vec<_>>().get(24..26).map(|c| c.to_vec());
+    let what = |line: &str| line.chars().collect::<Vec<_>>().get(23..25).map(<[char]>::to_vec);
     let gaps: Vec<_> = lines.map(what).collect();
     assert_eq!(gaps, vec![Some(vec![' ', ' ']); 7], "the second column is straight: {outcome}");
     let told = env.run(&["session", "resume", "--json"]).stdout;

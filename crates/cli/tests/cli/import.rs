@@ -101,17 +101,10 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_or_written_is_told_as_such() {
-    // The kernel lets nobody read the one and nobody write the other, root included.
-    let (unreadable, unwritable) = ("/proc/sys/vm/compact_memory", "/proc/sys/kernel/ostype");
-    let env = TestEnv::with_session();
-    let told = [
-        env.run(&["session", "import", unreadable]),
-        env.run(&["session", "export", SESSION, "--output", unwritable]),
-    ];
-    for outcome in told {
-        assert_eq!(outcome.code, 5, "{outcome}");
-        assert!(outcome.stderr.contains("FILE_DENIED"), "{outcome}");
-        assert!(outcome.stderr.contains("/proc/sys/"), "{outcome}");
-    }
+fn a_file_that_may_not_be_read_is_told_as_such() {
+    // The kernel lets nobody read it, root included.
+    let file = "/proc/sys/vm/compact_memory";
+    let outcome = TestEnv::new().run(&["session", "import", file]);
+    assert_eq!(outcome.code, 8, "{outcome}");
+    assert!(outcome.stderr.contains("FILE_DENIED") && outcome.stderr.contains(file), "{outcome}");
 }

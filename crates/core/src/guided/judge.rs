@@ -64,9 +64,9 @@ pub struct Judged {
 impl Judged {
     /// Everything to keep, with what it is to the engine.
     pub(super) fn kept(&self) -> Vec<(Role, Value)> {
-        let as_ = |role: Role| move |artifact: &Value| (role, artifact.clone());
-        let accepted = self.accepted.iter().map(as_(Role::Accepted));
-        accepted.chain(self.artifacts.iter().map(as_(Role::Sent))).collect()
+        let accepted = self.accepted.iter().map(|artifact| (Role::Accepted, artifact.clone()));
+        let sent = self.artifacts.iter().map(|artifact| (Role::Sent, artifact.clone()));
+        accepted.chain(sent).collect()
     }
 }
 

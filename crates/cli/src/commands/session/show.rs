@@ -14,8 +14,9 @@ use crate::{fresh, home};
 
 mod graph;
 
-/// On a narrow terminal a run's number of events gives way, then its workflow is cut.
-const NARROW_RUNS: Narrow = Narrow { drop: &[4], cut: 3 };
+/// On a narrow terminal a run's number of events gives way, then its label; then its workflow
+/// is cut.
+const NARROW_RUNS: Narrow = Narrow { drop: &[4, 3], cut: 2 };
 /// Of a node the first line of its notes is cut.
 const NARROW_NODES: Narrow = Narrow { drop: &[], cut: 4 };
 /// Of an event the particulars are cut.
@@ -141,8 +142,8 @@ fn run_row(run: &Run, now_ms: u64) -> Vec<Cell> {
     vec![
         Cell::new(format!("  {}", run.run_id)),
         Cell::styled(style, &run.status),
-        Cell::new(run.label.as_deref().unwrap_or("-")),
         Cell::new(run.workflow_id.as_deref().unwrap_or("-")),
+        Cell::new(run.label.as_deref().unwrap_or("-")),
         Cell::new(render::count(run.events, "event", "events")),
         Cell::new(render::ago(now_ms, run.updated_at.as_deref())),
     ]
