@@ -60,6 +60,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
 
     let mut findings = layers::check(&edges, &manifests);
     findings.extend(codes::check(&codes, &pages));
+    findings.extend(codes::untested(&codes, &rust));
     findings.extend(links::check(&pages, |path| root.join(path).exists()));
     findings.extend(locks::check(&pages, &rust));
     findings.extend(sources::check(&rust));

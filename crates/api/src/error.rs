@@ -20,6 +20,8 @@ use crate::workflow::Diagnostic;
 
 mod answers;
 
+pub use answers::Who;
+
 /// What doors answer with.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -275,6 +277,12 @@ impl Error {
     #[must_use]
     pub fn status(&self) -> u16 {
         answers::find(self.code()).status
+    }
+
+    /// Who can do what the envelope suggests.
+    #[must_use]
+    pub fn who(&self) -> Who {
+        answers::find(self.code()).who
     }
 
     /// How a program ends with it.

@@ -73,6 +73,8 @@ pub struct Run {
     pub run_id: RunId,
     /// Who performs it.
     pub kind: RunKind,
+    /// Its readable label, which its tokens begin with; of a guided run.
+    pub label: Option<String>,
     /// Where it stands, in one word; `unknown` when its state cannot be read.
     pub status: String,
     /// The workflow, once it is known.

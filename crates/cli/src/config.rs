@@ -222,6 +222,10 @@ impl Config {
         if let Some(Setting { value, origin }) = &self.home {
             return Ok(Setting { value: value.clone(), origin: origin.clone() });
         }
+        // Whoever says nothing gets no directory in a place that they did not name.
+        if !is_set("HOME") && !is_set("XDG_DATA_HOME") {
+            return Err(Error::HomeUnknown);
+        }
         let user = etcetera::choose_base_strategy().map_err(|_| Error::HomeUnknown)?;
         Ok(Setting { value: user.data_dir().join("cairn"), origin: Origin::Default })
     }

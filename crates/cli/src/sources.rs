@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
 use cairn_engine::catalog::{Catalog, Directory, Found};
-use cairn_lang::ids::SourceKind;
 use cairn_lang::guided;
+use cairn_lang::ids::SourceKind;
 use cairn_triggers::channel::Channels;
 
 use crate::config::{self, Config};

@@ -8,6 +8,8 @@ pub mod condition;
 pub mod decide;
 pub mod judge;
 pub mod label;
+pub mod performed;
+pub mod probe;
 pub mod render;
 pub mod scene;
 pub mod walk;

@@ -16,7 +16,7 @@ use cairn_lang::source::{self, Position, SourceTree};
 use cairn_lang::{Compiled, graph, guided};
 
 use crate::error::{Error, Result};
-use tree::Stamp;
+use tree::{Stamp, Unreadable};
 
 /// The workflow of sessions that only keep notes.
 pub(crate) const NOTES: &str = "wr.session-notes";
@@ -56,6 +56,8 @@ pub struct Source {
     pub tree: SourceTree,
     /// The types that its graphs may use.
     types: Arc<steps::Catalog>,
+    /// What is in it and cannot be read.
+    unreadable: Vec<Unreadable>,
 }
 
 /// A workflow of a source, right or wrong.
@@ -107,13 +109,16 @@ impl Catalog {
     /// Every workflow, each id once, in order of the ids. The nearest source wins, except
     /// that nothing takes the place of a bundled `wr.*`.
     pub fn list(&self) -> Result<Vec<Arc<Found>>> {
-        let stamps = tree::stamps(&self.directories, self.bindings.as_deref())?;
+        let stamps = tree::stamps(&self.directories, self.bindings.as_deref());
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.as_ref().filter(|known| known.stamps == stamps) {
             return Ok(known.found.clone());
         }
-        let found = list(&self.sources()?);
-        *read = Some(Read { stamps, found: found.clone() });
+        let sources = self.sources()?;
+        let found = list(&sources);
+        // What cannot be read has no stamp that changes when it can be.
+        let whole = sources.iter().all(|source| source.unreadable.is_empty());
+        *read = whole.then(|| Read { stamps, found: found.clone() });
         Ok(found)
     }
 
@@ -123,7 +128,7 @@ impl Catalog {
             return Ok(Arc::clone(found));
         }
         if given == NOTES {
-            return Ok(Arc::new(self.source(None, notes()).workflow(NOTES_FILE)));
+            return Ok(Arc::new(self.source(None, notes(), Vec::new()).workflow(NOTES_FILE)));
         }
         find(&self.list()?, given)
     }
@@ -132,9 +137,10 @@ impl Catalog {
     pub fn sources(&self) -> Result<Vec<Source>> {
         let mut sources = Vec::new();
         for Directory { kind, root } in self.directories.iter().filter(|d| d.root.is_dir()) {
-            sources.push(self.source(Some(root.clone()), tree::read(root, *kind)?));
+            let (tree, unreadable) = tree::read(root, *kind);
+            sources.push(self.source(Some(root.clone()), tree, unreadable));
         }
-        sources.push(self.source(None, builtins::bundled()));
+        sources.push(self.source(None, builtins::bundled(), Vec::new()));
         let library = library(&sources);
         for source in sources.iter_mut().filter(|s| s.tree.kind != SourceKind::Bundled) {
             source.tree.library.clone_from(&library);
@@ -145,15 +151,21 @@ impl Catalog {
         Ok(sources)
     }
 
-    fn source(&self, root: Option<PathBuf>, tree: SourceTree) -> Source {
-        Source { root, tree, types: Arc::clone(&self.types) }
+    fn source(
+        &self,
+        root: Option<PathBuf>,
+        tree: SourceTree,
+        unreadable: Vec<Unreadable>,
+    ) -> Source {
+        Source { root, tree, unreadable, types: Arc::clone(&self.types) }
     }
 
     /// Adds the bindings of the project, which hold for the workflows of every source.
     fn bind(&self, tree: &mut SourceTree) -> Result<()> {
         let [name, _] = guided::BINDINGS;
         if let Some(path) = self.bindings.as_deref().filter(|path| path.is_file()) {
-            tree.files.insert(name.to_owned(), tree::bytes(path)?);
+            let bytes = tree::bytes(path).map_err(|source| tree::failed(path, source))?;
+            tree.files.insert(name.to_owned(), bytes);
         }
         Ok(())
     }
@@ -169,9 +181,10 @@ impl Catalog {
             true => SourceKind::Bundled,
             false => SourceKind::Project,
         };
-        let mut tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
+        let (tree, unreadable) = tree::read(path, kind);
+        let mut tree = SourceTree { library: library(sources), ..tree };
         self.bind(&mut tree)?;
-        Ok(self.source(Some(path.to_owned()), tree))
+        Ok(self.source(Some(path.to_owned()), tree, unreadable))
     }
 
     /// The workflow in one file. Routines are looked for in the source that the file is of.
@@ -190,9 +203,10 @@ impl Catalog {
         let name = name.unwrap_or_default();
         let mut tree = tree::neighbours(folder);
         tree.library = library(sources);
-        tree.files.insert(name.clone(), tree::bytes(path)?);
+        let bytes = tree::bytes(path).map_err(|source| tree::failed(path, source))?;
+        tree.files.insert(name.clone(), bytes);
         self.bind(&mut tree)?;
-        let source = self.source(Some(folder.to_owned()), tree);
+        let source = self.source(Some(folder.to_owned()), tree, Vec::new());
         Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
     }
 }
@@ -264,8 +278,43 @@ impl Source {
         self.root.as_deref().unwrap_or(Path::new(BUILT_IN)).join(path)
     }
 
-    /// The workflows in it. Files that are something else are passed over.
-    pub fn workflows(&self) -> impl Iterator<Item = Found> {
+    /// The workflows in it, in order of their files, and what may be one but cannot be read.
+    /// Files that are something else are passed over.
+    #[must_use]
+    pub fn workflows(&self) -> Vec<Found> {
+        let mut found: Vec<Found> = self.readable().collect();
+        let mut first: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for workflow in &mut found {
+            match first.get(&workflow.id) {
+                Some(path) => workflow.shadowed_by(path),
+                None => {
+                    first.insert(workflow.id.clone(), workflow.path.clone());
+                }
+            }
+        }
+        found.extend(self.unreadable.iter().map(|unreadable| self.broken(unreadable)));
+        found
+    }
+
+    /// What stands in the list for something that cannot be read.
+    fn broken(&self, Unreadable { path, why }: &Unreadable) -> Found {
+        let shown = path.display().to_string();
+        let problem = Diagnostic {
+            suggestion: Some("give yourself access to it, or move it elsewhere".to_owned()),
+            ..about(path, Severity::Error, Code::Unreadable, format!("it cannot be read: {why}"))
+        };
+        Found {
+            path: path.clone(),
+            kind: self.tree.kind,
+            id: shown,
+            alias: None,
+            bytes: Vec::new(),
+            assets: BTreeMap::new(),
+            outcome: Err(vec![problem]),
+        }
+    }
+
+    fn readable(&self) -> impl Iterator<Item = Found> {
         let files = self.tree.files.iter();
         let files = files.filter(|(path, _)| !guided::BINDINGS.contains(&path.as_str()));
         let files = files.filter(|(path, _)| tree::is_source(Path::new(path)));
@@ -310,19 +359,45 @@ impl Source {
     }
 }
 
+/// A word on a whole file.
+fn about(path: &Path, severity: Severity, code: Code, message: String) -> Diagnostic {
+    let Position { line, column } = Position::START;
+    Diagnostic {
+        path: path.display().to_string(),
+        line,
+        column,
+        severity,
+        code,
+        pointer: String::new(),
+        message,
+        suggestion: None,
+    }
+}
+
 impl Found {
+    /// Says that another file of the same source has the id, and is the one that counts; this
+    /// one goes by its path from then on.
+    fn shadowed_by(&mut self, first: &Path) {
+        let message = format!("`{}` is the id of {} too, which is used", self.id, first.display());
+        let fault = Diagnostic {
+            pointer: "/id".to_owned(),
+            suggestion: Some("give each workflow an id of its own".to_owned()),
+            ..about(&self.path, Severity::Error, Code::DuplicateId, message)
+        };
+        self.id = self.path.display().to_string();
+        match &mut self.outcome {
+            Ok(_) => self.outcome = Err(vec![fault]),
+            Err(found) => found.insert(0, fault),
+        }
+    }
+
     /// The same workflow, with a word on the old id that led to it.
     fn asked_for_by(mut self, alias: &str) -> Self {
-        let Position { line, column } = Position::START;
+        let message = format!("`{alias}` is an old id of `{}`", self.id);
         let warning = Diagnostic {
-            path: self.path.display().to_string(),
-            line,
-            column,
-            severity: Severity::Warning,
-            code: Code::LegacyAlias,
             pointer: "/id".to_owned(),
-            message: format!("`{alias}` is an old id of `{}`", self.id),
             suggestion: Some(format!("use `{}`", self.id)),
+            ..about(&self.path, Severity::Warning, Code::LegacyAlias, message)
         };
         match &mut self.outcome {
             Ok(compiled) => compiled.warnings.insert(0, warning),

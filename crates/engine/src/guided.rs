@@ -25,9 +25,10 @@ use cairn_core::event::{NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
+use cairn_core::keyring::Keyring;
 use cairn_core::plan::Dialect;
 use cairn_core::text::truncate;
-use cairn_core::token::compact::{Attempt, Kind};
+use cairn_core::token::compact::Attempt;
 use cairn_lang::ids;
 use cairn_store as store;
 use cairn_store::{AppendPlan, Blob, Store};
@@ -41,7 +42,7 @@ use ask::{At, Checkpoint, Continue, Intent, Resume, Start, Tokens, Wanted};
 use blobs::Cache;
 use position::Position;
 use session::{Known, Session};
-use tokens::Spot;
+use tokens::{Spot, Target};
 
 /// How often a call is decided again because the run moved meanwhile.
 const TRIES_MAX: usize = 16;
@@ -161,7 +162,7 @@ impl Inner {
         self.begin(&mut session, run, decided, workspace).await?;
         let node = self.perform_owed(&mut session, run, decide::root(run)).await?;
         let position = Position::load(self, &session, run, node).await?;
-        let facts = reply::Facts::start(&found, run, workspace);
+        let facts = reply::Facts::begun(&found, run, workspace);
         let keys = self.store.keys.load().await?;
         reply::answer(self, &session, &position, &keys, ask.tokens, facts).await
     }
@@ -202,16 +203,14 @@ impl Inner {
         let target = tokens::read(&ask.at, &keys)?;
         let context = input::context(ask.context.as_ref())?;
         input::artifacts(ask.output.as_ref())?;
+        let Some(tried) = target.attempt.filter(|_| is_advance(&ask)) else {
+            input::rehydrate_only(&ask)?;
+            return self.back(target, &keys, ask.tokens).await;
+        };
         let known = self.known.get(target.session);
         let mut session = known.lock().await;
         self.sync(&mut session).await?;
         let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
-        let Some(tried) = target.attempt.filter(|_| is_advance(&ask)) else {
-            input::rehydrate_only(&ask)?;
-            let position = Position::load(self, &session, run, node).await?;
-            let facts = reply::Facts::rehydrate(self, &session, &position);
-            return reply::answer(self, &session, &position, &keys, ask.tokens, facts).await;
-        };
         let attempt = tried.id(node);
         let output = ask.output.as_ref();
         let submission = Submission {
@@ -226,7 +225,7 @@ impl Inner {
             }
             let position = Position::load(self, &session, run, node).await?;
             if position.is_owed_by_engine() {
-                self.perform(&mut session, run, node, attempt).await?;
+                self.perform(&mut session, run, node, attempt, Some(ack)).await?;
                 continue;
             }
             let mut mint = minter()?;
@@ -240,13 +239,38 @@ impl Inner {
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
     }
 
+    /// Gives the step again that a token stands at. It writes nothing, so it does not wait for
+    /// whoever is at work on the session, which may take long.
+    async fn back(&self, target: Target, keys: &Keyring, tokens: Tokens) -> Result<Answer> {
+        let known = self.known.get(target.session);
+        if let Ok(mut session) = known.try_lock() {
+            self.sync(&mut session).await?;
+            return self.given_again(&session, target, keys, tokens).await;
+        }
+        let session = session::read(&self.store, target.session).await?;
+        self.given_again(&session, target, keys, tokens).await
+    }
+
+    async fn given_again(
+        &self,
+        session: &Session,
+        target: Target,
+        keys: &Keyring,
+        tokens: Tokens,
+    ) -> Result<Answer> {
+        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let position = Position::load(self, session, run, node).await?;
+        let facts = reply::Facts::back(self, session, &position);
+        reply::answer(self, session, &position, keys, tokens, facts).await
+    }
+
     /// Answers from what an attempt left in the log.
     async fn recorded(
         &self,
         session: &mut Session,
         tried: reply::Attempted,
         ack: &decide::Ack<'_>,
-        keys: &cairn_core::keyring::Keyring,
+        keys: &Keyring,
         tokens: Tokens,
     ) -> Result<Answer> {
         let recorded = session.view.attempts.of(tried.node, tried.attempt).cloned();
@@ -256,20 +280,14 @@ impl Inner {
         match recorded.outcome {
             AdvanceOutcome::Blocked { blockers } => {
                 let position = Position::load(self, session, tried.run, tried.node).await?;
-                let retry = Spot::new(session, tried.run, tried.node).token(
-                    session,
-                    Kind::Continue,
-                    Attempt::after(tried.attempt),
-                    keys,
-                )?;
                 let blockers = blockers.blockers().to_vec();
-                let facts = reply::Facts::blocked(tried, blockers, retry, other_input);
+                let facts = reply::Facts::Blocked { tried, blockers, other_input };
                 reply::answer(self, session, &position, keys, tokens, facts).await
             }
             AdvanceOutcome::Advanced { to_node_id } => {
                 let end = self.perform_owed(session, tried.run, to_node_id).await?;
                 let position = Position::load(self, session, tried.run, end).await?;
-                let facts = reply::Facts::advanced(tried, to_node_id, other_input);
+                let facts = reply::Facts::Advanced { tried, to: to_node_id, other_input };
                 reply::answer(self, session, &position, keys, tokens, facts).await
             }
         }
@@ -292,14 +310,15 @@ impl Inner {
                 let place = Spot::new(&session, run, spot);
                 let tokens = place.first(&session, &keys, ask.tokens)?;
                 let warnings = reply::other_notes(&session, spot, &ask.output);
-                return Ok(Checkpointed { label: place.label(), node: spot, tokens, warnings });
+                let (label, notes_only) = (place.label(), session.is_notes(run));
+                return Ok(Checkpointed { label, node: spot, tokens, notes_only, warnings });
             }
             if session.is_corrected(node, attempt) {
                 let place = Spot::new(&session, run, node);
                 let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
                 let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
-                let (label, warnings) = (place.label(), Vec::new());
-                return Ok(Checkpointed { label, node, tokens, warnings });
+                let (label, notes_only) = (place.label(), session.is_notes(run));
+                return Ok(Checkpointed { label, node, tokens, notes_only, warnings: Vec::new() });
             }
             let position = Position::load(self, &session, run, node).await?;
             let decided = noted(&session, &position, attempt, &ask)?;

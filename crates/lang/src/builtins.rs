@@ -20,7 +20,7 @@ pub use page::page;
 pub use refs::{REFS, Ref};
 pub use runs::{Holds, RUN_TYPES, RunType, SHELL_SECONDS, Setting};
 pub use shape::{ContractPack, Field, Shape};
-pub use templates::{PROBE_TEMPLATE, ROUTINES, TEMPLATES, Template};
+pub use templates::{ROUTINES, TEMPLATES, Template};
 pub use workflows::{Bundled, WORKFLOWS, bundled};
 
 /// The catalog that a workflow is compiled against.

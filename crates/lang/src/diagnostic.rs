@@ -129,6 +129,8 @@ codes! {
     UnknownValue = "unknown_value";
     /// Nothing leads to a step.
     Unreachable = "unreachable";
+    /// A file or directory is there and cannot be read.
+    Unreadable = "unreadable";
     /// Something that cannot be used here.
     Unsupported = "unsupported";
     /// A value is of another type.

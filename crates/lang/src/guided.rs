@@ -28,9 +28,10 @@ pub use bind::BINDINGS;
 use std::collections::BTreeMap;
 
 use cairn_core::canonical::StrictValue;
+use cairn_core::event::guided::Capability;
 use cairn_core::plan::{
-    self, Assessment, CapabilityNeed, Condition, Dialect, Edge, Function, Guide, Loop, Origin,
-    Plan, Policy, Step, StepSource, Warning,
+    self, Assessment, CapabilityNeed, Condition, Confirmation, Dialect, Edge, Function, Guide,
+    Loop, Need, Origin, Plan, Policy, Step, StepSource, Warning,
 };
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
@@ -117,6 +118,7 @@ struct Build<'a> {
     loops: Vec<Loop>,
     named: BTreeMap<String, Spot<'a>>,
     names: BTreeMap<String, u32>,
+    needs: BTreeMap<Capability, Need>,
     steps: Vec<Step>,
 }
 
@@ -135,6 +137,10 @@ struct Scope {
     features: Vec<&'static Feature>,
     /// The role of steps that name none.
     role: Option<String>,
+    /// Who must agree to steps that do not say.
+    confirmation: Option<Confirmation>,
+    /// Whether the notes on steps that do not say may be left out.
+    notes_optional: bool,
     /// The templates that are being expanded.
     templates: Vec<String>,
 }
@@ -149,6 +155,8 @@ impl Scope {
             slots: BTreeMap::new(),
             features: Vec::new(),
             role: None,
+            confirmation: None,
+            notes_optional: false,
             templates: Vec::new(),
         }
     }
@@ -174,6 +182,7 @@ impl<'a> Build<'a> {
             loops: Vec::new(),
             named: BTreeMap::new(),
             names: BTreeMap::new(),
+            needs: BTreeMap::new(),
             steps: Vec::new(),
         }
     }
@@ -182,10 +191,11 @@ impl<'a> Build<'a> {
         let fields = root.fields(header::FIELDS)?;
         let header = header::read(&fields, self.tree.kind, bytes);
         let scope = self.scope(&fields, &Scope::authored());
-        let mut order = self.probes(&header.capabilities);
+        self.needs.clone_from(&header.capabilities);
+        let mut order = self.probes();
         if let Some(steps) = fields.need("steps") {
             order.extend(self.items(&steps, &scope));
-            if steps.is_list() && order.is_empty() {
+            if steps.is_empty_list() {
                 steps.error(Code::InvalidValue, "a workflow has at least one step");
             }
         }

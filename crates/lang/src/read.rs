@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest};
 use crate::source::{Entry, Node, Position, Value};
 
+/// How many names are listed where none of them is near to the one that was given.
+const LISTED_MAX: usize = 12;
+
 /// What was found so far.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -124,7 +127,8 @@ impl<'a> Spot<'a> {
         names: impl IntoIterator<Item = &'n str>,
     ) {
         let names: Vec<&str> = names.into_iter().collect();
-        let hint = meant(given, &names);
+        let listed = || (2..=LISTED_MAX).contains(&names.len()).then(|| known(&names));
+        let hint = meant(given, &names).or_else(listed);
         let message = format!("there is no {what} `{given}`");
         self.say(Severity::Error, self.node.at, Code::UnknownName, message, hint);
     }
@@ -199,6 +203,11 @@ impl<'a> Spot<'a> {
         matches!(self.node.value, Value::List(_))
     }
 
+    /// Whether this is a list with nothing in it.
+    pub(crate) fn is_empty_list(&self) -> bool {
+        matches!(&self.node.value, Value::List(items) if items.is_empty())
+    }
+
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.node.value, Value::Map(_))
     }
@@ -229,16 +238,15 @@ impl<'a> Spot<'a> {
     }
 
     /// The fields of a map, which may only be these.
-    pub(crate) fn fields(&self, known: &[&str]) -> Option<Fields<'a>> {
+    pub(crate) fn fields(&self, names: &[&str]) -> Option<Fields<'a>> {
         let Value::Map(entries) = &self.node.value else {
             self.wrong_type("a map");
             return None;
         };
-        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        for entry in entries.iter().filter(|entry| !names.contains(&entry.key.as_str())) {
             let here = self.child(&entry.key, &entry.node);
             let message = format!("the field `{}` is not known here", entry.key);
-            let hint =
-                meant(&entry.key, known).unwrap_or_else(|| format!("known are {}", quoted(known)));
+            let hint = meant(&entry.key, names).unwrap_or_else(|| known(names));
             here.say(Severity::Error, entry.key_at, Code::UnknownField, message, Some(hint));
         }
         let entries = entries.iter().map(|entry| (entry.key.as_str(), entry)).collect();
@@ -280,6 +288,10 @@ impl<'a> Fields<'a> {
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.get(name)?.flag()
     }
+}
+
+fn known(names: &[&str]) -> String {
+    format!("known are {}", quoted(names))
 }
 
 pub(crate) fn meant(given: &str, names: &[&str]) -> Option<String> {

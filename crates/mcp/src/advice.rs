@@ -1,6 +1,7 @@
 //! What an agent can do about a failure. What only a person can do, it is to pass on.
 
 use cairn_api::Error;
+use cairn_api::error::Who;
 use cairn_core::error::Envelope;
 use cairn_engine as engine;
 
@@ -25,16 +26,11 @@ fn suggestion(error: &Error, envelope: &Envelope) -> String {
              it is corrected, choose another from list_workflows"
             .to_owned(),
         "WORKFLOW_NOT_FOUND" => "choose a workflowId from list_workflows".to_owned(),
-        _ if is_for_people(said) => format!("tell the user: {said}"),
-        _ => said.clone(),
+        _ => match error.who() {
+            Who::Person => format!("tell the user: {said}"),
+            Who::Caller => said.clone(),
+        },
     }
-}
-
-/// Whether a suggestion asks for more than a tool can do.
-fn is_for_people(suggestion: &str) -> bool {
-    ["`cairn ", "--", "CAIRN_", "disk", "the data directory", "backup"]
-        .iter()
-        .any(|mark| suggestion.contains(mark))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 mod advice;
 mod handler;
 mod http;
+mod message;
 mod reference;
 mod render;
 mod stdio;

@@ -151,17 +151,27 @@ fn names(data: &Answer) -> String {
 }
 
 /// Notes were kept.
-pub(crate) fn checkpointed(data: &Checkpointed) -> String {
-    let call = json!({"continueToken": data.continue_token, "output": example()});
-    let kept = match data.warnings.first() {
+pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
+    let notes_only = found.notes_only;
+    let data = Checkpointed::from(found);
+    let mut text = match data.warnings.first() {
         None => "Kept.".to_owned(),
         Some(warning) => format!("NOT KEPT: {}.", warning.message),
     };
-    format!(
-        "{kept} The step is still pending; when it is done, call continue_workflow with\n{call}\nThe \
-         next checkpoint takes checkpointToken \"{}\".\nRun {}.",
+    if !notes_only {
+        let call = json!({"continueToken": data.continue_token, "output": example()});
+        let _ = write!(
+            text,
+            " The step is still pending; when it is done, call continue_workflow with\n{call}"
+        );
+    }
+    let what = if notes_only { "Session" } else { "Run" };
+    let _ = write!(
+        text,
+        "\nThe next checkpoint takes checkpointToken \"{}\".\n{what} {}.",
         data.checkpoint_token, data.label
-    )
+    );
+    Reply { data, texts: vec![text] }
 }
 
 /// A session was opened.

@@ -8,9 +8,11 @@
 
 use std::sync::Arc;
 
-use cairn_engine::catalog::Catalog;
+use cairn_core::catalog::StepType;
+use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::{Guide, Options};
-use cairn_engine::performer::Performers;
+use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
+use cairn_lang::ids::SourceKind;
 use cairn_mcp::{Door, ToolSet, serve_streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -28,6 +30,12 @@ fn door() -> Door {
 
 /// Sends lines, closes the input, and gives everything that came back, by the ids of requests.
 async fn talk(door: &Door, set: ToolSet, lines: &[Value]) -> Vec<Value> {
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    say(door, set, &lines).await
+}
+
+/// The same with lines that may be anything.
+async fn say(door: &Door, set: ToolSet, lines: &[String]) -> Vec<Value> {
     let (client, server) = tokio::io::duplex(1 << 20);
     let (input, output) = tokio::io::split(server);
     let (mut from_server, mut to_server) = tokio::io::split(client);
@@ -190,4 +198,63 @@ async fn notes_can_be_kept_without_a_workflow_when_that_is_allowed() {
     let kept =
         call(&door, "checkpoint_workflow", json!({"checkpointToken": next, "output": output}));
     assert_eq!(kept.await["isError"], false);
+}
+
+/// A step type with a fault of its own.
+struct Faulty;
+
+#[async_trait::async_trait]
+impl Performer for Faulty {
+    fn kind(&self) -> StepType {
+        cairn_lang::graph::standard().get("log").cloned().unwrap()
+    }
+
+    async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
+        panic!("a fault of the program")
+    }
+}
+
+#[tokio::test]
+async fn a_fault_of_the_program_is_told_and_the_server_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "
+id: project.faulty
+name: Faulty
+description: Its first step fails.
+version: 1.0.0
+steps:
+  - {id: tell, title: Tell, run: {type: log, message: Hello.}}
+  - {id: end, title: End, prompt: End.}
+";
+    std::fs::write(home.path().join("faulty.yaml"), text).unwrap();
+    let root = home.path().to_owned();
+    let catalog = Arc::new(Catalog::new(vec![Directory { kind: SourceKind::Project, root }]));
+    let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+    let performers = Performers::new(vec![Arc::new(Faulty)]);
+    let guide = Guide::new(store, Arc::clone(&catalog), performers, Options::default());
+    let door = Door { guide, catalog };
+    let told = call(&door, "start_workflow", json!({"workflowId": "project.faulty"})).await;
+    assert_eq!(told["isError"], true, "{told}");
+    assert_eq!(told["structuredContent"]["code"], "INTERNAL_ERROR", "{told}");
+    let fine = call(&door, "start_workflow", json!({"workflowId": "wr.quick-task"})).await;
+    assert_eq!(fine["isError"], false, "{fine}");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_and_the_rest_goes_on() {
+    let list = current(&[("tools/list", json!({}))]);
+    let mut lines = vec!["hello".to_owned(), "{\"jsonrpc\":".to_owned(), String::new()];
+    lines.push(json!({"id": 9, "method": "ping"}).to_string());
+    lines.extend(list.iter().map(Value::to_string));
+    lines.push("\u{1}".to_owned());
+    let answers = say(&door(), ToolSet::default(), &lines).await;
+    let told: Vec<_> =
+        answers.iter().map(|a| (a["id"].clone(), a["error"]["code"].clone())).collect();
+    let none = Value::Null;
+    let parse = (none.clone(), json!(-32700));
+    let wanted = [parse.clone(), parse.clone(), parse, (json!(1), none), (json!(9), json!(-32600))];
+    assert_eq!(told, wanted, "{answers:?}");
+    assert!(answers[3]["result"]["tools"].is_array());
+    let garbage = say(&door(), ToolSet::default(), &["nothing else".to_owned()]).await;
+    assert_eq!(garbage.len(), 1, "also where nothing else is said: {garbage:?}");
 }

@@ -1,4 +1,4 @@
-//! Every error code has a page, and every page has a code.
+//! Every error code has a page and a test that names it, and every page has a code.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,10 @@ use super::{File, Finding};
 pub(super) type Codes = BTreeMap<String, (String, usize)>;
 
 const FOLDER: &str = "docs/errors/";
+
+/// Codes of automation runs whose tests are still owed.
+const OWED: [&str; 5] =
+    ["RUN_NOT_FOUND", "RUN_RATE_LIMITED", "RUN_STATE", "TASK_FORBIDDEN", "TASK_NOT_FOUND"];
 
 /// Finds the codes in the sources of the crates: match arms of the shape `… => "SOME_CODE"`.
 pub(super) fn find(rust: &[File]) -> Codes {
@@ -46,6 +50,46 @@ pub(super) fn check(codes: &Codes, pages: &[File]) -> Vec<Finding> {
         },
     ));
     findings
+}
+
+/// Reports codes that no test names: nobody knows whether they can come about.
+pub(super) fn untested(codes: &Codes, rust: &[File]) -> Vec<Finding> {
+    let tests: Vec<&str> = rust.iter().map(tests).collect();
+    let named = |code: &str| {
+        tests.iter().any(|text| {
+            text.match_indices(code).any(|(at, found)| {
+                let around = |part: Option<&str>, last: bool| {
+                    let part = part.unwrap_or_default();
+                    let near = if last { part.chars().next_back() } else { part.chars().next() };
+                    near.is_some_and(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+                };
+                !around(text.get(..at), true) && !around(text.get(at + found.len()..), false)
+            })
+        })
+    };
+    let missing = codes.iter().filter(|(code, _)| !named(code) && !OWED.contains(&code.as_str()));
+    let mut findings: Vec<Finding> = missing
+        .map(|(code, (path, line))| {
+            let what = format!("no test names the code {code}; write one that brings it about");
+            Finding::new(path, *line, what)
+        })
+        .collect();
+    let paid = OWED.iter().filter(|code| codes.contains_key(**code) && named(code));
+    findings.extend(paid.map(|code| {
+        let what = format!("a test names the code {code} now; take it off the list of the owed");
+        Finding::new("xtask/src/tidy/codes.rs", 1, what)
+    }));
+    findings
+}
+
+/// The part of a file that is tests: all of it, or what stands behind `#[cfg(test)]`.
+fn tests(file: &File) -> &str {
+    let whole = file.path.contains("/tests/") || file.path.ends_with("/tests.rs");
+    match file.text.find("#[cfg(test)]") {
+        _ if whole => &file.text,
+        Some(at) => file.text.get(at..).unwrap_or_default(),
+        None => "",
+    }
 }
 
 /// Whether a path is `crates/<name>/src/…`.
@@ -124,6 +168,26 @@ mod tests {
         let findings = check(&Codes::new(), &[file("docs/errors/A_B.md", "# A_B\n")]);
         assert_eq!(findings.len(), 1);
         assert!(findings[0].to_string().starts_with("docs/errors/A_B.md:1: no source has"));
+    }
+
+    #[test]
+    fn a_code_that_no_test_names_is_reported() {
+        let source = file("crates/a/src/lib.rs", r#"A => "A_B""#);
+        let codes = find(std::slice::from_ref(&source));
+        let told =
+            |tests: File| untested(&codes, &[file("crates/a/src/lib.rs", r#""A_B""#), tests]);
+        assert_eq!(told(file("crates/a/tests/a.rs", r#"code == "A_B""#)), []);
+        assert_eq!(told(file("crates/a/src/x.rs", "#[cfg(test)]\nmod tests { A_B }")), []);
+        for other in [
+            file("crates/a/tests/a.rs", r#"code == "A_B_C" || "XA_B""#),
+            file("crates/a/src/x.rs", r#"code == "A_B""#),
+        ] {
+            let found = told(other);
+            assert_eq!(found.len(), 1);
+            assert!(
+                found[0].to_string().starts_with("crates/a/src/lib.rs:1: no test names the code")
+            );
+        }
     }
 
     #[test]

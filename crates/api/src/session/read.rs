@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use cairn_core::digest::SnapshotRef;
 use cairn_core::event::Event;
+use cairn_core::guided::label as guided;
 use cairn_core::id::{RunId, SessionId};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::{Progress, RunView, SessionView};
@@ -160,6 +161,7 @@ async fn describe(store: &Store, view: &SessionView, run_id: RunId) -> Option<Ru
             Progress::Guided(_) => RunKind::Guided,
             Progress::Engine(_) => RunKind::Engine,
         },
+        label: label(run_id, run),
         status: run_status(store, view, run_id, run).await.unwrap_or("unknown").to_owned(),
         workflow_id: run.workflow_id.clone(),
         workflow_hash: run.workflow_hash,
@@ -168,6 +170,12 @@ async fn describe(store: &Store, view: &SessionView, run_id: RunId) -> Option<Ru
         created_at: instant(run.times.first_ms),
         updated_at: instant(run.times.last_ms),
     })
+}
+
+/// The label of a guided run.
+pub(super) fn label(run_id: RunId, run: &RunView) -> Option<String> {
+    run.dag()?;
+    Some(guided::label(run.workflow_id.as_deref()?, run_id).as_str().to_owned())
 }
 
 /// A guided run's status depends on the snapshot at its tip; none when that cannot be read.

@@ -3,6 +3,7 @@
 mod answers;
 mod screen;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
@@ -10,20 +11,21 @@ use cairn_api::error::{Error, Result};
 use cairn_api::guided::answer as wire;
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
 use cairn_engine::guided::Guide;
-use cairn_engine::guided::answer::Answer;
+use cairn_engine::guided::answer::{Answer, Lifecycle};
 use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::{door, home, sources, stop};
-use answers::{Given, Script};
+use answers::{Given, Said, Script};
 use screen::Screen;
 
 /// Go through a workflow in the terminal, step by step
 ///
 /// Each step is shown; its notes are read from standard input and end with a line that is
-/// only a dot; without that line nothing is taken down. With --answers they come from a file: a JSON list, or one JSON object a line,
+/// only a dot; without that line nothing is taken down, and what the run does not take stays
+/// to be mended. With --answers they come from a file: a JSON list, or one JSON object a line,
 /// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
 /// notes may be left out. Whoever stops midway goes on with --continue and the token that is
 /// shown then.
@@ -58,30 +60,84 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let mut script = args.answers.as_deref().map(Script::read).transpose()?;
+    let script = args.answers.as_deref().map(Script::read).transpose()?;
     let screen = Screen::new(&config.output);
-    home::block_on(stop::by_signal(async {
-        let (guide, mut answer) = begin(args, config).await?;
-        loop {
-            show(&answer, config, &screen)?;
-            if answer.is_complete {
-                return Ok(Exit::Success);
-            }
-            let token = token(&answer);
-            let given = match &mut script {
-                Some(script) => script.next(&answer)?,
-                None => screen.ask().await.inspect_err(|_| screen.leave(token))?,
-            };
-            match given {
-                Given::Answer(said) => answer = guide.proceed(said.ack(token, args)?).await?,
-                Given::Again => answer = guide.proceed(back(token)).await?,
-                Given::Nothing => {
-                    screen.leave(token);
-                    return Ok(Exit::Waiting);
-                }
+    // Where the run stands, for whoever is interrupted there.
+    let place: RefCell<Option<String>> = RefCell::default();
+    let ended = home::block_on(stop::by_signal(async {
+        let (guide, answer) = begin(args, config).await?;
+        let walk = Walk { args, config, screen: &screen, guide, place: &place };
+        match script {
+            Some(script) => walk.scripted(script, answer).await,
+            None => walk.typed(answer).await,
+        }
+    }));
+    if let Some(token) = place.take() {
+        screen.leave(&token);
+    }
+    ended
+}
+
+/// A way through a run.
+struct Walk<'a> {
+    args: &'a Args,
+    config: &'a Config,
+    screen: &'a Screen<'a>,
+    guide: Guide,
+    place: &'a RefCell<Option<String>>,
+}
+
+impl Walk<'_> {
+    /// Shows where the run stands; gives the token to go on with, unless it is over.
+    fn arrive(&self, answer: &Answer) -> Result<Option<String>> {
+        let token = (!answer.is_complete).then(|| token(answer).to_owned());
+        self.place.replace(token.clone());
+        if self.config.output.json {
+            self.config.output.object(&wire::Answer::from(answer.clone()))?;
+        } else {
+            self.screen.show(answer)?;
+        }
+        Ok(token)
+    }
+
+    /// The answers come from a file. The first that is refused ends it.
+    async fn scripted(&self, mut script: Script, mut answer: Answer) -> Result<Exit> {
+        while let Some(token) = self.arrive(&answer)? {
+            match script.next(&answer)? {
+                Some(said) => answer = self.guide.proceed(said.ack(&token, self.args)).await?,
+                None => return Ok(Exit::Waiting),
             }
         }
-    }))
+        Ok(Exit::Success)
+    }
+
+    /// The answers are typed in. What was typed stays until the run has taken it.
+    async fn typed(&self, mut answer: Answer) -> Result<Exit> {
+        let mut draft = Said::default();
+        while let Some(token) = self.arrive(&answer)? {
+            let mut refused = None;
+            answer = loop {
+                let next = match self.screen.ask(&mut draft).await? {
+                    Given::Answer => self.guide.proceed(draft.clone().ack(&token, self.args)).await,
+                    Given::Again => self.guide.proceed(back(&token)).await,
+                    Given::Nothing => return refused.map_or(Ok(Exit::Waiting), Err),
+                };
+                match next {
+                    Ok(next) => break next,
+                    Err(error) => {
+                        let error = Error::from(error);
+                        self.screen.refused(&error);
+                        refused = Some(error);
+                    }
+                }
+            };
+            // What the run stays at for, and what is only shown again, is answered anew.
+            if answer.blockers.is_empty() && answer.lifecycle == Lifecycle::Advance {
+                draft = Said::default();
+            }
+        }
+        Ok(Exit::Success)
+    }
 }
 
 /// The first answer: that of a new run, or of the place that a token names.
@@ -125,13 +181,6 @@ pub(super) fn fact(set: &str) -> Result<(String, Value)> {
     })?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok((name.to_owned(), value))
-}
-
-fn show(answer: &Answer, config: &Config, screen: &Screen<'_>) -> Result<()> {
-    if config.output.json {
-        return config.output.object(&wire::Answer::from(answer.clone()));
-    }
-    screen.show(answer)
 }
 
 /// The token to go on with: after a block that for another try.

@@ -109,3 +109,14 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
       → set CAIRN_AUTONOMY to one of guided, full_auto_stop_on_user_deps, full_auto_never_stop, or unset it
     ");
 }
+
+#[test]
+fn a_home_that_nobody_names_is_asked_for() {
+    let env = TestEnv::new();
+    let mut command = env.command(&["session", "list"]);
+    command.env_clear();
+    let outcome = crate::env::Outcome::of(command.output().unwrap());
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(outcome.stderr.contains("HOME_UNKNOWN"), "{outcome}");
+    assert!(outcome.stderr.contains("--home"), "{outcome}");
+}

@@ -106,7 +106,19 @@ fn a_block_is_told_and_the_next_answer_mends_it() {
 fn answers_that_belong_elsewhere_are_refused() {
     let env = env();
     answers(&env, &[r#"{"step": "judge", "notes": "Grave."}"#]);
-    assert_snapshot!(env.run(&["guide", "triage", "--answers", "answers.jsonl"]).stderr, @r"
+    assert_snapshot!(stable(&env.run(&["guide", "triage", "--answers", "answers.jsonl"])), @r"
+    exit 2
+    --- stdout
+    context_unset  the prompt mentions `ticket`, which the context does not have; set it there
+
+    Read the report  read  [label]
+      Read the report on [unset: ticket].
+
+      What the answer needs:
+      - Give notes on what you did in this step alone.
+    --- stderr
+    the run waits; go on with
+      cairn guide --continue [token]
     error[USAGE_INVALID]: answer 1 is for the step `judge`, and `read` is pending
       → put the answers in the order of the steps, or leave `step` out
     ");
@@ -251,6 +263,84 @@ fn a_signal_ends_the_wait_for_an_answer() {
     let mut asked = [0; 6];
     child.stderr.as_mut().unwrap().read_exact(&mut asked).unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(told.contains("cairn guide --continue triage-"), "the way back: {told}");
     drop(stdin);
+}
+
+#[test]
+fn what_was_typed_stays_until_the_run_has_taken_it() {
+    let env = env();
+    let typed = format!(
+        "Read it.\n.\nGrave.\n.\n:artifact {{\"verdict\": 1}}\n.\n:drop\nSmall after all.\n:again\n:artifact {VERDICT}\n:draft\n.\n:quit\n"
+    );
+    let outcome = env.run_with_input(&["guide", "triage"], typed.as_bytes());
+    // The first try lacks the verdict, the second has a bad artifact, the third is right.
+    assert!(outcome.stdout.contains("MISSING_REQUIRED_OUTPUT"), "{outcome}");
+    assert!(outcome.stderr.contains("not taken[VALIDATION_ERROR]"), "{outcome}");
+    assert!(outcome.stdout.contains("Close it"), "{outcome}");
+    assert!(outcome.stderr.contains("  Small after all.\n  :artifact {"), "{outcome}");
+    assert_eq!(outcome.code, 5, "{outcome}");
+    let told = env.run(&["session", "resume", "--json"]).stdout;
+    assert!(told.contains("Small after all.") && !told.contains("Grave."), "{told}");
+}
+
+#[test]
+fn an_answer_that_is_refused_to_the_end_is_told_with_the_way_back() {
+    let env = env();
+    let outcome = env.run_with_input(&["guide", "triage"], b":artifact {\"a\": 1}\nRead.\n.\n");
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(outcome.stderr.contains("error[VALIDATION_ERROR]"), "{outcome}");
+    assert!(outcome.stderr.contains("cairn guide --continue triage-"), "{outcome}");
+}
+
+#[test]
+fn a_command_that_is_not_known_is_no_note() {
+    let env = env();
+    let outcome = env.run_with_input(&["guide", "triage"], b":artefact {}\n::x is a note\n.\n");
+    assert!(outcome.stderr.contains("there is no `:artefact`; there are:"), "{outcome}");
+    let lines = outcome.stderr.lines().filter(|line| line.starts_with("  :"));
+    let what = |line: &str| line.chars().collect::<Vec<_>>().get(23..25).map(<[char]>::to_vec);
+    let gaps: Vec<_> = lines.map(what).collect();
+    assert_eq!(gaps, vec![Some(vec![' ', ' ']); 7], "the second column is straight: {outcome}");
+    let told = env.run(&["session", "resume", "--json"]).stdout;
+    assert!(told.contains(":x is a note") && !told.contains("artefact"), "{told}");
+}
+
+#[test]
+fn going_on_from_an_older_step_is_announced_as_a_fork() {
+    let env = env();
+    let first = env.run_with_input(&["guide", "triage"], b":quit\n");
+    let token = first.stderr.split_whitespace().last().unwrap().to_owned();
+    let once = env.run_with_input(&["guide", "--continue", &token], b"Read it once.\n.\n:quit\n");
+    assert!(!once.stdout.contains("another branch"), "{once}");
+    let again = env.run_with_input(&["guide", "--continue", &token], b"");
+    assert!(again.stdout.contains("your answer begins another branch"), "{again}");
+    assert!(again.stdout.contains("  1 node, the newest: Read it once.\n"), "{again}");
+    assert!(again.stdout.contains("    cairn guide --continue triage-"), "{again}");
+}
+
+#[test]
+fn a_run_is_found_by_its_label_and_by_its_session() {
+    let env = env();
+    let one = env.run_with_input(&["guide", "triage"], b"The first one.\n.\n:quit\n");
+    env.run_with_input(&["guide", "triage"], b"The second one.\n.\n:quit\n");
+    let token = one.stderr.split_whitespace().last().unwrap();
+    let label = token.split('.').next().unwrap();
+    let listed = env.run(&["session", "list"]).stdout;
+    assert!(listed.contains("LABEL") && listed.contains(label), "{listed}");
+    let shown = env.run(&["session", "show", label]);
+    assert!(shown.code == 0 && shown.stdout.contains(label), "{shown}");
+    let session = shown.stdout.split_whitespace().find(|word| word.starts_with("sess_")).unwrap();
+    for query in [label, session, &session[..14], token, &format!("the run {label}")] {
+        let found = env.run(&["session", "resume", "--query", query, "--json"]).stdout;
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let first = found.pointer("/candidates/0").unwrap();
+        assert_eq!(first.pointer("/session/label").unwrap(), label, "{query}");
+        assert_eq!(first.pointer("/whyMatched/0").unwrap(), "matched_identifier", "{query}");
+    }
+    let unknown = env.run(&["session", "show", "calm-otter"]);
+    assert!(unknown.stderr.contains("SESSION_NOT_FOUND"), "{unknown}");
 }

@@ -99,3 +99,12 @@ fn a_file_that_is_not_there_is_named() {
       → check the path and the disk it is on, then try again
     ");
 }
+
+#[test]
+fn a_file_that_may_not_be_read_is_told_as_such() {
+    // The kernel lets nobody read it, root included.
+    let file = "/proc/sys/vm/compact_memory";
+    let outcome = TestEnv::new().run(&["session", "import", file]);
+    assert_eq!(outcome.code, 8, "{outcome}");
+    assert!(outcome.stderr.contains("FILE_DENIED") && outcome.stderr.contains(file), "{outcome}");
+}

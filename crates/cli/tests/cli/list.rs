@@ -27,9 +27,9 @@ fn sessions_are_listed_newest_first() {
     assert_snapshot!(env.run(&["session", "list"]), @r"
     exit 0
     --- stdout
-    SESSION                          HEALTH   EVENTS  SIZE     RUNS  LATEST RUN          KEPT  UPDATED
-    sess_01hf7yzz000000000000000001  healthy  2       [size]    1     append-loop queued  -     [ago]
-    sess_01hf7yat000000000000000007  healthy  11      [size]  1     append-loop queued  -     [ago]
+    SESSION                          HEALTH   EVENTS  SIZE     RUNS  LATEST RUN          LABEL  KEPT  UPDATED
+    sess_01hf7yzz000000000000000001  healthy  2       [size]    1     append-loop queued  -      -     [ago]
+    sess_01hf7yat000000000000000007  healthy  11      [size]  1     append-loop queued  -      -     [ago]
     ");
     assert_snapshot!(env.run(&["session", "list", "--limit", "1"]), @r"
     exit 0
@@ -65,9 +65,9 @@ fn one_that_cannot_be_read_hides_no_other() {
     assert_snapshot!(env.run(&["session", "list"]), @r"
     exit 0
     --- stdout
-    SESSION                          HEALTH      EVENTS  SIZE   RUNS  LATEST RUN          KEPT  UPDATED
-    sess_01hf7yzz000000000000000001  healthy     2       [size]  1     append-loop queued  -     [ago]
-    sess_01hf7yat000000000000000007  unreadable  -       -      -     -                   -     -
+    SESSION                          HEALTH      EVENTS  SIZE   RUNS  LATEST RUN          LABEL  KEPT  UPDATED
+    sess_01hf7yzz000000000000000001  healthy     2       [size]  1     append-loop queued  -      -     [ago]
+    sess_01hf7yat000000000000000007  unreadable  -       -      -     -                   -      -     -
     --- stderr
     sess_01hf7yat000000000000000007 cannot be looked at: STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)
     ");

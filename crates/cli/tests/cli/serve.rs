@@ -186,3 +186,44 @@ fn a_token_that_others_can_read_is_not_used() {
       → give the file mode 0600, or delete it: the next `cairn serve` makes a new token
     ");
 }
+
+#[test]
+fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
+    let env = TestEnv::with_session();
+    let mut server = Server::start(&env, &[]);
+    let address = server.line();
+    let address = address.strip_prefix("listening on ").unwrap();
+    assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "));
+    let sessions = env.home().join("sessions");
+    fs::rename(&sessions, env.path("elsewhere")).unwrap();
+    fs::write(&sessions, "no folder").unwrap();
+    assert!(get(address, "/healthz", "").starts_with("HTTP/1.1 200 "));
+    let answer = get(address, "/readyz", "");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("SERVER_NOT_READY"), "{answer}");
+    fs::remove_file(&sessions).unwrap();
+    fs::rename(env.path("elsewhere"), &sessions).unwrap();
+    assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "), "as soon as it is back");
+}
+
+#[test]
+fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
+    let env = TestEnv::new();
+    let mut server = Server::start(&env, &[]);
+    let (address, token) = (server.line(), server.line());
+    let address = address.strip_prefix("listening on http://").unwrap();
+    let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
+    for (body, code) in [("{\"jsonrpc\":", "-32700"), ("hello", "-32700"), ("[]", "-32600")] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(answer.contains("content-type: application/json"), "{answer}");
+        assert!(answer.contains(&format!("\"code\":{code}")), "{answer}");
+        assert!(answer.contains("\"id\":null"), "{answer}");
+    }
+}

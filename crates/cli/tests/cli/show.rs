@@ -24,7 +24,7 @@ fn a_session_is_shown_at_a_glance() {
     observed  git_branch branch-5-0
 
     runs
-      run_2vs7m9naht9m8j50ahpxk73q6k  queued  append-loop  6 events  [ago]
+      run_2vs7m9naht9m8j50ahpxk73q6k  queued  append-loop  -  6 events  [ago]
 
     last events
       #7   [ago]  context_set           context given: 2 keys

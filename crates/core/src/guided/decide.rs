@@ -12,7 +12,8 @@ mod record;
 pub use advance::{Ack, advance, is_asked, target};
 pub use begin::{Start, begin, root};
 pub use checkpoint::{Note, checkpoint, correct, correction, spot};
-pub use perform::{Outcome, perform};
+pub use perform::{Held, Outcome, perform};
+pub use record::Role;
 
 use std::collections::BTreeMap;
 
@@ -113,14 +114,14 @@ impl Trouble {
             Self::LoopLimit { by, loop_id, iteration, max_iterations } => {
                 let how = match by {
                     Asked::ByArtifact => "`\"decision\": \"stop\"`",
-                    Asked::ByContext | Asked::ByPlan => "a `context` under which the loop ends",
+                    Asked::ByContext | Asked::ByPlan => "a context under which the loop ends",
                 };
                 (
                     loop_id,
                     format!(
                         "the loop `{loop_id}` may make {max_iterations} turns, and iteration {iteration} was asked for"
                     ),
-                    format!("acknowledge again with {how}, and say in the notes what is left"),
+                    format!("answer again with {how}, and say in the notes what is left"),
                 )
             }
             Self::LoopSource { loop_id, path, wanted } => (
@@ -128,7 +129,7 @@ impl Trouble {
                 format!(
                     "the loop `{loop_id}` needs {wanted} in the context at `{path}`, and there is none"
                 ),
-                format!("acknowledge again with `context: {{\"{path}\": …}}`"),
+                format!("answer again with `{path}` set in the context"),
             ),
             Self::Endless { loop_id } => (
                 loop_id,

@@ -8,11 +8,11 @@ mod checks;
 mod meaning;
 
 pub use assess::{Accepted, AcceptedDimension};
-pub(super) use meaning::PROBE_PREFIX;
 pub use meaning::{Claim, Divergence};
 
 use serde_json::Value;
 
+use super::decide::Role;
 use super::render::needs_notes;
 use super::scene::Scene;
 use super::walk;
@@ -47,8 +47,10 @@ pub struct Asked<'a> {
 /// What is made of an answer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Judged {
-    /// The artifacts to keep, assessments in their normal form.
+    /// The artifacts to keep as they were sent.
     pub artifacts: Vec<Value>,
+    /// The assessments that were accepted, in their normal form.
+    pub accepted: Vec<Value>,
     /// What was decided about loops.
     pub decisions: Vec<LoopDecision>,
     /// What was said about capabilities.
@@ -57,6 +59,15 @@ pub struct Judged {
     pub divergences: Vec<Divergence>,
     /// What is wrong or missing.
     pub problems: Vec<Problem>,
+}
+
+impl Judged {
+    /// Everything to keep, with what it is to the engine.
+    pub(super) fn kept(&self) -> Vec<(Role, Value)> {
+        let accepted = self.accepted.iter().map(|artifact| (Role::Accepted, artifact.clone()));
+        let sent = self.artifacts.iter().map(|artifact| (Role::Sent, artifact.clone()));
+        accepted.chain(sent).collect()
+    }
 }
 
 /// One thing that is wrong or missing.
@@ -118,8 +129,7 @@ fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mu
         (None, _) if needs_notes(asked.step, prompt) => problems.push(at(
             ContractViolation::MissingRequiredOutput,
             format!("the answer to `{}` has no notes", asked.step.id),
-            "send `output.notesMarkdown`: what you did in this step, what you produced, what is open"
-                .to_owned(),
+            "give notes: what you did in this step, what you produced, what is open".to_owned(),
         )),
         (notes, Some(check)) => {
             let faults = checks::faults(check, notes.unwrap_or_default(), asked);
@@ -186,7 +196,7 @@ fn violation(contract: &Contract, reason: ContractViolation, message: String) ->
         reason: Reason::Contract(reason),
         pointer: Pointer::OutputContract { contract_ref: contract.r#ref.clone() },
         message,
-        fix: example.map(|example| format!("send in `output.artifacts` something like {example}")),
+        fix: example.map(|example| format!("give an artifact like {example}")),
     }
 }
 
@@ -201,6 +211,6 @@ fn malformed(contract_ref: &str, message: String, fix: String) -> Problem {
 }
 
 /// The pointer to a step.
-fn at_step(step: &Slug) -> Pointer {
+pub(super) fn at_step(step: &Slug) -> Pointer {
     Pointer::WorkflowStep { step_id: step.clone() }
 }

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::condition::{holds, lookup};
+use super::probe;
 use super::scene::Scene;
 use crate::canonical;
-use crate::plan::{Action, Function, FunctionScope, Plan, Prompt, Step};
+use crate::event::guided::Capability;
+use crate::plan::{Action, CapabilityNeed, Function, FunctionScope, Need, Plan, Prompt, Step};
 use crate::snapshot::LoopFrame;
 use crate::text::truncate;
 
@@ -15,6 +17,9 @@ use crate::text::truncate;
 pub const VALUE_MAX: usize = 4096;
 /// How long the function definitions of one prompt may be together.
 pub const FUNCTIONS_MAX: usize = 16 << 10;
+
+/// How many demands on the answer a prompt lists.
+pub const REQUIREMENTS_MAX: usize = 5;
 
 /// A prompt, ready to be read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -83,6 +88,10 @@ fn section(text: &mut String, part: &str) {
 }
 
 fn rules(plan: &Plan, text: &mut String) {
+    let needs: Vec<String> = plan.capabilities.iter().filter_map(capability).collect();
+    if !needs.is_empty() {
+        section(text, &bullets("Capabilities", &needs));
+    }
     let Some(guide) = &plan.guide else { return };
     let lists = [
         ("Before you begin", &guide.preconditions),
@@ -91,6 +100,27 @@ fn rules(plan: &Plan, text: &mut String) {
     ];
     for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         section(text, &bullets(title, lines));
+    }
+}
+
+/// What is said of a capability that the plan can do without; a required one is probed.
+fn capability(wanted: &CapabilityNeed) -> Option<String> {
+    let name = probe::name(wanted.capability);
+    let (gain, instead) = match wanted.capability {
+        Capability::Delegation => ("hand work to subagents", "do it yourself"),
+        Capability::WebBrowsing => ("look things up on the web", "go without"),
+    };
+    match wanted.need {
+        Need::Required => None,
+        Need::Preferred => Some(format!(
+            "`{name}` is preferred: {gain} where that helps. If you cannot, {instead}, and send \
+             with that step an artifact of kind `wr.capability_observation` with \
+             `\"capability\": \"{name}\"`, `\"status\": \"unavailable\"` and in `detail` what \
+             you tried."
+        )),
+        Need::Disabled => {
+            Some(format!("`{name}` is disabled: do not {gain}, even if you can; {instead}."))
+        }
     }
 }
 
@@ -109,7 +139,16 @@ fn requirements(step: &Step, prompt: &Prompt) -> String {
     if needs_notes(step, prompt) {
         lines.insert(0, "Give notes on what you did in this step alone.".to_owned());
     }
-    if lines.is_empty() { String::new() } else { bullets("What the answer needs", &lines) }
+    let all = lines.len();
+    lines.truncate(REQUIREMENTS_MAX);
+    match all {
+        0 => String::new(),
+        _ if all == lines.len() => bullets("What the answer needs", &lines),
+        _ => bullets(
+            &format!("What the answer needs, the first {REQUIREMENTS_MAX} of {all} demands"),
+            &lines,
+        ),
+    }
 }
 
 /// Whether an answer must bring notes: a contract's artifact can stand for them.

@@ -124,25 +124,37 @@ impl<'a> Walker<'a> {
     }
 
     fn go(mut self) -> Walk {
-        for _ in 0..MOVES_MAX {
-            let Some(item) = self.item() else {
-                if self.stack.is_empty() {
-                    return self.arrive(None);
+        loop {
+            for _ in 0..MOVES_MAX {
+                let Some(item) = self.item() else {
+                    if self.stack.is_empty() {
+                        return self.arrive(None);
+                    }
+                    self.turn();
+                    continue;
+                };
+                match self.plan.loops.iter().find(|found| found.id == item) {
+                    Some(found) => self.enter(found),
+                    None if self.is_due(&item) => return self.arrive(Some(item)),
+                    None => self.leave(&item),
                 }
-                self.turn();
-                continue;
-            };
-            match self.plan.loops.iter().find(|found| found.id == item) {
-                Some(found) => self.enter(found),
-                None if self.is_due(&item) => return self.arrive(Some(item)),
-                None => self.leave(&item),
             }
+            self.give_up();
         }
-        let outer = self.stack.first().map(|frame| frame.loop_id.clone());
-        if let Some(loop_id) = outer {
-            self.trouble.push(Trouble::Endless { loop_id });
+    }
+
+    /// Leaves the outermost loop, which turns and turns without a step to do. The walk then
+    /// goes on behind it, so it comes to an end.
+    fn give_up(&mut self) {
+        let Some(outer) = self.stack.first().cloned() else { return };
+        self.trouble.push(Trouble::Endless { loop_id: outer.loop_id.clone() });
+        self.stack.truncate(1);
+        let path = self.path();
+        self.completed.retain(|key| !key.loop_path.starts_with(&path));
+        match self.plan.loops.iter().find(|found| found.id == outer.loop_id) {
+            Some(found) => self.exit(found, outer.iteration),
+            None => self.stack.clear(),
         }
-        self.arrive(None)
     }
 
     /// The step or loop to look at now; none at the end of a turn or of the plan.

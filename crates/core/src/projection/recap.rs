@@ -1,7 +1,8 @@
 //! What happened on the way to a node, within a byte budget.
 
-use super::dag::RunDag;
+use super::dag::{Node, RunDag};
 use super::outputs::Outputs;
+use crate::event::guided::NodeKind;
 use crate::id::NodeId;
 use crate::text;
 
@@ -38,8 +39,8 @@ const BETWEEN: &str = "\n\n";
 /// The recap of the path to a node, in at most `budget` bytes of UTF-8.
 #[must_use]
 pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Recap {
-    let noted = |node: &super::dag::Node| Some((node.id, outputs.notes(node.id)?));
-    let latest_first: Vec<(NodeId, &str)> = dag.path_back(node).filter_map(noted).collect();
+    let noted = |node: &Node| Some((node.id, outputs.notes(node.id)?));
+    let latest_first: Vec<(NodeId, &str)> = way_back(dag, node).filter_map(noted).collect();
     let total = latest_first.len();
     let room = |kept: usize| budget.saturating_sub(opening(total - kept).len());
 
@@ -69,6 +70,33 @@ pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Re
     let body: Vec<&str> = entries.iter().map(|entry| entry.notes.as_str()).collect();
     let whole = opening(omitted) + &body.join(BETWEEN);
     Recap { entries, omitted, text: text::truncate(&whole, budget) }
+}
+
+/// The nodes on the way to a node, latest first, each behind the checkpoints that were left at
+/// it before the run went on: a checkpoint goes nowhere, so it counts whichever token of its
+/// step the run went on with.
+fn way_back<'d>(dag: &'d RunDag, node: NodeId) -> impl Iterator<Item = &'d Node> {
+    let mut next: Option<&Node> = None;
+    dag.path_back(node).flat_map(move |at| {
+        let gone = next.replace(at);
+        let mut left: Vec<&Node> = Vec::new();
+        checkpoints(dag, at, gone, &mut left);
+        left.sort_by_key(|node| std::cmp::Reverse(node.created));
+        left.into_iter().chain(std::iter::once(at))
+    })
+}
+
+/// Collects the checkpoints behind a node that are not on the way, as they were when the run
+/// went on to `gone`.
+fn checkpoints<'d>(dag: &'d RunDag, at: &Node, gone: Option<&Node>, left: &mut Vec<&'d Node>) {
+    let mut behind: Vec<&'d Node> = dag.children(at.id).collect();
+    while let Some(node) = behind.pop() {
+        let in_time = gone.is_none_or(|gone| node.created < gone.created);
+        if node.kind == NodeKind::Checkpoint && in_time && gone.is_none_or(|g| g.id != node.id) {
+            left.push(node);
+            behind.extend(dag.children(node.id));
+        }
+    }
 }
 
 /// What stands first when something is left out.

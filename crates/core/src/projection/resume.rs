@@ -1,13 +1,14 @@
 //! Which guided run somebody means who has no token.
 //!
-//! Matches are layers, not scores: a run found by its commit comes before any found by
-//! its branch, and so on. Within a layer the latest activity comes first.
+//! Matches are layers, not scores: a run that is named comes before any found by its commit,
+//! that before any found by its branch, and so on. Within a layer the latest activity comes first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::guided::label::label;
 use crate::id::{EventIndex, NodeId, RunId, SessionId};
 use crate::text::{TRUNCATED, truncate};
 
@@ -16,6 +17,9 @@ pub const CANDIDATES_MAX: usize = 5;
 
 /// How long a snippet may be, in bytes of UTF-8.
 pub const SNIPPET_MAX: usize = 2048;
+
+/// How many characters of a session's id name it, beside the prefix of every id.
+const ID_MIN: usize = 6;
 
 /// What is known of the run that is meant.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -55,6 +59,7 @@ pub struct Candidate {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum WhyMatched {
+    MatchedIdentifier,
     MatchedHeadSha,
     MatchedBranch,
     MatchedNotes,
@@ -67,6 +72,7 @@ impl WhyMatched {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::MatchedIdentifier => "matched_identifier",
             Self::MatchedHeadSha => "matched_head_sha",
             Self::MatchedBranch => "matched_branch",
             Self::MatchedNotes => "matched_notes",
@@ -116,6 +122,7 @@ fn why(query: &Query, words: &BTreeSet<String>, candidate: &Candidate) -> Vec<Wh
     let notes = candidate.notes.as_deref().unwrap_or_default();
     let name = candidate.workflow_name.as_deref().unwrap_or_default();
     let tests = [
+        (WhyMatched::MatchedIdentifier, words.iter().any(|word| is_name(word, candidate))),
         (WhyMatched::MatchedHeadSha, sha.is_some() && sha == candidate.git_head_sha),
         (
             WhyMatched::MatchedBranch,
@@ -127,6 +134,14 @@ fn why(query: &Query, words: &BTreeSet<String>, candidate: &Candidate) -> Vec<Wh
     let matched: Vec<_> =
         tests.into_iter().filter(|(_, holds)| *holds).map(|(why, _)| why).collect();
     if matched.is_empty() { vec![WhyMatched::RecencyFallback] } else { matched }
+}
+
+/// Whether a word is the session, the run or its label, or a session's id cut short.
+fn is_name(word: &str, candidate: &Candidate) -> bool {
+    let session = candidate.session.to_string();
+    let short = word.len() >= SessionId::PREFIX.len() + 1 + ID_MIN && session.starts_with(word);
+    let label = label(&candidate.workflow_id, candidate.run);
+    short || word == candidate.run.to_string() || word == label.as_str()
 }
 
 /// The words of a text: NFKC, lower case, then runs of `a-z`, `0-9`, `_` and `-`.

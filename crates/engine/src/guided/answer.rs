@@ -161,6 +161,8 @@ pub struct Checkpointed {
     pub node: NodeId,
     /// The tokens to go on with; they stay at the same pending step.
     pub tokens: TokenSet,
+    /// Whether the session is only there for notes, so that no step is pending.
+    pub notes_only: bool,
     pub warnings: Vec<Warning>,
 }
 

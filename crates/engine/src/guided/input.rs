@@ -107,7 +107,7 @@ pub(super) fn artifacts(output: Option<&Output>) -> Result<()> {
         if kind.is_empty() {
             return Err(invalid(
                 format!("`output.artifacts[{place}]` does not name its kind"),
-                "send a map such as `{\"kind\": \"wr.loop_control\", \"decision\": \"stop\"}`",
+                "give a map such as `{\"kind\": \"wr.loop_control\", \"decision\": \"stop\"}`",
                 at(place),
             ));
         }

@@ -8,11 +8,13 @@ use cairn_core::digest::Digest;
 use cairn_core::event::guided::{AdvanceOutcome, NodeKind, OutputPayload};
 use cairn_core::event::limits;
 use cairn_core::guided::condition::lookup;
-use cairn_core::guided::decide;
+use cairn_core::guided::decide::{self, Held, Role};
+use cairn_core::guided::performed::Performed;
 use cairn_core::guided::render::fill;
 use cairn_core::guided::scene::{Scene, scene};
 use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::plan::Action;
+use cairn_core::projection::context::merge;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 use cairn_store as store;
@@ -21,7 +23,7 @@ use serde_json::{Map, Value, json};
 use super::input::DEPTH_MAX;
 use super::position::Position;
 use super::session::Session;
-use super::{Inner, TRIES_MAX, minter, rejected, workspace};
+use super::{Inner, TRIES_MAX, blobs, minter, rejected, workspace};
 use crate::error::{Error, Result};
 use crate::performer::{Ctx, Failed, Outcome};
 
@@ -54,7 +56,7 @@ impl Inner {
                 Some(AdvanceOutcome::Blocked { .. }) => return Ok(node),
                 None if performed == CHAIN_MAX => return Ok(node),
                 None => {
-                    self.perform(session, run, node, attempt).await?;
+                    self.perform(session, run, node, attempt, None).await?;
                     performed += 1;
                 }
             }
@@ -64,13 +66,14 @@ impl Inner {
     /// Performs the step that is pending at a node, as one attempt at it.
     ///
     /// One process at a time performs the steps of a session; what another has done meanwhile
-    /// is not done again.
+    /// is not done again. With `ack` somebody goes on from the node.
     pub(super) async fn perform(
         &self,
         session: &mut Session,
         run: RunId,
         node: NodeId,
         attempt: AttemptId,
+        ack: Option<decide::Ack<'_>>,
     ) -> Result<()> {
         let _lease = self.store.leases.acquire(session.id).await.map_err(|error| match error {
             error @ store::Error::Owned { .. } => Error::TokenSessionLocked(error),
@@ -81,44 +84,24 @@ impl Inner {
             return Ok(());
         }
         let position = Position::load(self, session, run, node).await?;
-        let Some((step, r#type, config)) = position.typed() else { return Ok(()) };
-        let seen = scene(&position.plan, &position.context, position.loop_stack());
-        let ctx = Ctx {
-            workflow_id: position.plan.workflow_id.clone(),
-            workspace: workspace::of_run(&session.view, run),
-            idempotency_key: key(run, node, &position, attempt),
-            timeout: Duration::MAX,
-            assets: Arc::default(),
-            secrets: Vec::new(),
+        let Some(owed) = position.owed() else { return Ok(()) };
+        let held = self.held(session, node).await?.filter(|held| !held.failed);
+        let done = match held {
+            // It turned out well; only what came behind it kept the run.
+            Some(held) => Done { output: held.output, notes: held.notes, ..Done::default() },
+            None => self.done(session, &position, owed, attempt, ack).await,
         };
-        let outcome = match (self.performers.get(r#type.as_str()), filled(config, &seen)) {
-            (_, Err(failed)) => Err(failed),
-            (None, _) => Err(Failed::new(
-                "STEP_TYPE",
-                format!("this program has no step type `{type}`", type = r#type),
-            )),
-            (Some(performer), Ok(config)) => performer.perform(config, &ctx).await,
-        };
-        let mut outcome = outcome.unwrap_or_else(|Failed { message, .. }| {
-            let notes = format!("it could not be performed: {message}");
-            Outcome::new(json!({"error": message}), notes)
-        });
-        let save_as = config.get("saveAs").and_then(Value::as_str);
-        if let Err(fault) = is_keepable(save_as, &outcome.output) {
-            outcome.notes.push_str(&format!("\nWhat came out was not kept: {fault}"));
-            outcome.output = json!({"error": fault});
-        }
-        outcome.notes = format!("The engine performed `{}`: {}", step.id, outcome.notes);
         let told = decide::Outcome {
             attempt,
-            save_as,
-            output: &outcome.output,
-            notes: &outcome.notes,
-            ends: outcome.ends,
+            save_as: owed.save_as,
+            output: &done.output,
+            notes: &done.notes,
+            failed: done.failed,
+            ends: done.ends,
         };
         // What has been performed is recorded, whatever else happens to the run meanwhile.
         for _ in 0..TRIES_MAX {
-            let decided = decide::perform(position.here(session), told, &mut minter()?);
+            let decided = decide::perform(position.here(session), told, ack, &mut minter()?);
             let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
             self.append_or_look(session, run, decided).await?;
             if session.view.attempts.of(node, attempt).is_some() {
@@ -126,6 +109,63 @@ impl Inner {
             }
         }
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
+    }
+
+    /// Does what a step asks for.
+    async fn done(
+        &self,
+        session: &Session,
+        position: &Position,
+        owed: Performed<'_>,
+        attempt: AttemptId,
+        ack: Option<decide::Ack<'_>>,
+    ) -> Done {
+        let mut context = position.context.clone();
+        if let Some(ack) = ack {
+            merge(&mut context, ack.context);
+        }
+        let seen = scene(&position.plan, &context, position.loop_stack());
+        let ctx = Ctx {
+            workflow_id: position.plan.workflow_id.clone(),
+            workspace: workspace::of_run(&session.view, position.run),
+            idempotency_key: key(position, attempt),
+            timeout: Duration::MAX,
+            assets: Arc::default(),
+            secrets: Vec::new(),
+        };
+        let r#type = owed.r#type.as_str();
+        let outcome = match (self.performers.get(r#type), filled(owed.config, &seen)) {
+            (_, Err(failed)) => Err(failed),
+            (None, _) => {
+                let message = format!("this program has no step type `{type}`", type = r#type);
+                Err(Failed::new("STEP_TYPE", message))
+            }
+            (Some(performer), Ok(config)) => performer.perform(config, &ctx).await,
+        };
+        let mut done = Done::from(outcome);
+        if let Err(fault) = is_keepable(owed.save_as, &done.output) {
+            done.notes.push_str(&format!("\nWhat came out was not kept: {fault}"));
+            done.output = json!({"error": fault});
+        }
+        done.notes = format!("The engine performed `{}`: {}", owed.step, done.notes);
+        done
+    }
+
+    /// What came of a step at a node where the run stayed, the latest of several.
+    pub(super) async fn held(&self, session: &Session, node: NodeId) -> Result<Option<Held>> {
+        let mut attempt = Attempt::FIRST;
+        let mut attempts = Vec::new();
+        while session.view.attempts.of(node, attempt.id(node)).is_some() {
+            attempts.push(attempt.id(node));
+            attempt = attempt.next(node);
+        }
+        for output in session.view.outputs.standing(node).rev() {
+            let OutputPayload::ArtifactRef { sha256, .. } = &output.payload else { continue };
+            if attempts.iter().any(|attempt| Role::Held.of(*attempt, *sha256) == output.id) {
+                return Ok(Held::read(&blobs::artifact(&self.store, *sha256).await?));
+            }
+        }
+        Ok(None)
     }
 
     /// What the engine did right before a node, oldest first, as much of the latest as fits.
@@ -174,9 +214,36 @@ fn is_keepable(key: Option<&str>, output: &Value) -> Result<(), String> {
     }
 }
 
+/// What was done.
+#[derive(Default)]
+struct Done {
+    output: Value,
+    notes: String,
+    failed: bool,
+    ends: bool,
+}
+
+impl From<std::result::Result<Outcome, Failed>> for Done {
+    fn from(outcome: std::result::Result<Outcome, Failed>) -> Self {
+        match outcome {
+            Ok(Outcome { output, notes, ends, fault, .. }) => {
+                let failed = fault.is_some() || output.get("ok") == Some(&Value::Bool(false));
+                Self { output, notes, failed, ends }
+            }
+            Err(Failed { message, .. }) => Self {
+                output: json!({"error": message}),
+                notes: format!("it could not be performed: {message}"),
+                failed: true,
+                ends: false,
+            },
+        }
+    }
+}
+
 /// What a repetition of the same attempt carries too; a fork of it does not.
-fn key(run: RunId, node: NodeId, position: &Position, attempt: AttemptId) -> Digest {
+fn key(position: &Position, attempt: AttemptId) -> Digest {
     let instance = position.state.pending().map(|key| key.to_string()).unwrap_or_default();
+    let (run, node) = (position.run, position.node);
     let parts = [run.to_string(), node.to_string(), instance, attempt.to_string()];
     Digest::of_parts("step", &parts.each_ref().map(String::as_str))
 }

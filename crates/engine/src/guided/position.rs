@@ -6,10 +6,10 @@ use std::sync::Arc;
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::guided::{Capability, CapabilityStatus, Preferences};
 use cairn_core::guided::decide::Here;
+use cairn_core::guided::performed::Performed;
 use cairn_core::id::{NodeId, RunId};
-use cairn_core::plan::{Action, Plan, Step};
+use cairn_core::plan::{Plan, Step};
 use cairn_core::snapshot::{EngineState, LoopFrame};
-use cairn_core::text::Slug;
 use serde_json::{Map, Value};
 
 use super::Inner;
@@ -70,18 +70,14 @@ impl Position {
         Ok(state.pending().and_then(|key| self.plan.step(&key.step)))
     }
 
-    /// The pending step, its type and its settings, when the engine is to perform it.
-    pub(super) fn typed(&self) -> Option<(&Step, &Slug, &Value)> {
-        let step = self.step()?;
-        match &step.action {
-            Action::Typed { config, r#type } => Some((step, r#type, &config.0)),
-            Action::Prompt(_) => None,
-        }
+    /// The pending step, when the engine is to perform it.
+    pub(super) fn owed(&self) -> Option<Performed<'_>> {
+        Performed::of(self.step()?)
     }
 
     /// Whether the engine is to act here.
     pub(super) fn is_owed_by_engine(&self) -> bool {
-        self.typed().is_some()
+        self.owed().is_some()
     }
 
     pub(super) fn loop_stack(&self) -> &[LoopFrame] {

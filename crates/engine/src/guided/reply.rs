@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use cairn_core::event::guided::{Autonomy, NodeKind, OutputChannel, OutputPayload, Preferences};
+use cairn_core::event::guided::{
+    AdvanceOutcome, Autonomy, CapabilityStatus, NodeKind, OutputPayload, Preferences,
+};
 use cairn_core::event::limits;
+use cairn_core::guided::decide::{self, Role};
 use cairn_core::guided::scene::scene;
-use cairn_core::guided::{decide, render};
+use cairn_core::guided::{probe, render};
 use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::keyring::Keyring;
-use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom};
+use cairn_core::plan::{Action, ConfirmedBy, Need, Plan, ResolveFrom};
 use cairn_core::projection::recap::recap;
 use cairn_core::reason::{Blocker, BlockerCode};
 use cairn_core::text::{TRUNCATED, truncate};
@@ -40,87 +43,109 @@ pub(super) struct Attempted {
     pub(super) attempt: AttemptId,
 }
 
-/// What an answer tells beside where the run stands.
-pub(super) struct Facts {
-    lifecycle: Lifecycle,
-    blockers: Vec<Blocker>,
-    retry: Option<String>,
-    /// The attempt, and the node that it led to.
-    advanced: Option<(Attempted, NodeId)>,
-    /// The attempt that was blocked.
-    blocked: Option<Attempted>,
-    /// The run that just began.
-    begun: Option<RunId>,
-    references: Vec<Reference>,
-    warnings: Vec<Warning>,
-    other_input: bool,
+/// What is answered.
+pub(super) enum Facts {
+    /// A run began.
+    Begun {
+        /// Which.
+        run: RunId,
+        /// The documents of its workflow.
+        references: Vec<Reference>,
+        /// What is worth knowing about the workflow.
+        warnings: Vec<Warning>,
+    },
+    /// Somebody came back.
+    Back {
+        /// The documents of the workflow.
+        references: Vec<Reference>,
+        /// What is worth knowing about the workflow.
+        warnings: Vec<Warning>,
+    },
+    /// An attempt led on.
+    Advanced {
+        /// The attempt.
+        tried: Attempted,
+        /// The node that it led to.
+        to: NodeId,
+        /// Whether it was recorded with another answer to the step.
+        other_input: bool,
+    },
+    /// An attempt was blocked.
+    Blocked {
+        /// The attempt.
+        tried: Attempted,
+        /// Why.
+        blockers: Vec<Blocker>,
+        /// Whether it was recorded with another answer to the step.
+        other_input: bool,
+    },
 }
 
 impl Facts {
-    const fn new(lifecycle: Lifecycle) -> Self {
-        Self {
-            lifecycle,
-            blockers: Vec::new(),
-            retry: None,
-            advanced: None,
-            blocked: None,
-            begun: None,
-            references: Vec::new(),
-            warnings: Vec::new(),
-            other_input: false,
-        }
-    }
-
-    pub(super) fn start(found: &Found, run: RunId, root: Option<&Path>) -> Self {
-        let mut facts = Self { begun: Some(run), ..Self::new(Lifecycle::Start) };
-        if let Ok(compiled) = &found.outcome {
-            let package = found.path.parent();
-            facts.references = references(&compiled.plan, root, package);
-        }
-        let missing = facts.references.iter().filter(|reference| !reference.resolved);
-        facts.warnings.extend(missing.map(|reference| Warning {
+    pub(super) fn begun(found: &Found, run: RunId, root: Option<&Path>) -> Self {
+        let plan = found.outcome.as_ref().ok().map(|compiled| &compiled.plan);
+        let package = found.path.parent();
+        let references = plan.map(|plan| references(plan, root, package)).unwrap_or_default();
+        let missing = references.iter().filter(|reference| !reference.resolved);
+        let missing = missing.map(|reference| Warning {
             code: "reference_unresolved",
             message: format!("{}: there is no file {}", reference.title, reference.path),
-        }));
-        facts.warnings.extend(
-            found.id_warning().map(|message| Warning { code: "legacy_workflow_id", message }),
-        );
-        facts
+        });
+        let id = found.id_warning().map(|message| Warning { code: "legacy_workflow_id", message });
+        let warnings = missing.chain(id).collect();
+        Self::Begun { run, references, warnings }
     }
 
-    pub(super) fn rehydrate(inner: &Inner, session: &Session, position: &Position) -> Self {
-        let mut facts = Self::new(Lifecycle::Rehydrate);
+    pub(super) fn back(inner: &Inner, session: &Session, position: &Position) -> Self {
         let root = workspace::of_run(&session.view, position.run);
         let root = root.or_else(|| inner.options.workspace.clone());
         let now = inner.catalog.find(&position.plan.workflow_id).ok();
         let package = now.as_ref().and_then(|found| found.path.parent());
-        facts.references = references(&position.plan, root.as_deref(), package);
+        let references = references(&position.plan, root.as_deref(), package);
         let on_disk = now.as_ref().and_then(|found| found.outcome.as_ref().ok());
         let on_disk = on_disk.and_then(|compiled| compiled.plan.hash().ok());
-        if on_disk.is_some_and(|hash| hash != position.hash) {
-            facts.warnings.push(Warning {
-                code: "pinned_drift",
-                message: format!(
-                    "`{}` was changed since the run began; the run goes on with the version it began with",
-                    position.plan.workflow_id
-                ),
-            });
+        let drift = on_disk.filter(|hash| *hash != position.hash).map(|_| Warning {
+            code: "pinned_drift",
+            message: format!(
+                "`{}` was changed since the run began; the run goes on with the version it began with",
+                position.plan.workflow_id
+            ),
+        });
+        Self::Back { references, warnings: drift.into_iter().collect() }
+    }
+
+    const fn lifecycle(&self) -> Lifecycle {
+        match self {
+            Self::Begun { .. } => Lifecycle::Start,
+            Self::Back { .. } => Lifecycle::Rehydrate,
+            Self::Advanced { .. } | Self::Blocked { .. } => Lifecycle::Advance,
         }
-        facts
     }
 
-    pub(super) fn blocked(
-        tried: Attempted,
-        blockers: Vec<Blocker>,
-        retry: String,
-        other_input: bool,
-    ) -> Self {
-        let (blocked, retry) = (Some(tried), Some(retry));
-        Self { blocked, blockers, retry, other_input, ..Self::new(Lifecycle::Advance) }
+    const fn other_input(&self) -> bool {
+        match self {
+            Self::Begun { .. } | Self::Back { .. } => false,
+            Self::Advanced { other_input, .. } | Self::Blocked { other_input, .. } => *other_input,
+        }
     }
 
-    pub(super) fn advanced(tried: Attempted, to: NodeId, other_input: bool) -> Self {
-        Self { advanced: Some((tried, to)), other_input, ..Self::new(Lifecycle::Advance) }
+    /// The attempt that keeps the run where it stands, and why: the one that is answered, or
+    /// the engine's own at the node that the run came to.
+    fn blocked(&self, session: &Session, position: &Position) -> Option<(AttemptId, Vec<Blocker>)> {
+        match self {
+            Self::Back { .. } => None,
+            Self::Blocked { tried, blockers, .. } => Some((tried.attempt, blockers.clone())),
+            Self::Begun { .. } | Self::Advanced { .. } => {
+                let attempt = Attempt::FIRST.id(position.node);
+                position.owed()?;
+                match &session.view.attempts.of(position.node, attempt)?.outcome {
+                    AdvanceOutcome::Blocked { blockers } => {
+                        Some((attempt, blockers.blockers().to_vec()))
+                    }
+                    AdvanceOutcome::Advanced { .. } => None,
+                }
+            }
+        }
     }
 }
 
@@ -131,41 +156,61 @@ pub(super) async fn answer(
     position: &Position,
     keys: &Keyring,
     tokens: Tokens,
-    mut facts: Facts,
+    facts: Facts,
 ) -> Result<Answer> {
     let spot = Spot::new(session, position.run, position.node);
-    let opening = facts.lifecycle != Lifecycle::Advance;
-    let coming_back = facts.lifecycle == Lifecycle::Rehydrate;
-    let mut warnings = std::mem::take(&mut facts.warnings);
+    let lifecycle = facts.lifecycle();
+    let opening = lifecycle != Lifecycle::Advance;
+    let coming_back = lifecycle == Lifecycle::Rehydrate;
     let branches = if coming_back { branches(session, position, keys)? } else { Vec::new() };
-    let pending = pending(inner, session, position, opening, &branches, &mut warnings).await?;
+    let mut mentioned = Vec::new();
+    let pending = pending(inner, session, position, opening, &branches, &mut mentioned).await?;
     let preferences = told_preferences(session, position, &facts);
-    warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
-    if let Some((tried, to)) = facts.advanced {
-        warnings.extend(gaps(session, tried.run, to, position.node));
-        warnings.extend(cut(session, to));
-    } else if let Some(run) = facts.begun {
-        warnings.extend(gaps(session, run, decide::root(run), position.node));
-    }
+    let blocked = facts.blocked(session, position);
+    let other_input = facts.other_input();
+    let step_context = step_context(inner, session, position, &facts).await?;
+    let recap = recapped(inner, session, position, coming_back).await?;
+    let (references, mut warnings) = match facts {
+        Facts::Begun { run, references, mut warnings } => {
+            warnings.append(&mut mentioned);
+            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
+            warnings.extend(gaps(session, run, decide::root(run), position.node));
+            (references, warnings)
+        }
+        Facts::Back { references, mut warnings } => {
+            warnings.append(&mut mentioned);
+            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
+            (references, warnings)
+        }
+        Facts::Advanced { tried, to, .. } => {
+            let mut warnings = mentioned;
+            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
+            warnings.extend(gaps(session, tried.run, to, position.node));
+            warnings.extend(cut(session, to));
+            warnings.extend(degraded(session, &position.plan, to));
+            (Vec::new(), warnings)
+        }
+        Facts::Blocked { .. } => (Vec::new(), mentioned),
+    };
     if position.state.is_complete() {
         warnings.extend(left_open(session, position));
     }
-    if facts.other_input {
+    if other_input {
         warnings.push(Warning {
             code: "replayed_with_other_input",
             message: "this attempt was recorded before, with another answer to the step; what you sent now was not recorded. To answer anew, come back with a `continueToken` and no `output`, and use the fresh token".to_owned(),
         });
     }
-    let next_intent = next_intent(position, &facts.blockers, &pending, facts.other_input);
+    let after = blocked.as_ref().map(|(attempt, _)| Attempt::after(*attempt));
+    let retry = after.map(|next| spot.token(session, Kind::Continue, next, keys)).transpose()?;
+    let blockers = blocked.map(|(_, blockers)| blockers).unwrap_or_default();
+    let next_intent = next_intent(position, &blockers, &pending, other_input);
     Ok(Answer {
-        lifecycle: facts.lifecycle,
-        retry_continue_token: facts.retry,
-        tokens: match facts.blocked {
+        lifecycle,
+        retry_continue_token: retry,
+        tokens: match after {
             // The attempt after the one that was blocked, also for every repetition of it.
-            Some(tried) => {
-                let next = Attempt::after(tried.attempt);
-                spot.set(session, keys, tokens, next, next)?
-            }
+            Some(next) => spot.set(session, keys, tokens, next, next)?,
             None if coming_back => spot.fresh(session, keys, tokens)?,
             None => spot.first(session, keys, tokens)?,
         },
@@ -174,13 +219,13 @@ pub(super) async fn answer(
         next_intent,
         session: opening.then_some(RunRef { session: session.id, run: position.run }),
         preferences,
-        step_context: step_context(inner, session, position, facts.advanced).await?,
+        step_context,
         warnings,
-        recap: if coming_back { told(session, position)? } else { None },
+        recap,
         branches,
-        references: facts.references,
+        references,
         pending: pending.map(|(pending, _)| pending),
-        blockers: facts.blockers,
+        blockers,
     })
 }
 
@@ -204,7 +249,7 @@ async fn pending(
     warnings.extend(shown.unset.iter().map(|name| Warning {
         code: "context_unset",
         message: format!(
-            "the prompt mentions `{name}`, which the context does not have; set it with `context`"
+            "the prompt mentions `{name}`, which the context does not have; set it there"
         ),
     }));
     let mut prompt = String::new();
@@ -213,6 +258,9 @@ async fn pending(
         prompt.push_str("\n\n");
     }
     prompt.push_str(&shown.prompt);
+    if let Some(held) = held(inner, session, position).await? {
+        prompt = held;
+    }
     let asked = step.require_confirmation.as_ref();
     let asked = asked.filter(|asked| decide::is_asked(&position.plan, asked, &seen));
     let pending = Pending {
@@ -222,6 +270,18 @@ async fn pending(
         require_confirmation: asked.is_some(),
     };
     Ok(Some((pending, asked.map(|asked| asked.by))))
+}
+
+/// What stands in place of instructions at a step of the engine's that keeps the run.
+async fn held(inner: &Inner, session: &Session, position: &Position) -> Result<Option<String>> {
+    if !position.is_owed_by_engine() {
+        return Ok(None);
+    }
+    let held = inner.held(session, position.node).await?;
+    Ok(held.map(|held| match held.failed {
+        true => format!("{}\n\nThe run stays here until this passes. Mend what is wrong and go on: the engine performs it again.", held.notes),
+        false => format!("{}\n\nThe run stays here all the same: what comes next lacks something. Go on with it in `context`; the engine does not perform this again.", held.notes),
+    }))
 }
 
 fn next_intent(
@@ -250,12 +310,13 @@ fn next_intent(
 /// What holds now, when the caller cannot know it.
 fn told_preferences(session: &Session, position: &Position, facts: &Facts) -> Option<Preferences> {
     let now = position.preferences;
-    match facts.advanced {
-        Some((tried, _)) => {
+    match facts {
+        Facts::Advanced { tried, .. } => {
             let dag = session.dag(tried.run).ok()?;
             (session.view.preferences.at(dag, tried.node) != now).then_some(now)
         }
-        None => (facts.lifecycle != Lifecycle::Advance).then_some(now),
+        Facts::Begun { .. } | Facts::Back { .. } => Some(now),
+        Facts::Blocked { .. } => None,
     }
 }
 
@@ -294,6 +355,23 @@ fn gaps(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warning>
         }
     }
     warnings
+}
+
+/// A warning when a capability turned out not to be there that the workflow prefers.
+fn degraded(session: &Session, plan: &Plan, node: NodeId) -> Vec<Warning> {
+    let preferred = plan.capabilities.iter().filter(|wanted| wanted.need == Need::Preferred);
+    let missing = preferred.map(|wanted| wanted.capability).filter(|capability| {
+        let seen = session.view.capabilities.at(node, *capability);
+        seen.is_some_and(|seen| seen.status == CapabilityStatus::Unavailable)
+    });
+    let told = |capability| Warning {
+        code: "capability_unavailable",
+        message: format!(
+            "`{}` is not there, so the run goes on without it, as the workflow allows",
+            probe::name(capability)
+        ),
+    };
+    missing.map(told).collect()
 }
 
 /// A warning at the end of a run that has left something open on its way.
@@ -342,9 +420,10 @@ async fn step_context(
     inner: &Inner,
     session: &Session,
     position: &Position,
-    advanced: Option<(Attempted, NodeId)>,
+    facts: &Facts,
 ) -> Result<Option<StepContext>> {
-    let Some((tried, to)) = advanced else { return Ok(None) };
+    let Facts::Advanced { tried, to, .. } = facts else { return Ok(None) };
+    let (tried, to) = (*tried, *to);
     let step = position.step_at(inner, session, tried.node).await?;
     let asks = step.is_some_and(|step| match &step.action {
         Action::Prompt(prompt) => !prompt.assessments.is_empty(),
@@ -355,8 +434,9 @@ async fn step_context(
     }
     let mut assessments = Vec::new();
     for output in session.view.outputs.standing(to) {
-        if let (OutputChannel::Artifact, OutputPayload::ArtifactRef { sha256, .. }) =
-            (output.channel, &output.payload)
+        // What was sent beside the accepted ones may look the same, and has another id.
+        if let OutputPayload::ArtifactRef { sha256, .. } = &output.payload
+            && Role::Accepted.of(tried.attempt, *sha256) == output.id
         {
             let artifact = blobs::artifact(&inner.store, *sha256).await?;
             assessments.extend(Accepted::read(&artifact));
@@ -364,6 +444,24 @@ async fn step_context(
     }
     assessments.sort_by(|a, b| a.assessment_id.cmp(&b.assessment_id));
     Ok((!assessments.is_empty()).then_some(StepContext { assessments }))
+}
+
+/// What happened so far, for whoever comes back; at the end what the engine did last, which
+/// no prompt tells any more.
+async fn recapped(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    coming_back: bool,
+) -> Result<Option<Recap>> {
+    if coming_back {
+        return told(session, position);
+    }
+    if !position.state.is_complete() {
+        return Ok(None);
+    }
+    let text = inner.done_before(session, position).await?.join("\n\n");
+    Ok((!text.is_empty()).then_some(Recap { text, omitted: 0 }))
 }
 
 /// What happened on the way to the node.

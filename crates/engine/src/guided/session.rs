@@ -11,6 +11,7 @@ use cairn_core::{event::guided::NodeKind, guided::decide};
 use cairn_store::{Store, port::EventLog};
 
 use super::tokens::Place;
+use crate::catalog;
 use crate::error::{Error, Result};
 
 /// How many sessions are kept in memory.
@@ -99,6 +100,12 @@ impl Session {
     pub(super) fn is_corrected(&self, node: NodeId, attempt: AttemptId) -> bool {
         let wanted = decide::correction(attempt);
         self.view.outputs.history(node).iter().any(|output| output.id == wanted)
+    }
+
+    /// Whether a run is only there for notes.
+    pub(super) fn is_notes(&self, run: RunId) -> bool {
+        let run = self.view.runs.get(&run);
+        run.and_then(|run| run.workflow_id.as_deref()) == Some(catalog::NOTES)
     }
 
     /// Whether the run has gone on from a node; a checkpoint goes nowhere.

@@ -134,11 +134,11 @@ fn instead(field: &str, fault: Fault) -> String {
             "copy the `{field}` of the latest answer whole: its label, the dot, and everything behind it"
         ),
         Fault::UnsupportedVersion => {
-            "use the program that gave the token out, or call `resume_session` for a fresh one"
+            "use the program that gave the token out, or resume the session for a fresh one (`resume_session`, or `cairn session resume`)"
                 .to_owned()
         }
         Fault::BadSignature => format!(
-            "copy the `{field}` of the latest answer unchanged; if it came from another machine or from before two key rotations, call `resume_session` for a fresh one"
+            "copy the `{field}` of the latest answer unchanged; if it came from another machine or from before two key rotations, resume the session for a fresh one (`resume_session`, or `cairn session resume`)"
         ),
         Fault::ScopeMismatch => format!("send the `{field}` of the run that you mean"),
     }

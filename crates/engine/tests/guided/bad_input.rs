@@ -1,11 +1,12 @@
 //! What cannot be acted on is refused with a way out, and leaves no trace.
 
+use cairn_core::id::SessionId;
 use cairn_engine::guided::ask::{
     At, Checkpoint, CheckpointAt, Continue, Output, Start, Tokens, Wanted,
 };
 use serde_json::{Value, json};
 
-use crate::world::{NOTES, THREE, World, ack, back, refused};
+use crate::world::{NOTES, THREE, World, ack, back, refused, step};
 
 #[tokio::test]
 async fn bad_context_is_refused_with_figures() {
@@ -199,4 +200,54 @@ async fn a_complete_run_takes_no_acknowledgement() {
     }
     let call = ack(&answer.tokens.continue_token, NOTES, Vec::new());
     assert_eq!(refused(world.guide.proceed(call).await), "RUN_COMPLETE");
+}
+
+/// A log in which somebody else is always faster.
+struct Contended(std::sync::Arc<dyn cairn_store::EventLog>);
+
+#[async_trait::async_trait]
+impl cairn_store::EventLog for Contended {
+    async fn append(
+        &self,
+        _: SessionId,
+        plan: cairn_store::AppendPlan,
+    ) -> cairn_store::Result<cairn_store::Appended> {
+        let (run, expected) = plan.seen.first().copied().unwrap();
+        Err(cairn_store::Error::Conflict { run, expected, actual: None })
+    }
+
+    async fn read(
+        &self,
+        session: SessionId,
+        from: cairn_core::id::EventIndex,
+    ) -> cairn_store::Result<Vec<cairn_core::event::Event>> {
+        self.0.read(session, from).await
+    }
+
+    async fn read_prefix(
+        &self,
+        session: SessionId,
+    ) -> cairn_store::Result<cairn_store::port::Prefix> {
+        self.0.read_prefix(session).await
+    }
+
+    async fn status(&self, session: SessionId) -> cairn_store::Result<cairn_store::port::Status> {
+        self.0.status(session).await
+    }
+
+    async fn seal(&self, session: SessionId) -> cairn_store::Result<()> {
+        self.0.seal(session).await
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_never_stands_still_is_busy() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let mut store = world.store.clone();
+    store.log = std::sync::Arc::new(Contended(store.log));
+    let guide = world.performing(&store, cairn_engine::performer::Performers::default());
+    let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
+    assert_eq!(refused(guide.proceed(call.clone()).await), "STORE_BUSY");
+    assert_eq!(step(&world.guide.proceed(call).await.unwrap()), "second", "nothing was recorded");
 }

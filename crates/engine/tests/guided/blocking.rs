@@ -195,3 +195,36 @@ async fn a_blocked_attempt_writes_its_record_and_nothing_else() {
     assert_eq!(after.len(), before + 1);
     assert!(matches!(after.last().unwrap().data, EventData::AdvanceRecorded(_)));
 }
+
+#[tokio::test]
+async fn an_assessment_that_nobody_asked_for_is_not_told_as_accepted() {
+    let made_up = |id: &str, level: &str| {
+        json!({"kind": "wr.assessment", "assessmentId": id, "normalizationNotes": [],
+               "dimensions": [{"dimensionId": "confidence", "level": level}]})
+    };
+    let world = World::of(STRICT);
+    let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let second = world.go(&first).await;
+    let third = world.go_with(&second, vec![verdict()]).await;
+    let sent = vec![made_up("other", "high"), made_up("ready", "low"), judgement("high")];
+    let told = world.go_with(&third, sent).await.step_context.unwrap().assessments;
+    let told: Vec<_> = told.iter().map(|a| (&*a.assessment_id, &*a.dimensions[0].level)).collect();
+    assert_eq!(told, [("ready", "high")]);
+    // One that is wrong in a run that never stops is kept, and was not accepted.
+    let again = world.back(&third.tokens).await;
+    let wrong = world.go_with(&again, vec![made_up("ready", "middling")]).await;
+    assert!(wrong.step_context.is_none(), "{:?}", wrong.step_context);
+}
+
+#[tokio::test]
+async fn dimensions_in_a_list_without_names_are_told_as_such() {
+    let world = World::of(STRICT);
+    let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
+    let third = world.go_with(&world.go(&first).await, vec![verdict()]).await;
+    let listed = json!({"kind": "wr.assessment", "assessmentId": "ready", "dimensions": ["high"]});
+    let guided = Wanted { autonomy: Some(Autonomy::Guided), risk_policy: None };
+    let call = ack(&third.tokens.continue_token, NOTES, vec![listed]);
+    let blocked = world.guide.proceed(Continue { preferences: guided, ..call }).await.unwrap();
+    let message = &blocked.blockers[0].message;
+    assert!(message.contains("an item that names no `dimensionId`"), "{message}");
+}

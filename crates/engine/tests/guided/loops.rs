@@ -186,3 +186,56 @@ async fn snapshots_stay_small_however_long_a_loop_runs() {
 async fn answer_session(world: &World) -> cairn_core::id::SessionId {
     *world.store.sessions.list().await.unwrap().first().unwrap()
 }
+
+#[tokio::test]
+async fn a_decision_that_decides_nothing_is_refused_wherever_it_is_sent() {
+    let sent = [
+        (json!({"kind": "wr.loop_control", "decision": "halt"}), "continue, stop"),
+        (json!({"kind": "wr.loop_control"}), "continue, stop"),
+        (json!({"kind": "wr.loop_control", "decision": "stop", "loopId": "rund"}), "`rund`"),
+    ];
+    for (artifact, part) in sent {
+        let world = World::of(DECIDED);
+        let work = world.start("project.decided").await;
+        let blocked = world.go_with(&work, vec![artifact.clone()]).await;
+        assert_eq!(blockers(&blocked), ["INVALID_REQUIRED_OUTPUT"], "{artifact}");
+        assert!(blocked.blockers[0].message.contains(part), "{}", blocked.blockers[0].message);
+        let never = world.start_in("project.decided", Autonomy::FullAutoNeverStop).await;
+        let decide = world.go_with(&never, vec![artifact.clone()]).await;
+        assert_eq!(step(&decide), "decide");
+        assert!(decide.warnings.iter().any(|w| w.code == "gap_recorded"), "{artifact}");
+    }
+}
+
+/// Loops in loops whose every step is passed over.
+const ENDLESS: &str = "
+id: project.endless
+name: Endless
+description: Turns and turns.
+version: 1.0.0
+steps:
+  - {id: begin, title: Begin, prompt: Begin.}
+  - id: outer
+    type: loop
+    title: Outer
+    loop: {type: for, count: 1000, maxIterations: 1000}
+    body:
+      - id: inner
+        type: loop
+        title: Inner
+        loop: {type: for, count: 1000, maxIterations: 1000}
+        body: [{id: never, title: Never, prompt: Never., runCondition: {var: no, equals: 1}}]
+  - {id: end, title: End, prompt: End.}
+";
+
+#[tokio::test]
+async fn a_walk_that_does_not_end_is_never_taken_for_the_end() {
+    let world = World::of(ENDLESS);
+    let begin = world.start("project.endless").await;
+    let blocked = world.go(&begin).await;
+    assert_eq!(blockers(&blocked), ["INVARIANT_VIOLATION"]);
+    let begin = world.start_in("project.endless", Autonomy::FullAutoNeverStop).await;
+    let end = world.go(&begin).await;
+    assert_eq!(step(&end), "end", "the loop is left, and the run goes on behind it");
+    assert!(end.warnings.iter().any(|w| w.message.contains("`outer` turns without a step")));
+}

@@ -6,7 +6,7 @@ use cairn_engine::guided::answer::NextIntent;
 use cairn_engine::guided::ask::{Continue, Start, Wanted};
 use serde_json::json;
 
-use crate::world::{NOTES, World, ack, blockers, step};
+use crate::world::{NOTES, World, ack, blockers, prompt, step};
 
 const CAREFUL: &str = "
 id: project.careful
@@ -210,4 +210,54 @@ async fn a_claim_beside_a_trial_takes_nothing_back() {
     let ship = world.go_with(&look, vec![tried, seen("available")]).await;
     assert_eq!(step(&ship), "ship");
     assert!(world.go(&ship).await.is_complete);
+}
+
+#[tokio::test]
+async fn a_capability_that_is_preferred_or_disabled_changes_what_the_agent_is_told() {
+    let text = CAREFUL
+        .replace("{web_browsing: required}", "{web_browsing: preferred, delegation: disabled}");
+    let world = World::of(&text);
+    let look = world.start("project.careful").await;
+    assert_eq!(step(&look), "look", "what is not required is not probed");
+    for part in [
+        "`web_browsing` is preferred: look things up on the web where that helps.",
+        "`delegation` is disabled: do not hand work to subagents, even if you can",
+    ] {
+        assert!(prompt(&look).contains(part), "{}", prompt(&look));
+        assert!(prompt(&world.back(&look.tokens).await).contains(part), "also when coming back");
+    }
+    let ship = world.go_with(&look, vec![seen("unavailable")]).await;
+    assert_eq!((step(&ship), ship.blockers.len()), ("ship", 0));
+    let warned = ship.warnings.iter().find(|w| w.code == "capability_unavailable").unwrap();
+    assert!(warned.message.contains("`web_browsing`"), "{}", warned.message);
+}
+
+#[tokio::test]
+async fn what_a_loop_says_of_confirmations_and_notes_holds_for_its_steps() {
+    let text = "
+id: project.asking
+name: Asking
+description: A loop that asks.
+version: 1.0.0
+steps:
+  - id: round
+    type: loop
+    title: Round
+    loop: {type: for, count: 1, maxIterations: 1}
+    requireConfirmation: true
+    notesOptional: true
+    body:
+      - {id: ask, title: Ask, prompt: Ask.}
+      - {id: free, title: Free, prompt: Free., requireConfirmation: false, notesOptional: false}
+  - {id: end, title: End, prompt: End.}
+";
+    let world = World::of(text);
+    let ask = world.start("project.asking").await;
+    assert!(ask.pending.as_ref().unwrap().require_confirmation);
+    assert_eq!(ask.next_intent, NextIntent::AwaitUserConfirmation);
+    let free = world.guide.proceed(ack(&ask.tokens.continue_token, "", Vec::new())).await.unwrap();
+    assert_eq!(step(&free), "free", "without notes");
+    assert!(!free.pending.as_ref().unwrap().require_confirmation);
+    let call = ack(&free.tokens.continue_token, "", Vec::new());
+    assert_eq!(blockers(&world.guide.proceed(call).await.unwrap()), ["MISSING_REQUIRED_OUTPUT"]);
 }

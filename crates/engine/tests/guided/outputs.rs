@@ -3,6 +3,7 @@
 use cairn_core::event::guided::{OutputChannel, OutputPayload};
 use cairn_core::event::{Event, EventData};
 use cairn_core::text::TRUNCATED;
+use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Output, Tokens};
 use serde_json::{Value, json};
 
 use crate::world::{THREE, World, ack, blockers};
@@ -137,4 +138,43 @@ async fn a_divergence_is_recorded_at_the_node_with_its_reason() {
     assert_eq!(recorded, reasons);
     let wrong = world.go_with(&second, vec![diverge("boredom")]).await;
     assert_eq!(blockers(&wrong), ["INVALID_REQUIRED_OUTPUT"], "the reasons are a closed set");
+}
+
+#[tokio::test]
+async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let mut token = first.tokens.checkpoint_token.clone();
+    let mut left = None;
+    for text in ["Half of it.", "Three quarters."] {
+        let notes = Some(text.to_owned());
+        let note = Checkpoint {
+            at: CheckpointAt::Compact(token.clone()),
+            output: Output { notes, artifacts: Vec::new() },
+            replaces_notes: false,
+            tokens: Tokens::Compact,
+        };
+        let kept = world.guide.checkpoint(note).await.unwrap();
+        token.clone_from(&kept.tokens.checkpoint_token);
+        left = Some(kept);
+    }
+    let newest = left.unwrap().tokens.continue_token;
+    for (way, token) in [("old", &first.tokens.continue_token), ("new", &newest)] {
+        let call = ack(token, "All of it.", Vec::new());
+        let second = world.guide.proceed(call).await.unwrap();
+        let told = world.back(&second.tokens).await.recap.unwrap().text;
+        assert_eq!(told, "Half of it.\n\nThree quarters.\n\nAll of it.", "{way}");
+    }
+    // What is left at a step later is no part of what came before.
+    let again = world.back(&first.tokens).await;
+    let note = Checkpoint {
+        at: CheckpointAt::Compact(again.tokens.checkpoint_token),
+        output: Output { notes: Some("Another day.".into()), artifacts: Vec::new() },
+        replaces_notes: false,
+        tokens: Tokens::Compact,
+    };
+    world.guide.checkpoint(note).await.unwrap();
+    let second = world.guide.proceed(ack(&newest, "All of it.", Vec::new())).await.unwrap();
+    let told = world.back(&second.tokens).await.recap.unwrap().text;
+    assert!(!told.contains("Another day."), "{told}");
 }

@@ -249,3 +249,25 @@ async fn a_recap_keeps_the_latest_entries_that_fit_and_says_what_it_left_out() {
     assert!(recap.text.starts_with(opening), "{}", recap.text.get(..80).unwrap_or_default());
     assert!(recap.text.contains("Finding 5: "));
 }
+
+#[tokio::test]
+async fn a_prompt_lists_five_demands_on_the_answer_at_most() {
+    let hints: Vec<String> = (1..=7).map(|n| format!("hint {n}")).collect();
+    let text = format!(
+        "
+id: project.demanding
+name: Demanding
+description: Asks for much.
+version: 1.0.0
+steps:
+  - {{id: one, title: One, prompt: One., output: {{hints: [{}]}}}}
+",
+        hints.join(", ")
+    );
+    let world = World::of(&text);
+    let one = world.start("project.demanding").await;
+    let (_, demands) = prompt(&one).split_once("What the answer needs").unwrap();
+    assert_eq!(demands.matches("\n- ").count(), 5, "{demands}");
+    assert!(demands.starts_with(", the first 5 of 8 demands:"), "{demands}");
+    assert!(demands.contains("Give notes") && demands.contains("hint 4"), "{demands}");
+}

@@ -280,7 +280,6 @@ async fn a_condition_that_still_holds_at_the_limit_ends_the_loop_in_the_trace() 
     for head in [
         "type: while, condition: {var: open}, maxIterations: 2",
         "type: until, condition: {not: {var: open}}, maxIterations: 2",
-        "type: for, count: 3, maxIterations: 2",
     ] {
         let world = World::of(&looped(head));
         let first = world.start_with("looped", json!({"open": true})).await;

@@ -1,7 +1,6 @@
 //! Steps that a call stands for.
 
-/// The template that finds out whether a capability is there.
-pub const PROBE_TEMPLATE: &str = "wr.templates.capability_probe";
+use cairn_core::guided::probe;
 
 /// Templates whose steps are those of a routine: the rest of the id names it.
 ///
@@ -28,7 +27,7 @@ pub struct Template {
 /// Every template, in alphabetical order.
 pub const TEMPLATES: &[Template] = &[
     Template {
-        id: PROBE_TEMPLATE,
+        id: probe::TEMPLATE,
         purpose: "finds out whether a capability is there before anything relies on it",
         arguments: &["capability"],
         title: "Try {capability}",

@@ -108,7 +108,7 @@ fn assessment(spot: &Spot<'_>) -> Option<Assessment> {
         }
         dimensions.push(dimension);
     }
-    if list.is_list() && dimensions.is_empty() {
+    if list.is_empty_list() {
         list.error(Code::InvalidValue, "an assessment has at least one dimension");
     }
     Some(Assessment { dimensions, id: id?, purpose: purpose? })

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use cairn_core::event::guided::Capability;
+use cairn_core::guided::probe;
 use cairn_core::plan::{Action, Fragment, Need, Origin, Prompt, Step, StepSource};
 use cairn_core::text::Slug;
 
 use super::header::Metrics;
 use super::{Build, Scope, header, prompt};
-use crate::builtins::PROBE_TEMPLATE;
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 
@@ -26,6 +26,8 @@ const DELEGATION: &[&str] =
     &["workflowId", "goal", "runCondition", "contextMapping", "args", "modelTier", "allowedTools"];
 
 const INTRODUCTION: &str = "Hand out each of the following pieces of work to a subagent of its own, all in one go, and wait for all of them. Start subagents with your own tool for that; do not start workflow runs in this conversation. If you cannot start subagents, do the pieces yourself, one after the other. Put the results together in your notes.";
+const PREFERRED: &str = "Hand out each of the following pieces of work to a subagent of its own, all in one go, and wait for all of them. Start subagents with your own tool for that; do not start workflow runs in this conversation. If you cannot start subagents, do the pieces yourself, one after the other, and give an artifact of kind `wr.capability_observation` with capability `delegation`, status `unavailable` and in `detail` what you tried. Put the results together in your notes.";
+const ALONE: &str = "Do the following pieces of work yourself, one after the other: this workflow is not to be handed out to subagents. Do not start workflow runs in this conversation. Put the results together in your notes.";
 
 impl<'a> Build<'a> {
     /// A step that hands out work side by side. Each piece is a fragment, so that those
@@ -51,8 +53,8 @@ impl<'a> Build<'a> {
         let prompt = Prompt {
             fragments,
             agent_role: scope.role.clone(),
-            notes_optional: fields.flag("notesOptional").unwrap_or_default(),
-            text: INTRODUCTION.to_owned(),
+            notes_optional: fields.flag("notesOptional").unwrap_or(scope.notes_optional),
+            text: self.introduction().to_owned(),
             ..Prompt::default()
         };
         let synthesis = self.synthesis(&fields, scope);
@@ -61,20 +63,27 @@ impl<'a> Build<'a> {
         self.follow(kept, item, synthesis)
     }
 
+    /// How the pieces of work are handed out, as far as the workflow lets them be.
+    fn introduction(&self) -> &'static str {
+        match self.needs.get(&Capability::Delegation) {
+            Some(Need::Disabled) => ALONE,
+            Some(Need::Preferred) => PREFERRED,
+            Some(Need::Required) | None => INTRODUCTION,
+        }
+    }
+
     /// The steps that find out whether required capabilities are there.
-    pub(super) fn probes(&mut self, needs: &BTreeMap<Capability, Need>) -> Vec<Slug> {
-        let required = needs.iter().filter(|(_, need)| **need == Need::Required);
+    pub(super) fn probes(&mut self) -> Vec<Slug> {
+        let required = self.needs.iter().filter(|(_, need)| **need == Need::Required);
+        let required: Vec<Capability> = required.map(|(capability, _)| *capability).collect();
         let mut order = Vec::new();
-        for (capability, _) in required {
-            let name = match capability {
-                Capability::Delegation => "delegation",
-                Capability::WebBrowsing => "web_browsing",
-            };
-            let Some(template) = self.catalog.template(PROBE_TEMPLATE) else { continue };
-            let arguments = BTreeMap::from([("capability".to_owned(), name.to_owned())]);
-            let origin =
-                Origin { id: Some(PROBE_TEMPLATE.to_owned()), source: StepSource::FeatureInjected };
-            let Ok(id) = format!("wr_probe_{name}").parse::<Slug>() else { continue };
+        for capability in required {
+            let Some(template) = self.catalog.template(probe::TEMPLATE) else { continue };
+            let name = probe::name(capability).to_owned();
+            let arguments = BTreeMap::from([("capability".to_owned(), name)]);
+            let id = Some(probe::TEMPLATE.to_owned());
+            let origin = Origin { id, source: StepSource::FeatureInjected };
+            let Ok(id) = probe::id(capability).parse::<Slug>() else { continue };
             self.names.insert(id.to_string(), 1);
             self.stencil(template, id.clone(), &arguments, origin, None);
             order.push(id);

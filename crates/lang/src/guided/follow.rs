@@ -21,6 +21,8 @@ pub(super) struct Follower {
     title: &'static str,
     action: Action,
     contracts: Vec<OutputContract>,
+    /// Whether the run stays where it is when the step does not turn out well.
+    must_pass: bool,
 }
 
 impl<'a> Build<'a> {
@@ -73,7 +75,7 @@ impl<'a> Build<'a> {
         else {
             return order;
         };
-        for Follower { name, title: verb, action, contracts } in followers {
+        for Follower { name, title: verb, action, contracts, must_pass } in followers {
             let Ok(id) = format!("{parent}.{name}").parse::<Slug>() else {
                 spot.error(Code::TooLong, format!("the id `{parent}.{name}` is too long"));
                 continue;
@@ -82,7 +84,7 @@ impl<'a> Build<'a> {
                 action,
                 condition: condition.clone(),
                 id: id.clone(),
-                on_failure: OnFailure::Stop {},
+                on_failure: if must_pass { OnFailure::Stop {} } else { OnFailure::Skip {} },
                 on_interrupt: OnInterrupt::Retry,
                 origin: Origin { id: Some(name.to_owned()), source: StepSource::FeatureInjected },
                 output_contracts: contracts,
@@ -108,8 +110,10 @@ fn verification(spot: &Spot<'_>, scope: &Scope, name: &str) -> Vec<Follower> {
     let mut followers = Vec::new();
     let key = run::default_key(&format!("{name}.verification"));
     if let Some(action) = command.as_ref().and_then(|command| run::shell(command, &key)) {
-        let title = "Verify";
-        followers.push(Follower { name: "verification", title, action, contracts: Vec::new() });
+        // Where the agent is to look at what came of it, the agent decides.
+        let must_pass = text.is_none();
+        let (name, title, contracts) = ("verification", "Verify", Vec::new());
+        followers.push(Follower { name, title, action, contracts, must_pass });
     }
     if text.is_some() {
         let mut told = asked(&fields, "", scope);
@@ -140,5 +144,6 @@ fn follower(
     prompt: Prompt,
     contracts: Vec<OutputContract>,
 ) -> Follower {
-    Follower { name, title, action: Action::Prompt(Box::new(prompt)), contracts }
+    let action = Action::Prompt(Box::new(prompt));
+    Follower { name, title, action, contracts, must_pass: true }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cairn_core::plan::Action;
 use cairn_core::text::Slug;
 
 use super::{Build, Scope};
@@ -13,6 +14,8 @@ use crate::read::{Fields, Spot};
 pub(super) struct ByName<'a> {
     pub(super) looped: Slug,
     pub(super) body: Spot<'a>,
+    /// What holds for the steps of the loop.
+    pub(super) inside: Scope,
 }
 
 impl<'a> Build<'a> {
@@ -29,8 +32,9 @@ impl<'a> Build<'a> {
             }
             order.extend(ids);
         }
-        for ByName { looped, body } in by_name {
+        for ByName { looped, body, inside } in by_name {
             self.borrow_body(&looped, &body, &made, &mut order);
+            self.inherit(&looped, &inside);
         }
         order
     }
@@ -70,6 +74,19 @@ impl<'a> Build<'a> {
             found.body.clone_from(ids);
         }
         self.check_decision(looped, body);
+    }
+
+    /// Hands down to the steps of a loop what they do not say themselves.
+    fn inherit(&mut self, looped: &Slug, inside: &Scope) {
+        let body = self.loops.iter().find(|known| known.id == *looped).map(|l| l.body.clone());
+        let body = body.unwrap_or_default();
+        for step in self.steps.iter_mut().filter(|step| body.contains(&step.id)) {
+            let Action::Prompt(prompt) = &mut step.action else { continue };
+            prompt.notes_optional |= inside.notes_optional;
+            if step.require_confirmation.is_none() {
+                step.require_confirmation.clone_from(&inside.confirmation);
+            }
+        }
     }
 
     /// The id of a step or loop, which nothing else has.

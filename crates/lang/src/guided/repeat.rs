@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{FunctionScope, Loop, LoopVariables, Repeat};
 use cairn_core::text::Slug;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::items::ByName;
 use super::{Build, Scope, condition, run};
@@ -85,19 +85,30 @@ impl<'a> Build<'a> {
         let place = if referring.is_some() { Some(&fields) } else { config.as_ref() };
         let max = place.and_then(|place| place.need("maxIterations"));
         let max_iterations = max.and_then(|spot| spot.whole(1, TURNS_MAX)).unwrap_or(1);
+        if let (Some(config), Some(Repeat::Count { count })) = (&config, &repeat) {
+            within_limit(config, &count.0, max_iterations);
+        }
+        let condition = self.run_condition(&fields, scope, &name);
+        let require_confirmation = self.confirmation(&fields, &name);
+        // What a loop says of confirmations and notes holds for its steps that say nothing.
+        let notes_optional = fields.get("notesOptional").map(|spot| spot.flag() == Some(true));
+        let confirmation = match fields.get("requireConfirmation") {
+            Some(_) => require_confirmation.clone(),
+            None => scope.confirmation.clone(),
+        };
+        let inside = Scope {
+            confirmation,
+            notes_optional: notes_optional.unwrap_or(scope.notes_optional),
+            ..scope.clone()
+        };
         let inline = body.as_ref().filter(|body| body.node.as_text().is_none());
-        let inner = inline.map(|body| self.items(body, scope)).unwrap_or_default();
-        if let Some(list) = inline.filter(|list| list.is_list() && inner.is_empty()) {
+        let inner = inline.map(|body| self.items(body, &inside)).unwrap_or_default();
+        if let Some(list) = inline.filter(|list| list.is_empty_list()) {
             list.error(Code::InvalidValue, "the body of a loop has at least one step");
         }
         if let Some((_, id)) = &named {
             let scope = FunctionScope::Loop { loop_id: id.clone() };
             self.define(fields.get("functionDefinitions"), &scope);
-        }
-        let condition = self.run_condition(&fields, scope, &name);
-        let require_confirmation = self.confirmation(&fields, &name);
-        if let Some(spot) = fields.get("notesOptional") {
-            spot.flag();
         }
         let variables = config.as_ref().map(variables).unwrap_or_default();
         let (_, id) = named?;
@@ -114,7 +125,7 @@ impl<'a> Build<'a> {
             variables,
         });
         match body.filter(|body| body.node.as_text().is_some()) {
-            Some(body) => by_name.push(ByName { looped: id.clone(), body }),
+            Some(body) => by_name.push(ByName { looped: id.clone(), body, inside }),
             None => self.check_decision(&id, &fields.spot),
         }
         Some(id)
@@ -224,6 +235,16 @@ impl<'a> Build<'a> {
                 "add `outputContract` to the step that decides",
             );
         }
+    }
+}
+
+/// A number of turns that the limit cuts short is a mistake in one of the two.
+fn within_limit(config: &Fields<'_>, count: &Value, max: u32) {
+    if let Some(turns) = count.as_u64().filter(|turns| *turns > u64::from(max))
+        && let Some(spot) = config.get("count")
+    {
+        let message = format!("the loop has {turns} turns, and `maxIterations` allows {max}");
+        spot.error_hint(Code::Conflict, message, "make them agree: the higher of the two is meant");
     }
 }
 

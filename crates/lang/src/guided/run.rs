@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::canonical::StrictValue;
+use cairn_core::guided::performed::SAVE_AS;
 use cairn_core::plan::Action;
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
@@ -60,11 +61,11 @@ impl<'a> Build<'a> {
             return None;
         };
         let mut config = settings(spot, found, scope)?;
-        let key = match spot.node.get("saveAs") {
-            Some(key) => save_as(&spot.child("saveAs", key))?,
+        let key = match spot.node.get(SAVE_AS) {
+            Some(key) => save_as(&spot.child(SAVE_AS, key))?,
             None => default_key(id?.as_str()),
         };
-        config.insert("saveAs".to_owned(), json!(key));
+        config.insert(SAVE_AS.to_owned(), json!(key));
         let config = Value::Object(config);
         let bytes = config.to_string().len();
         if bytes > CONFIG_MAX {
@@ -80,7 +81,7 @@ impl<'a> Build<'a> {
 pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
     let config = json!({
         "command": command(spot)?,
-        "saveAs": key,
+        SAVE_AS: key,
         "timeoutMs": u64::from(SHELL_SECONDS) * 1_000,
     });
     Some(Action::Typed { config: StrictValue(config), r#type: "shell".parse().ok()? })
@@ -90,7 +91,7 @@ pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
 pub(super) fn outcomes(list: &Spot<'_>, scope: &Scope) -> BTreeSet<String> {
     let source::Value::List(items) = &list.node.value else { return BTreeSet::new() };
     let key = |item: &source::Node| {
-        let given = item.get("run")?.get("saveAs").and_then(source::Node::as_text);
+        let given = item.get("run")?.get(SAVE_AS).and_then(source::Node::as_text);
         let id = item.get("id").and_then(source::Node::as_text)?;
         Some(given.map_or_else(|| default_key(&format!("{}{id}", scope.prefix)), str::to_owned))
     };
@@ -104,7 +105,7 @@ pub(super) fn default_key(id: &str) -> String {
 /// The settings of a step as the plan carries them.
 fn settings(spot: &Spot<'_>, kind: &RunType, scope: &Scope) -> Option<Map<String, Value>> {
     let mut known: Vec<&str> = kind.settings.iter().map(|setting| setting.name).collect();
-    known.extend(["type", "saveAs"]);
+    known.extend(["type", SAVE_AS]);
     let fields = spot.fields(&known)?;
     let mut config = Map::new();
     let mut whole = true;

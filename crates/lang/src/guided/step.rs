@@ -95,13 +95,17 @@ impl<'a> Build<'a> {
         let name = named.as_ref().map(|(name, _)| name.as_str()).unwrap_or_default();
         let title = fields.need("title").and_then(|spot| super::prompt::prose(&spot, scope));
         let condition = self.run_condition(fields, scope, name);
-        let require_confirmation = self.confirmation(fields, name);
+        let asks = fields.get("requireConfirmation").is_some();
+        let typed = matches!(action, Action::Typed { .. });
+        let inherited = scope.confirmation.clone().filter(|_| !asks && !typed);
+        let require_confirmation = self.confirmation(fields, name).or(inherited);
         let (_, id) = named?;
         self.steps.push(Step {
+            // Whatever comes of a step that the engine performs, conditions may look at it.
+            on_failure: if typed { OnFailure::Skip {} } else { OnFailure::Stop {} },
             action,
             condition,
             id: id.clone(),
-            on_failure: OnFailure::Stop {},
             on_interrupt: OnInterrupt::Retry,
             origin: scope.origin.clone(),
             output_contracts,
@@ -119,7 +123,7 @@ impl<'a> Build<'a> {
         let mut prompt = Prompt {
             agent_role: role.or_else(|| scope.role.clone()),
             model_tier: header::model_tier(fields),
-            notes_optional: fields.flag("notesOptional").unwrap_or_default(),
+            notes_optional: fields.flag("notesOptional").unwrap_or(scope.notes_optional),
             ..Prompt::default()
         };
         match (fields.get("prompt"), fields.get("promptBlocks")) {

@@ -44,7 +44,7 @@ fn everything() -> Compiled {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let Compiled { plan, warnings } = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:30793e43ae7bb37273293314a4ed5b96b4a03806f134a10eb5a5c432abb6771f");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:9b57cc92f41a1a769f016a4dff6042b092da49a7d332844b4be553e05c8caab0");
     assert_snapshot!(lines(&warnings), @"w.yaml:122:36: warning[loop_context_controlled] /steps/7/loop/condition: the context decides whether this loop goes on, so a forgotten variable ends it; let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }

@@ -71,14 +71,9 @@ fn preferences(data: &Answer) -> Option<String> {
 }
 
 fn recap(data: &Answer) -> Option<String> {
+    // What was left out is told in the text itself.
     let recap = data.recap.as_ref()?;
-    let mut text = format!("What happened so far:\n\n{}", recap.text);
-    if let Some(cut) = recap.truncation {
-        let omitted = cut.omitted_entries;
-        let _ =
-            write!(text, "\n\n[TRUNCATED: {omitted} earlier entries left out, the newest kept]");
-    }
-    Some(text)
+    Some(format!("What happened so far:\n\n{}", recap.text))
 }
 
 fn branches(data: &Answer) -> Option<String> {

@@ -12,17 +12,30 @@ use super::*;
 /// How long an answer to an ordinary advance may be without its prompt, in bytes.
 const ADVANCE_MAX: usize = 600;
 
+/// The run that all of this is about.
+const LABEL: &str = "calm-otter-7f3a";
+const NOW_MS: u64 = 1_700_000_000_000;
+
+fn run() -> engine::RunRef {
+    engine::RunRef { session: SessionId::mint(NOW_MS, 7), run: RunId::mint(NOW_MS, 8) }
+}
+
+/// A token of the run.
+fn token(name: &str) -> String {
+    format!("{LABEL}.{name}")
+}
+
 fn advance() -> engine::Answer {
     engine::Answer {
         lifecycle: Lifecycle::Advance,
         blockers: Vec::new(),
         retry_continue_token: None,
         tokens: engine::TokenSet {
-            continue_token: "calm-otter-7f3a.CONTINUE".into(),
-            checkpoint_token: "calm-otter-7f3a.CHECKPOINT".into(),
+            continue_token: token("CONTINUE"),
+            checkpoint_token: token("CHECKPOINT"),
             pair: None,
         },
-        label: "calm-otter-7f3a".into(),
+        label: LABEL.into(),
         pending: Some(engine::Pending {
             step_id: "plan".into(),
             title: "Plan the fix".into(),
@@ -51,10 +64,7 @@ fn with_run(lifecycle: Lifecycle) -> engine::Answer {
     };
     engine::Answer {
         lifecycle,
-        session: Some(engine::RunRef {
-            session: SessionId::mint(1_700_000_000_000, 7),
-            run: RunId::mint(1_700_000_000_000, 8),
-        }),
+        session: Some(run()),
         preferences: Some(Preferences {
             autonomy: Autonomy::Guided,
             risk_policy: RiskPolicy::Conservative,
@@ -170,7 +180,7 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
             preferred: true,
             nodes: 4,
             summary: "Fixed it\nwith a test.".into(),
-            continue_token: "calm-otter-7f3a.TIP".into(),
+            continue_token: token("TIP"),
         }],
         warnings: vec![engine::Warning {
             code: "pinned_drift",
@@ -198,8 +208,6 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     What happened so far:
 
     Found the cause.
-
-    [TRUNCATED: 3 earlier entries left out, the newest kept]
     =====
     The run went on from here already. Going on from this step makes another branch; to go on with one of these instead, use its continueToken.
     - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
@@ -263,7 +271,7 @@ fn a_block_says_what_is_missing_and_how_to_try_again() {
             message: "the step owes an artifact of kind `wr.loop_control`".into(),
             suggested_fix: Some(r#"add {"kind":"wr.loop_control","decision":"stop"}"#.into()),
         }],
-        retry_continue_token: Some("calm-otter-7f3a.RETRY".into()),
+        retry_continue_token: Some(token("RETRY")),
         ..advance()
     };
     assert_snapshot!(read(found.clone()), @r#"
@@ -369,8 +377,7 @@ fn accepted_assessments_are_told() {
 
 #[test]
 fn a_failure_says_what_to_do() {
-    let session = SessionId::mint(1_700_000_000_000, 7);
-    let error = Error::SessionUnknown(session.to_string());
+    let error = Error::SessionUnknown(run().session.to_string());
     let told = failure(&error);
     assert_snapshot!(told.texts[0], @r#"
     ERROR SESSION_NOT_FOUND: there is no session sess_01hf7yat000000000000000007
@@ -383,31 +390,34 @@ fn a_failure_says_what_to_do() {
 
 #[test]
 fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
-    let run = engine::RunRef {
-        session: SessionId::mint(1_700_000_000_000, 7),
-        run: RunId::mint(1_700_000_000_000, 8),
-    };
     let kept = engine::Checkpointed {
-        label: "calm-otter-7f3a".into(),
-        node: NodeId::mint(1_700_000_000_000, 9),
+        label: LABEL.into(),
+        node: NodeId::mint(NOW_MS, 9),
         tokens: advance().tokens,
+        notes_only: false,
         warnings: Vec::new(),
     };
-    assert_snapshot!(checkpointed(&kept.into()), @r#"
+    let notes = engine::Checkpointed { notes_only: true, ..kept.clone() };
+    assert_snapshot!(checkpointed(notes).texts[0], @r#"
+    Kept.
+    The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Session calm-otter-7f3a.
+    "#);
+    assert_snapshot!(checkpointed(kept).texts[0], @r#"
     Kept. The step is still pending; when it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
     The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a.
     "#);
     let candidate = engine::Resumable {
-        run,
-        label: "calm-otter-7f3a".into(),
+        run: run(),
+        label: LABEL.into(),
         workflow_id: "wr.code-review".into(),
         status: "in_progress",
         pending_step: Some("Plan the fix".into()),
         why: vec![WhyMatched::MatchedBranch, WhyMatched::MatchedNotes],
         snippet: "Found the cause.\nIt is the cache.".into(),
-        continue_token: "calm-otter-7f3a.TIP".into(),
+        continue_token: token("TIP"),
     };
     assert_snapshot!(resumed(&vec![candidate].into()), @r#"
     Runs, the likeliest first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
@@ -419,9 +429,9 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
     "#);
     assert_snapshot!(resumed(&Vec::new().into()), @"There is no run to resume. Choose a workflow with list_workflows.");
     let opened = engine::SessionOpened {
-        session: run.session,
-        label: "calm-otter-7f3a".into(),
-        session_token: "calm-otter-7f3a.NOTES".into(),
+        session: run().session,
+        label: LABEL.into(),
+        session_token: token("NOTES"),
     };
     assert_snapshot!(session_opened(&opened.into()), @r#"Session sess_01hf7yat000000000000000007 (calm-otter-7f3a) is open. Keep notes with checkpoint_workflow and sessionToken "calm-otter-7f3a.NOTES"; each answer has the token of the next."#);
 }

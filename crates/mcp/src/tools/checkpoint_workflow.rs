@@ -22,8 +22,6 @@ impl Tool for CheckpointWorkflow {
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
         let found = door.guide.checkpoint(ask::Checkpoint::try_from(input)?).await?;
-        let data = answer::Checkpointed::from(found);
-        let texts = vec![render::checkpointed(&data)];
-        Ok(Reply { data, texts })
+        Ok(render::checkpointed(found))
     }
 }

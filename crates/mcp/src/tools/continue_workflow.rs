@@ -20,7 +20,7 @@ impl Tool for ContinueWorkflow {
         kind \"blocked\": the run stayed where it is. Do what each blocker's suggestedFix says, \
         then call again with retryContinueToken and the whole output. The same call again gets \
         the same answer. To fork, send an older token alone first.\n\
-        nextIntent \"await_user_confirmation\": ask the user first. \"complete\": stop.";
+        nextIntent \"await_user_confirmation\": get the user's yes. \"complete\": stop.";
     const EFFECT: Effect = Effect::WritesOnce;
     const PERFORMS: bool = true;
     type Input = request::ContinueWorkflow;

@@ -1,10 +1,14 @@
 //! Bundles that somebody made wrong, by accident or on purpose: nothing of them is stored.
 
+use cairn_core::bundle::BYTES_MAX;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
-use cairn_core::id::BundleId;
+use cairn_core::event::Scope;
+use cairn_core::event::guided::{NodeOutputAppended, OutputChannel, OutputPayload};
+use cairn_core::id::{BundleId, OutputId};
+use cairn_core::pin::BlobKind;
 use cairn_store::bundle::{ExportInfo, export, import};
-use cairn_store::{Config, Store, open};
+use cairn_store::{AppendPlan, Blob, Config, Store, open};
 use serde_json::{Value, json};
 
 use crate::given::{self, SESSION, start, step};
@@ -203,4 +207,38 @@ async fn the_golden_bundle() {
     let bytes = canonical::to_vec(&bundle().await).unwrap();
     insta::assert_snapshot!(Digest::of(&bytes).to_string(), @"sha256:8f6a6cb739125cd1447cb1d7ae9f75b7237f3611e434e3a2d7aa9b47dd1f8ff2");
     insta::assert_json_snapshot!(bundle().await);
+}
+
+#[tokio::test]
+async fn a_session_that_could_not_be_imported_again_is_not_exported() {
+    let store = open(&Config::Memory).unwrap();
+    store.log.append(SESSION, start()).await.unwrap();
+    store.log.append(SESSION, step(0)).await.unwrap();
+    // An artifact is kept as text in a bundle, so this one alone is too much.
+    let bytes = canonical::to_vec(&json!({"kind": "log", "text": "x".repeat(BYTES_MAX)})).unwrap();
+    let blob = Blob { kind: BlobKind::Artifact, bytes };
+    let output = NodeOutputAppended {
+        output_channel: OutputChannel::Artifact,
+        output_id: OutputId::derive(&["large"]),
+        payload: OutputPayload::ArtifactRef {
+            byte_length: u64::try_from(blob.bytes.len()).unwrap(),
+            content_type: "application/json".into(),
+            sha256: blob.digest(),
+        },
+        supersedes_output_id: None,
+    };
+    let scope = Scope::Node(given::RUN, given::node(0));
+    let events = vec![given::event(99, scope, output)];
+    store
+        .log
+        .append(SESSION, AppendPlan { events, seen: Vec::new(), blobs: vec![blob] })
+        .await
+        .unwrap();
+    let info = ExportInfo {
+        bundle_id: BundleId::from_bits(7),
+        exported_at: "2026-01-01T00:00:00Z".into(),
+        app_version: "0.0.0".into(),
+    };
+    let error = export(&store, SESSION, info).await.unwrap_err();
+    assert_eq!(error.code(), "BUNDLE_TOO_LARGE");
 }

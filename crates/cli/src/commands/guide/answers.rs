@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::Args;
 
-/// What somebody says to a step.
+/// What somebody at a terminal wants.
 pub(super) enum Given {
-    /// It is done.
-    Answer(Said),
+    /// The draft is the answer.
+    Answer,
     /// Show it again.
     Again,
     /// No more for now.
@@ -23,7 +23,7 @@ pub(super) enum Given {
 }
 
 /// An answer to a step.
-#[derive(Deserialize, Default)]
+#[derive(Clone, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Said {
     /// The step that is meant; without it the one that is pending.
@@ -38,16 +38,21 @@ pub(super) struct Said {
 
 impl Said {
     /// The call that says it.
-    pub(super) fn ack(self, token: &str, args: &Args) -> Result<Continue> {
+    pub(super) fn ack(self, token: &str, args: &Args) -> Continue {
         let notes = (!self.notes.trim().is_empty()).then_some(self.notes);
-        Ok(Continue {
+        Continue {
             at: At::Compact(token.to_owned()),
             intent: Some(Intent::Advance),
             output: Some(Output { notes, artifacts: self.artifacts }),
             context: (!self.context.is_empty()).then_some(Value::Object(self.context)),
             preferences: args.wanted(),
             tokens: Tokens::Compact,
-        })
+        }
+    }
+
+    /// Whether nothing was said yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.notes.trim().is_empty() && self.artifacts.is_empty() && self.context.is_empty()
     }
 }
 
@@ -79,13 +84,13 @@ impl Script {
         Ok(Self { answers, used: 0 })
     }
 
-    /// The answer to the pending step. A blocked step takes the next one.
-    pub(super) fn next(&mut self, answer: &Answer) -> Result<Given> {
-        let Some(said) = self.answers.pop_front() else { return Ok(Given::Nothing) };
+    /// The answer to the pending step, if there is one left. A blocked step takes the next.
+    pub(super) fn next(&mut self, answer: &Answer) -> Result<Option<Said>> {
+        let Some(said) = self.answers.pop_front() else { return Ok(None) };
         self.used += 1;
         let pending = answer.pending.as_ref().map(|pending| pending.step_id.as_str());
         match said.step.as_deref().filter(|step| Some(*step) != pending) {
-            None => Ok(Given::Answer(said)),
+            None => Ok(Some(said)),
             Some(step) => Err(Error::Usage {
                 message: format!(
                     "answer {} is for the step `{step}`, and `{}` is pending",

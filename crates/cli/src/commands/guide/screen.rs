@@ -3,17 +3,22 @@
 use std::io;
 
 use cairn_api::error::{Error, Result};
-use cairn_engine::guided::answer::Answer;
+use cairn_engine::guided::answer::{Answer, BranchSummary, NextIntent};
 
 use super::answers::{Given, Said};
 use crate::output::{Output, Style, plain};
+use crate::render;
 
-const HELP: &str = "\
-type notes on what you did; a line that is only a dot ends them
-  :artifact {\"kind\": ...}   add a structured result
-  :set NAME=VALUE             set a fact of the context
-  :again                      show the step again
-  :quit                       stop here; the run waits";
+/// What can be typed beside notes, and what it does.
+const COMMANDS: [(&str, &str); 7] = [
+    (":artifact {\"kind\": …}", "add a structured result"),
+    (":set NAME=VALUE", "set a fact of the context"),
+    (":draft", "show what you have typed so far"),
+    (":drop", "throw it away and begin anew"),
+    (":again", "show the step again; what you typed stays"),
+    (":quit", "stop here; the run waits"),
+    (":help", "show this"),
+];
 
 pub(super) struct Screen<'a> {
     output: &'a Output,
@@ -43,6 +48,7 @@ impl<'a> Screen<'a> {
             output.line(&indented(&recap.text))?;
             output.line("")?;
         }
+        self.fork(&answer.branches)?;
         let label = output.paint(Style::Faint, &answer.label);
         let Some(pending) = &answer.pending else {
             let done = output.paint(Style::Good, "complete");
@@ -51,41 +57,108 @@ impl<'a> Screen<'a> {
         let title = output.paint(Style::Strong, &plain(&pending.title));
         output.line(&format!("\n{title}  {}  {label}", pending.step_id))?;
         output.line(&indented(&pending.prompt))?;
-        if pending.require_confirmation {
-            output.line(&output.paint(Style::Warning, "  Make sure that the user agrees."))?;
+        if answer.next_intent == NextIntent::AwaitUserConfirmation {
+            let asks = "  The run waits for your yes: answer when you agree with what was done.";
+            output.line(&output.paint(Style::Warning, asks))?;
         }
         Ok(())
     }
 
-    /// Reads an answer from standard input. One that does not come to its end is none.
-    pub(super) async fn ask(&self) -> Result<Given> {
-        self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
-        let mut said = Said::default();
+    /// Says that the run went on from here already, and how to go on there.
+    fn fork(&self, branches: &[BranchSummary]) -> Result<()> {
+        if branches.is_empty() {
+            return Ok(());
+        }
+        let output = self.output;
+        let told = "The run went on from here already; your answer begins another branch.";
+        output.line(&output.paint(Style::Warning, told))?;
+        for branch in branches {
+            let nodes = u64::try_from(branch.nodes).unwrap_or(u64::MAX);
+            let mark = if branch.preferred { ", the newest" } else { "" };
+            let count = render::count(nodes, "node", "nodes");
+            let last = branch.summary.lines().rfind(|line| !line.trim().is_empty());
+            let last = last.map(|line| format!(": {}", plain(line))).unwrap_or_default();
+            output.line(&format!("  {count}{mark}{last}"))?;
+            output.line(&format!("    cairn guide --continue {}", branch.continue_token))?;
+        }
+        Ok(())
+    }
+
+    /// Reads on at an answer until it is complete. One that does not come to its end is none.
+    pub(super) async fn ask(&self, draft: &mut Said) -> Result<Given> {
+        if draft.is_empty() {
+            self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
+        } else {
+            self.output.remark(
+                "\nwhat you typed is kept: add to it, `.` sends it, `:draft` shows it, `:drop` throws it away",
+            );
+        }
         while let Some(line) = next_line().await? {
-            let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+            let line = line.trim_end_matches(['\n', '\r']);
+            let (word, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
             match word {
-                "." => return Ok(Given::Answer(said)),
+                "." => return Ok(Given::Answer),
                 ":again" => return Ok(Given::Again),
                 ":quit" => return Ok(Given::Nothing),
-                ":help" => self.output.remark(HELP),
+                ":help" => self.help(),
+                ":draft" => self.tell(draft),
+                ":drop" => {
+                    *draft = Said::default();
+                    self.output.remark("thrown away");
+                }
                 ":artifact" => match serde_json::from_str(rest) {
-                    Ok(artifact) => said.artifacts.push(artifact),
+                    Ok(artifact) => draft.artifacts.push(artifact),
                     Err(error) => self.output.remark(&format!("that is not JSON: {error}")),
                 },
                 ":set" => match super::fact(rest) {
-                    Ok((name, value)) => drop(said.context.insert(name, value)),
+                    Ok((name, value)) => drop(draft.context.insert(name, value)),
                     Err(error) => self.output.remark(&error.to_string()),
                 },
+                _ if word.starts_with(':') && !word.starts_with("::") => {
+                    self.output.remark(&format!("there is no `{}`; there are:", plain(word)));
+                    self.help();
+                }
                 _ => {
-                    said.notes.push_str(line.trim_end_matches(['\n', '\r']));
-                    said.notes.push('\n');
+                    draft.notes.push_str(line.strip_prefix(':').unwrap_or(line));
+                    draft.notes.push('\n');
                 }
             }
         }
-        if !said.notes.trim().is_empty() || !said.artifacts.is_empty() {
+        if !draft.is_empty() {
             self.output.remark("there was no line with a dot, so the step is not answered");
         }
         Ok(Given::Nothing)
+    }
+
+    fn help(&self) {
+        let width = COMMANDS.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+        self.output.remark("type notes on what you did; a line that is only a dot ends them");
+        for (name, what) in COMMANDS {
+            self.output.remark(&format!("  {name:width$}  {what}"));
+        }
+        self.output.remark("a line of the notes that begins with `:` is typed with `::`");
+    }
+
+    /// Shows what was typed so far.
+    fn tell(&self, draft: &Said) {
+        let output = self.output;
+        if draft.is_empty() {
+            output.remark("nothing yet");
+        }
+        draft.notes.lines().for_each(|line| output.remark(&format!("  {}", plain(line))));
+        for artifact in &draft.artifacts {
+            output.remark(&format!("  :artifact {}", plain(&artifact.to_string())));
+        }
+        for (name, value) in &draft.context {
+            output.remark(&format!("  :set {}={}", plain(name), plain(&value.to_string())));
+        }
+    }
+
+    /// Says why an answer was not taken.
+    pub(super) fn refused(&self, error: &Error) {
+        let envelope = error.envelope();
+        let (code, message) = (&envelope.code, plain(&envelope.message));
+        self.output.remark(&format!("not taken[{code}]: {message}\n  → {}", envelope.suggestion));
     }
 
     /// Says how to come back.

@@ -18,7 +18,7 @@ use crate::render;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  cairn session delete sess_01hf7yat --yes")]
 pub(crate) struct Args {
-    /// Session, or the beginning of its id
+    /// Session: its id, the beginning of that, or the label of a run
     #[arg(value_name = "ID")]
     session: String,
 

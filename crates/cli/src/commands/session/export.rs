@@ -26,7 +26,7 @@ mod file;
     after_help = "Examples:\n  cairn session export sess_01hf7yat -o work.bundle.json\n  cairn session export sess_01hf7yat | ssh host cairn session import -\n  cairn session export sess_01hf7yat --markdown -o work.md"
 )]
 pub(crate) struct Args {
-    /// Session, or the beginning of its id
+    /// Session: its id, the beginning of that, or the label of a run
     #[arg(value_name = "ID")]
     session: String,
 

@@ -14,7 +14,7 @@ use crate::home;
     after_help = "Examples:\n  cairn session keep sess_01hf7yat\n  cairn session keep sess_01hf7yat --off"
 )]
 pub(crate) struct Args {
-    /// Session, or the beginning of its id
+    /// Session: its id, the beginning of that, or the label of a run
     #[arg(value_name = "ID")]
     session: String,
 

@@ -11,8 +11,8 @@ use crate::output::{Style, plain};
 use crate::render::{self, Cell, Narrow};
 use crate::{fresh, home};
 
-/// What gives way on a narrow terminal: size, kept, runs and events; then the run is cut.
-const NARROW: Narrow = Narrow { drop: &[3, 6, 4, 2], cut: 5 };
+/// What gives way on a narrow terminal: size, kept, runs, events and label; then the run is cut.
+const NARROW: Narrow = Narrow { drop: &[3, 7, 4, 2, 6], cut: 5 };
 
 /// List the sessions, newest first
 #[derive(clap::Args)]
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 }
 
 fn heading() -> Vec<Cell> {
-    ["SESSION", "HEALTH", "EVENTS", "SIZE", "RUNS", "LATEST RUN", "KEPT", "UPDATED"]
+    ["SESSION", "HEALTH", "EVENTS", "SIZE", "RUNS", "LATEST RUN", "LABEL", "KEPT", "UPDATED"]
         .map(|name| Cell::styled(Style::Faint, name))
         .into()
 }
@@ -86,6 +86,7 @@ fn row(summary: &Summary, now_ms: u64) -> Vec<Cell> {
         let workflow = run.workflow_id.as_deref().unwrap_or("-");
         format!("{workflow} {}", run.status)
     });
+    let label = summary.latest_run.as_ref().and_then(|run| run.label.as_deref());
     vec![
         Cell::new(summary.session_id.to_string()),
         health(summary.health),
@@ -93,6 +94,7 @@ fn row(summary: &Summary, now_ms: u64) -> Vec<Cell> {
         Cell::new(render::size(summary.bytes)),
         Cell::new(summary.run_count.to_string()),
         Cell::new(latest.as_deref().unwrap_or("-")),
+        Cell::new(label.unwrap_or("-")),
         Cell::new(if summary.kept { "yes" } else { "-" }),
         Cell::new(render::ago(now_ms, summary.updated_at.as_deref())),
     ]

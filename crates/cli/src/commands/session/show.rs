@@ -14,8 +14,9 @@ use crate::{fresh, home};
 
 mod graph;
 
-/// On a narrow terminal a run's number of events gives way, then its workflow is cut.
-const NARROW_RUNS: Narrow = Narrow { drop: &[3], cut: 2 };
+/// On a narrow terminal a run's number of events gives way, then its label; then its workflow
+/// is cut.
+const NARROW_RUNS: Narrow = Narrow { drop: &[4, 3], cut: 2 };
 /// Of a node the first line of its notes is cut.
 const NARROW_NODES: Narrow = Narrow { drop: &[], cut: 4 };
 /// Of an event the particulars are cut.
@@ -29,7 +30,7 @@ const NARROW_MOMENTS: Narrow = Narrow { drop: &[], cut: 3 };
     after_help = "Examples:\n  cairn session show sess_01hf7yat\n  cairn session show sess_01hf7yat --events 100 --all"
 )]
 pub(crate) struct Args {
-    /// Session, or the beginning of its id
+    /// Session: its id, the beginning of that, or the label of a run
     #[arg(value_name = "ID")]
     session: String,
 
@@ -142,6 +143,7 @@ fn run_row(run: &Run, now_ms: u64) -> Vec<Cell> {
         Cell::new(format!("  {}", run.run_id)),
         Cell::styled(style, &run.status),
         Cell::new(run.workflow_id.as_deref().unwrap_or("-")),
+        Cell::new(run.label.as_deref().unwrap_or("-")),
         Cell::new(render::count(run.events, "event", "events")),
         Cell::new(render::ago(now_ms, run.updated_at.as_deref())),
     ]

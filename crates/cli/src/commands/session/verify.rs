@@ -20,7 +20,7 @@ use crate::render;
     after_help = "Examples:\n  cairn session verify sess_01hf7yat\n  cairn session verify --all"
 )]
 pub(crate) struct Args {
-    /// Session, or the beginning of its id
+    /// Session: its id, the beginning of that, or the label of a run
     #[arg(value_name = "ID", required_unless_present = "all")]
     session: Option<String>,
 

@@ -10,7 +10,8 @@ use crate::event::guided::{
     AdvanceIntent, AdvanceOutcome, AdvanceRecorded, Autonomy, CapabilityStatus, ContextSource,
     EdgeCauseKind, EdgeKind, EnforcementGrade, NodeKind, PreferenceSource, TraceEntry, TraceKind,
 };
-use crate::guided::judge::{Asked, Judged, PROBE_PREFIX, Problem, Submission, judge};
+use crate::guided::judge::{Asked, Judged, Problem, Submission, judge};
+use crate::guided::probe;
 use crate::guided::scene::{Scene, scene};
 use crate::guided::walk::{self, Trouble, Walk};
 use crate::id::{AttemptId, NodeId};
@@ -102,7 +103,7 @@ pub fn advance(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Decided, 
     record.edge(here.node, EdgeKind::AckedStep, why, cause);
     record.context(ack.context, ContextSource::AgentDelta);
     record.preferences(changes, preferences, PreferenceSource::User);
-    record.outputs(ack.submission.notes, &judged.artifacts)?;
+    record.outputs(ack.submission.notes, &judged.kept())?;
     record.claims(&judged.claims);
     record.divergences(&judged.divergences);
     record.gaps(&problems);
@@ -124,7 +125,7 @@ fn answer(
 
 /// Whether the run stays where it is. A loop's trouble is answered like a broken contract:
 /// whoever asked can mend it.
-fn stops(problems: &[Problem], trouble: &[Problem], autonomy: Autonomy) -> bool {
+pub(super) fn stops(problems: &[Problem], trouble: &[Problem], autonomy: Autonomy) -> bool {
     let blocks = |problem: &Problem| {
         matches!(problem.reason.under(autonomy), Consequence::Block(_) | Consequence::Fail(..))
     };
@@ -176,7 +177,7 @@ fn unmet_capabilities(
                 "ask the user to make it available (for example by installing a tool for it) and report it again, or ask for `full_auto_never_stop`",
             ),
             // Its probe is still to come, or is the step that was just answered.
-            None | Some(CapabilityStatus::Unknown) if is_probe(step) => continue,
+            None | Some(CapabilityStatus::Unknown) if probe::of(step).is_some() => continue,
             None | Some(CapabilityStatus::Unknown) => (
                 CapabilityMissing::RequiredCapabilityUnknown,
                 "nobody has tried whether a capability is there that the workflow cannot do without",
@@ -191,11 +192,6 @@ fn unmet_capabilities(
         });
     }
     problems
-}
-
-/// Whether a step is one of the probes, which come before all others.
-fn is_probe(step: &Step) -> bool {
-    step.id.as_str().starts_with(PROBE_PREFIX)
 }
 
 /// What a person should have approved, when nobody may be asked.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::record::{Made, RECAP, Record};
+use super::record::{Made, RECAP, Record, Role};
 use super::{Decided, Here, Mint, Rejection};
 use crate::event::guided::{EdgeCauseKind, EdgeKind, NodeKind};
 use crate::id::{AttemptId, NodeId, OutputId};
@@ -56,6 +56,7 @@ pub fn checkpoint(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Deci
     })?;
     let cause = record.last();
     record.edge(here.node, EdgeKind::Checkpoint, EdgeCauseKind::CheckpointCreated, cause);
-    record.outputs(note.notes, note.artifacts)?;
+    let sent = |artifact: &Value| (Role::Sent, artifact.clone());
+    record.outputs(note.notes, &note.artifacts.iter().map(sent).collect::<Vec<_>>())?;
     Ok(record.done())
 }

@@ -15,7 +15,8 @@ use crate::event::guided::{
 use crate::event::{EventData, NewEvent, Scope, limits};
 use crate::guided::judge::{Claim, Divergence, Problem};
 use crate::id::{
-    CapObsId, ChangeId, ContextId, DivergenceId, EventId, GapId, NodeId, OutputId, RunId, TraceId,
+    AttemptId, CapObsId, ChangeId, ContextId, DivergenceId, EventId, GapId, NodeId, OutputId,
+    RunId, TraceId,
 };
 use crate::pin::BlobKind;
 use crate::reason::Severity;
@@ -26,6 +27,36 @@ use crate::text::truncate;
 pub(super) const RECAP: &str = "recap";
 /// The media type of artifacts.
 const JSON: &str = "application/json";
+
+/// What an artifact is to the engine. Its output's id tells, so nobody's artifact can pass
+/// for one of another role.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    /// An assessment that was judged and accepted.
+    Accepted,
+    /// What came of a step that the engine performed, where the run stayed.
+    Held,
+    /// Whatever else was sent.
+    Sent,
+}
+
+impl Role {
+    /// The output that keeps an artifact of this role, by what led to it.
+    pub(super) fn output(self, seed: &str, sha256: Digest) -> OutputId {
+        let name = match self {
+            Self::Accepted => "assessment",
+            Self::Held => "held",
+            Self::Sent => "artifact",
+        };
+        OutputId::derive(&[seed, name, &sha256.hex()])
+    }
+
+    /// The output that an attempt keeps an artifact of this role in, whoever makes it.
+    #[must_use]
+    pub fn of(self, attempt: AttemptId, sha256: Digest) -> OutputId {
+        self.output(&attempt.to_string(), sha256)
+    }
+}
 
 /// Collects the events of one decision. Ids are derived from its seed.
 pub(super) struct Record<'m> {
@@ -146,23 +177,23 @@ impl<'m> Record<'m> {
     pub(super) fn outputs(
         &mut self,
         notes: Option<&str>,
-        artifacts: &[Value],
+        artifacts: &[(Role, Value)],
     ) -> Result<(), canonical::Error> {
         if let Some(notes) = notes.filter(|notes| !notes.trim().is_empty()) {
             self.notes(notes, None);
         }
         let mut kept = Vec::new();
-        for artifact in artifacts {
+        for (role, artifact) in artifacts {
             let bytes = canonical::to_vec(artifact)?;
-            kept.push((Digest::of(&bytes), bytes));
+            kept.push((Digest::of(&bytes), *role, bytes));
         }
         kept.sort();
         kept.dedup();
-        for (sha256, bytes) in kept {
+        for (sha256, role, bytes) in kept {
             let byte_length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             self.at_node(NodeOutputAppended {
                 output_channel: OutputChannel::Artifact,
-                output_id: OutputId::derive(&[&self.seed, "artifact", &sha256.hex()]),
+                output_id: role.output(&self.seed, sha256),
                 payload: OutputPayload::ArtifactRef {
                     byte_length,
                     content_type: JSON.to_owned(),

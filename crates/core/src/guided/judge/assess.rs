@@ -99,9 +99,8 @@ pub(super) fn judge(asked: Asked<'_>, prompt: &Prompt, judged: &mut Judged) {
                 let consequences = prompt.consequences.iter();
                 let follow = consequences.filter_map(|c| follow_up(asked, c, &accepted));
                 judged.problems.extend(follow);
-                if let Some(kept) = judged.artifacts.get_mut(place) {
-                    *kept = accepted.artifact(artifact.get("summary"));
-                }
+                judged.artifacts.remove(place);
+                judged.accepted.push(accepted.artifact(artifact.get("summary")));
             }
         }
     }
@@ -129,12 +128,17 @@ fn fix(wanted: &Assessment) -> String {
     let example = json!({
         "kind": kinds::ASSESSMENT, "assessmentId": wanted.id, "dimensions": dimensions,
     });
-    format!("send in `output.artifacts` an artifact like {example}, one level for each dimension")
+    format!("give an artifact like {example}, one level for each dimension")
 }
 
 /// Reads the levels; they may be a map by dimension or a list.
 fn read(wanted: &Assessment, artifact: &Value) -> Result<Accepted, Vec<String>> {
-    let given = entries(artifact.get("dimensions").unwrap_or(&Value::Null));
+    let dimensions = artifact.get("dimensions").unwrap_or(&Value::Null);
+    let given = entries(dimensions);
+    if dimensions.as_array().is_some_and(|items| items.len() > given.len()) {
+        let fault = "`dimensions` is a list with an item that names no `dimensionId`";
+        return Err(vec![format!("{fault}; send a map of dimension to level")]);
+    }
     let mut faults: Vec<String> = given
         .iter()
         .filter(|(id, _)| !wanted.dimensions.iter().any(|d| d.id == *id))

@@ -9,16 +9,14 @@ use crate::event::guided::{
     Claimant, DivergenceReason, EnforcementGrade, FailureCode, ProbeDetail, ProbeResult,
     Provenance,
 };
-use crate::plan::{Prompt, Repeat};
+use crate::guided::{probe, walk};
+use crate::plan::{Loop, Prompt, Repeat};
 use crate::reason::{Pointer, Reason, UserOnlyDependency};
 use crate::snapshot::{LoopDecision, Verdict};
 use crate::text::Slug;
 
-/// The template of steps that find out about a capability.
-const PROBE_TEMPLATE: &str = "wr.templates.capability_probe";
-
-/// How the ids of the probes begin that the compiler puts in.
-pub(in crate::guided) const PROBE_PREFIX: &str = "wr_probe_";
+/// The contract of loop decisions.
+const LOOP_CONTRACT: &str = "wr.contracts.loop_control";
 
 /// What was said about a capability, and how it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +40,16 @@ pub struct Divergence {
 pub(super) fn read(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, judged: &mut Judged) {
     for artifact in given.artifacts {
         match kind(artifact) {
-            Some(kinds::LOOP_CONTROL) => judged.decisions.extend(decision(asked, artifact)),
+            Some(kinds::LOOP_CONTROL) => match decision(asked, artifact) {
+                Ok(decision) => judged.decisions.push(decision),
+                // Where the contract stands, it has told.
+                Err(_) if is_under(asked, LOOP_CONTRACT) => {}
+                Err(fault) => judged.problems.push(malformed(
+                    LOOP_CONTRACT,
+                    format!("the loop decision: {fault}"),
+                    "give `decision` (continue | stop) and the loop's own id as `loopId`, or leave the artifact out".to_owned(),
+                )),
+            },
             Some(kinds::CAPABILITY) => match claim(asked, artifact) {
                 Some(claim) => judged.claims.push(claim),
                 None => judged.problems.push(malformed(
@@ -65,6 +72,11 @@ pub(super) fn read(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, jud
     }
 }
 
+/// Whether a step's answer is held to a contract.
+fn is_under(asked: Asked<'_>, contract: &str) -> bool {
+    asked.step.output_contracts.iter().any(|wanted| wanted.r#ref == contract)
+}
+
 fn text<'a>(artifact: &'a Value, name: &str) -> Option<&'a str> {
     artifact.get(name)?.as_str().filter(|text| !text.trim().is_empty())
 }
@@ -75,14 +87,21 @@ fn word<T: DeserializeOwned>(artifact: &Value, name: &str) -> Option<T> {
 
 /// A decision that names no loop is about the one that its step stands in, so that no other
 /// loop takes it; outside of all loops it is for the next one that asks.
-fn decision(asked: Asked<'_>, artifact: &Value) -> Option<LoopDecision> {
-    let decision: Verdict = word(artifact, "decision")?;
+fn decision(asked: Asked<'_>, artifact: &Value) -> Result<LoopDecision, String> {
+    let decision: Verdict =
+        word(artifact, "decision").ok_or("`decision` is not one of continue, stop")?;
     let loops = &asked.plan.loops;
+    let decided = |found: &&Loop| matches!(found.repeat, Repeat::UntilDecision { .. });
+    let named = text(artifact, "loopId").map(str::to_owned);
+    if let Some(name) = &named
+        && !loops.iter().filter(decided).any(|found| walk::names(found).any(|n| n == name))
+    {
+        return Err(format!("no loop that artifacts decide goes by `{name}`"));
+    }
     let around = asked.loop_stack.iter().rev();
     let mut around = around.filter_map(|frame| loops.iter().find(|l| l.id == frame.loop_id));
-    let own = around.find(|found| matches!(found.repeat, Repeat::UntilDecision { .. }));
-    let named = text(artifact, "loopId").map(str::to_owned);
-    Some(LoopDecision { decision, loop_id: named.or_else(|| Some(own?.id.to_string())) })
+    let own = around.find(decided);
+    Ok(LoopDecision { decision, loop_id: named.or_else(|| Some(own?.id.to_string())) })
 }
 
 /// A probe step's word is strong, and so is that of a use which is told; the rest is a claim.
@@ -95,18 +114,19 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
         CapabilityStatus::Unknown => return None,
     };
     let result = if works { ProbeResult::Success } else { ProbeResult::Failure };
-    let probe = asked.step.origin.id.clone().filter(|id| id == PROBE_TEMPLATE);
-    let probe = probe.filter(|_| is_about(&asked.step.id, artifact));
-    let provenance = match (probe, text(artifact, "detail")) {
-        (Some(probe_template_id), _) => Provenance::ProbeStep {
+    // What a probe was not sent to find out is no more than a claim.
+    let about = probe::of(asked.step).is_none_or(|probed| probed == capability);
+    let probed = probe::is_probe(asked.step) && about;
+    let provenance = match (probed, text(artifact, "detail")) {
+        (true, _) => Provenance::ProbeStep {
             detail: ProbeDetail {
                 probe_step_id: asked.step.id.to_string(),
-                probe_template_id,
+                probe_template_id: probe::TEMPLATE.to_owned(),
                 result,
             },
             enforcement_grade: EnforcementGrade::Strong,
         },
-        (None, Some(_)) => Provenance::AttemptedUse {
+        (false, Some(_)) => Provenance::AttemptedUse {
             detail: AttemptDetail {
                 attempt_context: AttemptContext::WorkflowStep,
                 failure_code: (!works).then_some(FailureCode::Unknown),
@@ -114,7 +134,7 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
             },
             enforcement_grade: EnforcementGrade::Strong,
         },
-        (None, None) => Provenance::ManualClaim {
+        (false, None) => Provenance::ManualClaim {
             detail: ClaimDetail {
                 claim: if works { Said::Available } else { Said::Unavailable },
                 claimed_by: Claimant::Agent,
@@ -123,13 +143,6 @@ fn claim(asked: Asked<'_>, artifact: &Value) -> Option<Claim> {
         },
     };
     Some(Claim { capability, status, provenance })
-}
-
-/// Whether a probe is one for the capability that was observed: what it was not sent to find
-/// out is no more than a claim.
-fn is_about(probe: &Slug, artifact: &Value) -> bool {
-    let probed = probe.as_str().strip_prefix(PROBE_PREFIX);
-    probed.is_none_or(|probed| text(artifact, "capability") == Some(probed))
 }
 
 fn divergence(artifact: &Value) -> Option<Divergence> {
@@ -162,9 +175,7 @@ fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
         reason: Reason::UserOnly(dependency),
         pointer: key.map_or_else(|| at_step(&asked.step.id), |key| Pointer::ContextKey { key }),
         message: format!("only the user can provide this: {summary}"),
-        fix: Some(
-            "ask the user; when it is there, acknowledge the step without this artifact".into(),
-        ),
+        fix: Some("ask the user; when it is there, answer the step without this artifact".into()),
     }
 }
 

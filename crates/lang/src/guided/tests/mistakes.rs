@@ -60,6 +60,7 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
         ("items: changed.files,", ""),
         ("items: changed.files,", "items: changed files,"),
         ("count: 3,", "count: -1,"),
+        ("count: 3,", "count: 4,"),
         ("body: attempt", "body: atempt"),
         ("{type: until, condition: {var: found, equals: true},", "{type: until,"),
         ("workflowId: wr.review", "workflow: wr.review"),
@@ -131,6 +132,7 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:106:15: error[missing_field] /steps/4/body/1/loop: the field `items` is missing
     w.yaml:106:38: error[invalid_value] /steps/4/body/1/loop/items: `changed files` is not the name of a variable; a name is of letters, digits, `_` and `-`; dots lead into a value
     w.yaml:116:30: error[invalid_value] /steps/5/loop/count: a whole number from 0 to 1000 is needed
+    w.yaml:116:30: error[conflict] /steps/5/loop/count: the loop has 4 turns, and `maxIterations` allows 3; make them agree: the higher of the two is meant
     w.yaml:117:11: error[unknown_name] /steps/5/body: there is no other step `atempt`; did you mean `attempt`?
     w.yaml:122:11: error[missing_field] /steps/7/loop: nothing says how long the loop goes on; add `conditionSource` with `kind: artifact_contract` and `contractRef: wr.contracts.loop_control`
     w.yaml:129:9: error[missing_field] /steps/8/parallelDelegations/0: the field `workflowId` is missing
@@ -159,7 +161,7 @@ fn mistakes_are_told_together() {
     w.yaml:5:11: error[unknown_field] /steps/0/titel: the field `titel` is not known here; did you mean `title`?
     w.yaml:6:3: error[missing_field] /steps/1: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:6:8: error[duplicate_id] /steps/1/id: `a` is already the id of the step in line 5; give each step an id of its own
-    w.yaml:7:62: error[unknown_name] /steps/2/outputContract/contractRef: there is no contract `x`
+    w.yaml:7:62: error[unknown_name] /steps/2/outputContract/contractRef: there is no contract `x`; known are `wr.contracts.assessment`, `wr.contracts.capability_observation`, `wr.contracts.coding_handoff`, `wr.contracts.discovery_handoff`, `wr.contracts.gate_verdict`, `wr.contracts.loop_control`, `wr.contracts.review_verdict`, `wr.contracts.shaping_handoff`, `wr.contracts.user_dependency`, `wr.contracts.workflow_divergence`
     ");
 }
 
@@ -198,4 +200,19 @@ fn what_is_worth_a_look_is_a_warning() {
     w.yaml:6:98: warning[check_gameable] /steps/0/validationCriteria: these checks can be passed by writing a phrase; ask for evidence: a pattern of the result, a length, or an `outputContract`
     w.yaml:7:3: warning[loop_without_decision] /steps/1: no step of this loop gives an output under `wr.contracts.loop_control`; add `outputContract` to the step that decides
     ");
+}
+
+#[test]
+fn a_mistake_in_the_only_item_is_told_once() {
+    let step = "{id: Bad Id, title: A, prompt: A.}";
+    assert_snapshot!(with_steps(&format!("- {step}")).unwrap_err(), @"w.yaml:5:8: error[invalid_id] /steps/0/id: `Bad Id` cannot be the id of a step: use a-z, 0-9, `_` and `-`; such as `bad-id`");
+    let turn = "loop: {type: for, count: 1, maxIterations: 1}";
+    let body = format!("- {{id: l, type: loop, title: L, {turn}, body: [{step}]}}");
+    assert_snapshot!(with_steps(&body).unwrap_err(), @"w.yaml:5:92: error[invalid_id] /steps/0/body/0/id: `Bad Id` cannot be the id of a step: use a-z, 0-9, `_` and `-`; such as `bad-id`");
+    let listed = changed(
+        "    dimensions:\n      - {id: evidence, purpose: Each claim names its source., levels: [low, high]}\n      - {id: style, purpose: It reads well., levels: [low, medium, high], required: false}\n",
+        "    dimensions: [evidence]\n",
+    );
+    let told: Vec<&str> = listed.lines().filter(|line| line.contains("/assessments/")).collect();
+    assert_snapshot!(told.join("\n"), @"w.yaml:34:18: error[wrong_type] /assessments/0/dimensions/0: a map should stand here, not text");
 }

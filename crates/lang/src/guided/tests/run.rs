@@ -95,7 +95,6 @@ fn what_is_for_agents_cannot_stand_beside_run() {
     w.yaml:5:214: error[unknown_field] /steps/0/promt: the field `promt` is not known here; did you mean `prompt`?
     ");
     assert_snapshot!(with_steps("- {id: a, run: {type: ende}}").unwrap_err(), @r"
-    w.yaml:5:3: error[invalid_value] /steps: a workflow has at least one step
     w.yaml:5:3: error[missing_field] /steps/0: the field `title` is missing
     w.yaml:5:23: error[unknown_name] /steps/0/run/type: there is no type of step `ende`; did you mean `end`?
     ");
