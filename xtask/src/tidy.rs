@@ -46,8 +46,8 @@ impl fmt::Display for Finding {
 /// Runs every check and prints what it finds.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let metadata = metadata(root)?;
-    let output =
-        metadata["target_directory"].as_str().context("cargo names no target directory")?;
+    let output = metadata.get("target_directory").and_then(Value::as_str);
+    let output = output.context("cargo names no target directory")?;
     let mut paths = Vec::new();
     walk(root, Path::new(output), &mut paths)?;
     paths.sort();

@@ -34,8 +34,8 @@ fn sessions_are_listed_newest_first() {
     assert_snapshot!(env.run(&["session", "list", "--limit", "1"]), @r"
     exit 0
     --- stdout
-    SESSION                          HEALTH   EVENTS  SIZE   RUNS  LATEST RUN          KEPT  UPDATED
-    sess_01hf7yzz000000000000000001  healthy  2       [size]  1     append-loop queued  -     [ago]
+    SESSION                          HEALTH   EVENTS  SIZE   RUNS  LATEST RUN          LABEL  KEPT  UPDATED
+    sess_01hf7yzz000000000000000001  healthy  2       [size]  1     append-loop queued  -      -     [ago]
     --- stderr
     there are more; go on with --cursor sess_01hf7yzz000000000000000001
     ");

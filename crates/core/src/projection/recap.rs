@@ -75,7 +75,7 @@ pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Re
 /// The nodes on the way to a node, latest first, each behind the checkpoints that were left at
 /// it before the run went on: a checkpoint goes nowhere, so it counts whichever token of its
 /// step the run went on with.
-fn way_back<'d>(dag: &'d RunDag, node: NodeId) -> impl Iterator<Item = &'d Node> {
+fn way_back(dag: &RunDag, node: NodeId) -> impl Iterator<Item = &Node> {
     let mut next: Option<&Node> = None;
     dag.path_back(node).flat_map(move |at| {
         let gone = next.replace(at);

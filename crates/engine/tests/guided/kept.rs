@@ -233,7 +233,7 @@ impl Performer for Ends {
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {
-        let message = config["message"].as_str().unwrap().to_owned();
+        let message = config.get("message").and_then(Value::as_str).unwrap().to_owned();
         Ok(Outcome { ends: true, ..Outcome::new(json!({}), message) })
     }
 }
