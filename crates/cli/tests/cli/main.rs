@@ -14,6 +14,7 @@ mod doctor;
 mod env;
 mod export;
 mod gc;
+mod graph_examples;
 mod guide;
 mod guided_examples;
 mod import;

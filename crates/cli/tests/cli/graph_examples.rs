@@ -1,0 +1,56 @@
+//! The examples of automation graphs, each run with its event.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::env::TestEnv;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/graph")
+}
+
+/// Runs an example; gives its result.
+fn run(name: &str, more: &[&str]) -> Value {
+    let env = TestEnv::new();
+    let (file, event) =
+        (folder().join(name).join("workflow.yaml"), folder().join(name).join("event.json"));
+    let (file, event) = (file.to_str().unwrap().to_owned(), event.to_str().unwrap().to_owned());
+    let mut args = vec!["run", file.as_str(), "--json"];
+    if Path::new(&event).exists() {
+        args.extend(["--event", event.as_str()]);
+    }
+    args.extend(more);
+    let done = env.run(&args);
+    assert_eq!(done.code, 0, "{name}: {done}");
+    let shown: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(shown["status"], "succeeded", "{shown:#}");
+    shown["result"].clone()
+}
+
+#[test]
+fn every_example_runs_to_its_end() {
+    let triage = run("support-triage", &[]);
+    assert!(triage.as_str().unwrap().starts_with("Tracked as SUP-"), "{triage}");
+    assert_eq!(run("support-triage", &["--set", "text=How does it work?"]), "See the guide: How does it work?");
+    assert_eq!(run("incident-response", &[]), "healed: restarted the worker");
+    let digest = run("daily-digest", &[]);
+    assert_eq!(digest, "#leadership: issues: 2 new\ntickets: 2 new\nfeedback: 2 new");
+    assert_eq!(run("ticket-flow", &["--trigger", "message"]), "A button for Ada");
+    assert_eq!(run("ticket-flow", &["--trigger", "action"]), "3 messages, the last: Since today");
+    assert_eq!(run("ticket-flow", &["--trigger", "submission"]), "Ticket: It fails since today");
+    assert_eq!(run("nested-classification", &[]), "Here is how");
+}
+
+#[test]
+fn every_example_is_in_the_list_and_has_a_page() {
+    let listed = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            assert!(path.join("README.md").exists(), "{name}");
+            assert!(listed.contains(&format!("({name})")), "{name}");
+        }
+    }
+}

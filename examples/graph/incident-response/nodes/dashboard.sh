@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+echo '{"latency_ms": 240}'

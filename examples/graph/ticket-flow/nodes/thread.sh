@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+echo '{"messages": ["It fails", "Since when?", "Since today"]}'
