@@ -28,6 +28,7 @@ has cc || missing+=(gcc libc6-dev)
 has strace || missing+=(strace)
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)
 has npm || missing+=(npm)
+has openssl || missing+=(openssl)
 
 if [ "${#missing[@]}" -gt 0 ]; then
     has apt-get || fail "missing: ${missing[*]}; install them with your package manager"
@@ -71,4 +72,17 @@ if ! cmp -s "$wanted/package.json" "$clients/node/installed.json"; then
     npm install --prefix "$clients/node" --silent --no-package-lock --ignore-scripts \
         --no-audit --no-fund
     cp "$wanted/package.json" "$clients/node/installed.json"
+fi
+
+# The reference library of Standard Webhooks, which signs requests in the tests of
+# crates/triggers.
+webhooks=crates/triggers/src/webhook/tests/requirements.txt
+
+if ! cmp -s "$webhooks" "$clients/webhooks/installed.txt"; then
+    say "installing with pip into $clients/webhooks: $(cat "$webhooks")"
+    rm -rf "$clients/webhooks"
+    python3 -m venv "$clients/webhooks"
+    "$clients/webhooks/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+        --requirement "$webhooks"
+    cp "$webhooks" "$clients/webhooks/installed.txt"
 fi

@@ -1,29 +1,34 @@
 //! The engine of automations, as commands and the server have it.
 
+mod environment;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::catalog::Catalog;
-use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::flow::{Automations, NoEvaluator, Options, Parts};
 use cairn_lang::graph;
 use cairn_store::Store;
 
 use crate::config::Config;
 use crate::sources;
+use environment::Kept;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
+    let home = config.home()?;
+    let sockets = Some(home.join("sockets"));
+    let environment = Kept { home, vault: config.vault()?, catalog: Arc::clone(&catalog) };
     let parts = Parts {
         store,
         catalog,
         types: graph::standard(),
         performers: cairn_steps::catalog::all(),
-        environment: Arc::new(NoSettings),
+        environment: Arc::new(environment),
         evaluator: Arc::new(NoEvaluator),
     };
-    let sockets = Some(config.home()?.join("sockets"));
     Ok(Automations::new(parts, Options { sockets, ..Options::default() }))
 }
 

@@ -12,12 +12,14 @@ mod completions;
 mod config;
 mod dev;
 mod doctor;
+mod env;
 mod guide;
 mod key;
 mod mcp;
 mod reference;
 mod run;
 mod runs;
+mod secret;
 mod serve;
 mod session;
 mod workflow;
@@ -47,6 +49,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Dev(dev::Args),
     Doctor(doctor::Args),
+    Env(env::Args),
     Guide(guide::Args),
     Key(key::Args),
     Mcp(mcp::Args),
@@ -54,6 +57,7 @@ pub(crate) enum Command {
     Reference(reference::Args),
     Run(run::Args),
     Runs(runs::Args),
+    Secret(secret::Args),
     Serve(serve::Args),
     Session(session::Args),
     Workflow(workflow::Args),
@@ -66,12 +70,14 @@ impl Command {
             Self::Config(args) => config::run(args, config),
             Self::Dev(args) => dev::run(args, config),
             Self::Doctor(args) => doctor::run(&args, config),
+            Self::Env(args) => env::run(args, config),
             Self::Guide(args) => guide::run(&args, config),
             Self::Key(args) => key::run(args, config),
             Self::Mcp(args) => mcp::run(&args, config),
             Self::Reference(args) => reference::run(&args, config),
             Self::Run(args) => run::run(&args, config),
             Self::Runs(args) => runs::run(args, config),
+            Self::Secret(args) => secret::run(args, config),
             Self::Serve(args) => serve::run(&args, config),
             Self::Session(args) => session::run(args, config),
             Self::Workflow(args) => workflow::run(args, config),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
+use cairn_engine::secrets::{KeySource, Secret, Vault};
 use cairn_server::DEFAULT_ADDRESS;
 use cairn_store::files;
 use clap::parser::ValueSource;
@@ -200,6 +201,11 @@ impl Config {
         self.home_setting().map(|home| home.value)
     }
 
+    /// The secrets of the data directory, and the key to them.
+    pub(crate) fn vault(&self) -> Result<Vault> {
+        Ok(Vault::new(self.home()?, master_key()?))
+    }
+
     /// The data directory and who says so.
     pub(crate) fn home_setting(&self) -> Result<Setting<PathBuf>> {
         if let Some(Setting { value, origin }) = &self.home {
@@ -272,6 +278,20 @@ pub(crate) fn user_workflows() -> Option<PathBuf> {
 fn own_directory() -> Option<PathBuf> {
     let user = etcetera::choose_base_strategy().ok()?;
     Some(user.config_dir().join("cairn"))
+}
+
+/// Where the master key is: in the environment, in the file that it names, or in the user's
+/// configuration directory.
+fn master_key() -> Result<KeySource> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(text) = set("CAIRN_MASTER_KEY") {
+        return Ok(KeySource::Given(Secret::new(text.to_string_lossy())));
+    }
+    if let Some(path) = set("CAIRN_MASTER_KEY_FILE") {
+        return Ok(KeySource::File(path.into()));
+    }
+    let own = own_directory().ok_or(Error::HomeUnknown)?;
+    Ok(KeySource::File(own.join("master.key")))
 }
 
 /// Whether the locale's encoding is UTF-8.

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
 use cairn_engine::catalog::{Catalog, Directory, Found};
-use cairn_lang::guided;
 use cairn_lang::ids::SourceKind;
+use cairn_lang::{graph, guided};
+use cairn_triggers::channel::Channels;
 
 use crate::config::{self, Config};
 
 /// The workflows of the configured directories, the nearest first.
 pub(crate) fn catalog(config: &Config) -> Catalog {
     let [bindings, _] = guided::BINDINGS;
-    Catalog::new(directories(config).collect()).bound_by(bindings.into())
+    let triggers = cairn_triggers::catalog::all(Channels::default());
+    let types = graph::standard().with_triggers(triggers.kinds());
+    Catalog::new(directories(config).collect()).knowing(types).bound_by(bindings.into())
 }
 
 fn directories(config: &Config) -> impl Iterator<Item = Directory> {

@@ -1,16 +1,21 @@
-//! What a compiler knows of the step types that there are.
+//! What a compiler knows of the types of steps and triggers that there are.
 //!
 //! A step type is described here and performed elsewhere. Whoever performs steps makes the
-//! catalog, and hands it to the compiler, which knows no step type by name.
+//! catalog, and hands it to the compiler, which knows no type by name.
+
+mod trigger;
+
+pub use trigger::{SECRET_NAME, SettingFault, TriggerType};
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The step types that a workflow may use, by name.
+/// The types of steps and triggers that a workflow may use, by name.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Catalog {
     types: BTreeMap<String, StepType>,
+    triggers: BTreeMap<String, TriggerType>,
 }
 
 /// A kind of step.
@@ -89,7 +94,15 @@ impl Catalog {
     /// The catalog of these types. Of two with one name the later counts.
     #[must_use]
     pub fn new(types: impl IntoIterator<Item = StepType>) -> Self {
-        Self { types: types.into_iter().map(|kind| (kind.name.clone(), kind)).collect() }
+        let types = types.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
+        Self { types, triggers: BTreeMap::new() }
+    }
+
+    /// The same catalog with these types of triggers.
+    #[must_use]
+    pub fn with_triggers(self, triggers: impl IntoIterator<Item = TriggerType>) -> Self {
+        let triggers = triggers.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
+        Self { triggers, ..self }
     }
 
     /// The step type with this name.
@@ -101,6 +114,17 @@ impl Catalog {
     /// The step types, by name.
     pub fn types(&self) -> impl Iterator<Item = &StepType> {
         self.types.values()
+    }
+
+    /// The type of trigger with this name.
+    #[must_use]
+    pub fn trigger(&self, name: &str) -> Option<&TriggerType> {
+        self.triggers.get(name)
+    }
+
+    /// The types of triggers, by name.
+    pub fn triggers(&self) -> impl Iterator<Item = &TriggerType> {
+        self.triggers.values()
     }
 }
 

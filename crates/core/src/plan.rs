@@ -10,6 +10,7 @@ mod guide;
 mod prompt;
 mod repeat;
 mod step;
+mod widget;
 
 pub use check::{Invalid, limits};
 pub use env::{DataTable, EnvField, TableAccess, VisibleWhen};

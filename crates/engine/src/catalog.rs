@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_core::catalog as steps;
 use cairn_lang::builtins::{self, Builtins};
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity, nearest};
 use cairn_lang::ids::{self, IdStatus, SourceKind};
@@ -34,6 +35,7 @@ pub struct Catalog {
     directories: Vec<Directory>,
     bindings: Option<PathBuf>,
     pinned: Option<Arc<Found>>,
+    types: Arc<steps::Catalog>,
     read: Mutex<Option<Read>>,
 }
 
@@ -52,6 +54,8 @@ pub struct Source {
     pub root: Option<PathBuf>,
     /// What is in it.
     pub tree: SourceTree,
+    /// The types that its graphs may use.
+    types: Arc<steps::Catalog>,
 }
 
 /// A workflow of a source, right or wrong.
@@ -76,8 +80,15 @@ pub struct Found {
 impl Catalog {
     /// The workflows of these directories, the nearest first.
     #[must_use]
-    pub const fn new(directories: Vec<Directory>) -> Self {
-        Self { directories, bindings: None, pinned: None, read: Mutex::new(None) }
+    pub fn new(directories: Vec<Directory>) -> Self {
+        let types = Arc::new(graph::standard());
+        Self { directories, bindings: None, pinned: None, types, read: Mutex::new(None) }
+    }
+
+    /// The same workflows, of which graphs may use these types of steps and triggers.
+    #[must_use]
+    pub fn knowing(self, types: steps::Catalog) -> Self {
+        Self { types: Arc::new(types), ..self }
     }
 
     /// The same workflows, with what a project's file puts at their extension points.
@@ -111,7 +122,7 @@ impl Catalog {
             return Ok(Arc::clone(found));
         }
         if given == NOTES {
-            return Ok(Arc::new(notes().workflow(NOTES_FILE)));
+            return Ok(Arc::new(self.source(None, notes()).workflow(NOTES_FILE)));
         }
         find(&self.list()?, given)
     }
@@ -120,9 +131,9 @@ impl Catalog {
     pub fn sources(&self) -> Result<Vec<Source>> {
         let mut sources = Vec::new();
         for Directory { kind, root } in self.directories.iter().filter(|d| d.root.is_dir()) {
-            sources.push(Source { root: Some(root.clone()), tree: tree::read(root, *kind)? });
+            sources.push(self.source(Some(root.clone()), tree::read(root, *kind)?));
         }
-        sources.push(Source { root: None, tree: builtins::bundled() });
+        sources.push(self.source(None, builtins::bundled()));
         let library = library(&sources);
         for source in sources.iter_mut().filter(|s| s.tree.kind != SourceKind::Bundled) {
             source.tree.library.clone_from(&library);
@@ -131,6 +142,10 @@ impl Catalog {
             self.bind(&mut source.tree)?;
         }
         Ok(sources)
+    }
+
+    fn source(&self, root: Option<PathBuf>, tree: SourceTree) -> Source {
+        Source { root, tree, types: Arc::clone(&self.types) }
     }
 
     /// Adds the bindings of the project, which hold for the workflows of every source.
@@ -155,7 +170,7 @@ impl Catalog {
         };
         let mut tree = SourceTree { library: library(sources), ..tree::read(path, kind)? };
         self.bind(&mut tree)?;
-        Ok(Source { root: Some(path.to_owned()), tree })
+        Ok(self.source(Some(path.to_owned()), tree))
     }
 
     /// The workflow in one file. Routines are looked for in the source that the file is of.
@@ -176,20 +191,19 @@ impl Catalog {
         tree.library = library(sources);
         tree.files.insert(name.clone(), tree::bytes(path)?);
         self.bind(&mut tree)?;
-        let source = Source { root: Some(folder.to_owned()), tree };
+        let source = self.source(Some(folder.to_owned()), tree);
         Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
     }
 }
 
 /// Where the workflow of notes is. Nobody chooses it, so it is in no list.
-fn notes() -> Source {
+fn notes() -> SourceTree {
     let text = include_bytes!("catalog/session-notes.yaml").to_vec();
-    let tree = SourceTree {
+    SourceTree {
         kind: SourceKind::Bundled,
         files: BTreeMap::from([(NOTES_FILE.to_owned(), text)]),
         library: BTreeMap::new(),
-    };
-    Source { root: None, tree }
+    }
 }
 
 /// What the bundled sources offer to the others.
@@ -266,7 +280,7 @@ impl Source {
         let document = source::parse(path, &bytes).ok();
         // A file is of the dialect that it looks like.
         let outcome = match document.as_ref().is_some_and(graph::is_workflow) {
-            true => graph::compile(&self.tree, path, &graph::standard()),
+            true => graph::compile(&self.tree, path, &self.types),
             false => guided::compile(&self.tree, path, &Builtins::standard()),
         };
         let given = document.as_ref().and_then(|document| document.get("id")?.as_text());

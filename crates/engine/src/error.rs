@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{io, sync::Arc};
 
+use cairn_core::catalog::SettingFault;
 use cairn_core::flow::{NotThere, Rejection};
 use cairn_core::id::{RunId, SessionId};
 use cairn_core::token;
@@ -138,6 +139,48 @@ pub enum Error {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// The master key cannot be used.
+    #[error("the master key{} cannot be used: {what}", path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default())]
+    SecretKey {
+        /// The file that it is in, when it is in one.
+        path: Option<PathBuf>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A secret is not what was sealed.
+    #[error("{} cannot be opened: {what}", name.as_ref().map_or_else(|| "the vault".to_owned(), |name| format!("the secret `{name}`")))]
+    SecretDecrypt {
+        /// Which one; none when it is all of them.
+        name: Option<String>,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such secret.
+    #[error("there is no secret `{name}` for {scope}")]
+    SecretUnknown {
+        /// Who it would be for.
+        scope: String,
+        /// What was given.
+        name: String,
+    },
+    /// A workflow does not ask for a setting of this name.
+    #[error("`{workflow}` asks for no setting `{name}`{}", nearest.as_ref().map(|id| format!("; did you mean `{id}`?")).unwrap_or_default())]
+    SettingUnknown {
+        /// The workflow.
+        workflow: String,
+        /// What was given.
+        name: String,
+        /// The name that was likely meant.
+        nearest: Option<String>,
+    },
+    /// Values of settings are not what their workflow asks for.
+    #[error("{path}: {}", first_of(.faults))]
+    SettingsInvalid {
+        /// Where they are, for people.
+        path: String,
+        /// What is wrong with them.
+        faults: Vec<SettingFault>,
+    },
     /// What the log says cannot be, though every byte of it is sound.
     #[error("{0}")]
     Broken(String),
@@ -174,6 +217,11 @@ impl Error {
                 io::ErrorKind::PermissionDenied => "FILE_DENIED",
                 _ => "FILE_IO",
             },
+            Self::SecretKey { .. } => "SECRET_KEY_UNUSABLE",
+            Self::SecretDecrypt { .. } => "SECRET_DECRYPT_FAILED",
+            Self::SecretUnknown { .. } => "SECRET_NOT_FOUND",
+            Self::SettingUnknown { .. } => "SETTING_NOT_FOUND",
+            Self::SettingsInvalid { .. } => "SETTING_INVALID",
             Self::Broken(_) => "INVARIANT_VIOLATION",
         }
     }
@@ -184,6 +232,7 @@ impl Error {
         match self {
             Self::Token { instead, .. } | Self::TokenScope { instead, .. } => Some(instead),
             Self::Invalid { fix, .. } => Some(fix),
+            Self::SettingsInvalid { faults, .. } => faults.first().map(|fault| fault.hint.as_str()),
             _ => None,
         }
     }
@@ -199,6 +248,18 @@ impl Error {
             }
             Self::WorkflowUnknown { given, nearest } => {
                 Some(json!({"given": given, "nearest": nearest}))
+            }
+            Self::SecretKey { path: Some(path), .. } => {
+                Some(json!({"path": path.display().to_string()}))
+            }
+            Self::SecretDecrypt { name: Some(name), .. } => Some(json!({"name": name})),
+            Self::SecretUnknown { scope, name } => Some(json!({"scope": scope, "name": name})),
+            Self::SettingUnknown { workflow, name, nearest } => {
+                Some(json!({"workflowId": workflow, "given": name, "nearest": nearest}))
+            }
+            Self::SettingsInvalid { path, faults } => {
+                let fault = |fault: &SettingFault| json!({"name": fault.field, "message": fault.message, "suggestion": fault.hint});
+                Some(json!({"path": path, "faults": faults.iter().map(fault).collect::<Vec<_>>()}))
             }
             Self::File { path, .. } => Some(json!({"path": path.display().to_string()})),
             _ => None,
@@ -236,4 +297,13 @@ fn told(code: &str) -> &'static str {
         "VALIDATION_ERROR",
     ];
     KNOWN.into_iter().find(|known| *known == code).unwrap_or("INVARIANT_VIOLATION")
+}
+
+/// The first of several faults, and how many more there are.
+fn first_of(faults: &[SettingFault]) -> String {
+    let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
+    match faults.len() {
+        0 | 1 => first,
+        more => format!("{first}, and {} more", more - 1),
+    }
 }

@@ -3,13 +3,19 @@
 //! Decisions are made in `core`; here they meet the store, the clock and the world. The
 //! engine knows no door: it takes questions as plain values and answers with plain values.
 //!
-//! In reading order: workflows ([`catalog`]), what the engine does itself ([`performer`]),
-//! guided runs ([`guided`]), failures ([`error`]).
+//! In reading order: workflows ([`catalog`]), what starts runs ([`trigger`]), what the engine
+//! does itself ([`performer`]), the values that workflows ask for ([`settings`], [`secrets`])
+//! and how they stay hidden ([`redact`]), guided runs ([`guided`]), failures ([`error`]).
 
 pub mod catalog;
 pub mod error;
+mod file;
 pub mod flow;
 pub mod guided;
 pub mod performer;
+pub mod redact;
+pub mod secrets;
+pub mod settings;
+pub mod trigger;
 
 pub use error::{Error, Result};

@@ -75,11 +75,10 @@ fn setting(item: &Spot<'_>) -> Option<EnvField> {
         fields.need("source");
     }
     let default = fields.get("default");
-    default.iter().for_each(|spot| fits(spot, widget, &options));
     let flag = |name: &str| fields.flag(name).unwrap_or_default();
-    Some(EnvField {
+    let field = EnvField {
         columns,
-        default: default.map(|spot| StrictValue(spot.node.to_json())),
+        default: default.as_ref().map(|spot| StrictValue(spot.node.to_json())),
         description: fields.text("desc").unwrap_or_default(),
         hidden: flag("hidden"),
         hosts,
@@ -92,7 +91,14 @@ fn setting(item: &Spot<'_>) -> Option<EnvField> {
         source: fields.text("source"),
         r#type: widget.parse().ok()?,
         visible_when: fields.text("visible_when").and_then(|text| condition(&text)),
-    })
+    };
+    if default.is_none_or(|spot| is_of_kind(&spot, &field))
+        && let (Some(spot), Some(value)) = (fields.get("default"), &field.default)
+        && let Some(why) = field.misfit(&value.0)
+    {
+        spot.error(Code::InvalidValue, format!("the default of `{}` {why}", field.name));
+    }
+    Some(field)
 }
 
 fn setting_name(spot: &Spot<'_>) -> Option<String> {
@@ -122,29 +128,30 @@ fn list_for(fields: &Fields<'_>, name: &str, wanted: bool, widget: &str) -> Vec<
     }
 }
 
-/// Says when a default is of another kind than its setting.
-fn fits(spot: &Spot<'_>, widget: &str, options: &[String]) {
-    match (widget, &spot.node.value) {
+/// Whether a default is of the kind that its setting has; says so when it is not.
+fn is_of_kind(spot: &Spot<'_>, field: &EnvField) -> bool {
+    match (field.r#type.as_str(), &spot.node.value) {
+        ("number", Value::Number(_))
+        | ("checkbox", Value::Flag(_))
+        | ("kvlist" | "picker", Value::List(_)) => return true,
         ("secret", _) => spot.error_hint(
             Code::SecretMisplaced,
             "a secret has no default: the file can be read by others",
             "leave it out, and set the value with `cairn secret set`",
         ),
-        ("number", Value::Number(_))
-        | ("checkbox", Value::Flag(_))
-        | ("kvlist" | "picker", Value::List(_)) => {}
         ("number", _) => spot.wrong_type("a number"),
         ("checkbox", _) => spot.wrong_type("true or false"),
         ("kvlist" | "picker", _) => spot.wrong_type("a list"),
-        ("dropdown", _) if options.is_empty() => {}
+        // What it could be is told elsewhere to be missing.
+        ("dropdown", _) if field.options.is_empty() => {}
         ("dropdown", _) => {
-            let words: Vec<(&str, ())> = options.iter().map(|word| (word.as_str(), ())).collect();
+            let words: Vec<(&str, ())> =
+                field.options.iter().map(|word| (word.as_str(), ())).collect();
             spot.choice(&words);
         }
-        _ => {
-            spot.text();
-        }
+        _ => return spot.text().is_some(),
     }
+    false
 }
 
 fn condition(text: &str) -> Option<VisibleWhen> {

@@ -1,5 +1,6 @@
 mod mistakes;
 mod named;
+mod triggers;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -24,8 +25,13 @@ fn tree(text: &str) -> SourceTree {
     SourceTree { kind: SourceKind::Project, files: files.collect(), library: BTreeMap::new() }
 }
 
+/// The step types of the program, and triggers of a few settings.
+fn catalog() -> Catalog {
+    standard().with_triggers(triggers::all())
+}
+
 fn compile(text: &str) -> Result<Compiled, Vec<Diagnostic>> {
-    super::compile(&tree(text), "w/workflow.yaml", &standard())
+    super::compile(&tree(text), "w/workflow.yaml", &catalog())
 }
 
 /// A workflow with these nodes compiled, or everything that is wrong with it.
@@ -146,15 +152,15 @@ fn both_spellings_of_edges_are_one_plan() {
 fn a_file_of_the_workflow_is_in_its_hash() {
     let mut changed = tree(EVERYTHING);
     changed.files.insert("w/nodes/other.sh".to_owned(), b"true\n".to_vec());
-    let changed = super::compile(&changed, "w/workflow.yaml", &standard()).unwrap().plan;
+    let changed = super::compile(&changed, "w/workflow.yaml", &catalog()).unwrap().plan;
     assert_ne!(changed.hash().unwrap(), everything().hash().unwrap());
     let mut long = tree(EVERYTHING);
     long.files.insert("w/nodes/other.sh".to_owned(), vec![b'x'; source::BYTES_MAX + 1]);
-    let long = super::compile(&long, "w/workflow.yaml", &standard()).unwrap_err();
+    let long = super::compile(&long, "w/workflow.yaml", &catalog()).unwrap_err();
     assert_snapshot!(lines(&long), @"w/workflow.yaml:40:3: error[too_long] /graph: `nodes/other.sh` has more than 1048576 bytes; keep it elsewhere, and let a step fetch it");
     let mut moved = tree(EVERYTHING);
     moved.files.insert("other/nodes/x.sh".to_owned(), b"true\n".to_vec());
-    let moved = super::compile(&moved, "w/workflow.yaml", &standard()).unwrap().plan;
+    let moved = super::compile(&moved, "w/workflow.yaml", &catalog()).unwrap().plan;
     assert_eq!(moved.hash().unwrap(), everything().hash().unwrap());
 }
 

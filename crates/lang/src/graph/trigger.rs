@@ -3,51 +3,18 @@
 use std::collections::BTreeMap;
 
 use cairn_core::canonical::StrictValue;
+use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
 use cairn_core::plan::Trigger;
 use cairn_core::text::Slug;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::types::{closed, text, texts};
 use super::{Build, env, schema};
 use crate::diagnostic::Code;
-use crate::read::Spot;
+use crate::read::{Fields, Spot};
 use crate::source;
 
 /// What every trigger can say.
 const COMMON: [&str; 3] = ["entry_node", "id", "type"];
-
-/// The settings of a type of trigger.
-fn settings(kind: &str) -> Option<Value> {
-    let flag = || json!({"type": "boolean"});
-    Some(match kind {
-        "channel" => closed(
-            &json!({
-                "channel": text(), "event": text(), "match": {"type": "object"},
-                "match_enabled": flag(), "reply_source": flag(), "target": text(),
-            }),
-            &["channel"],
-        ),
-        "cron" => closed(
-            &json!({"cron": text(), "missed": {"enum": ["skip", "once", "all"]}, "timezone": text()}),
-            &["cron"],
-        ),
-        "error" => closed(&json!({"workflows": texts()}), &[]),
-        "manual" => closed(&json!({"input": {"type": "object"}, "require_role": text()}), &[]),
-        "schedule_at" => closed(&json!({"at": text()}), &["at"]),
-        "webhook" => closed(
-            &json!({
-                "allow": texts(), "path": text(), "secret": text(),
-                "respond": {"enum": ["immediately", "last_step", "respond_step"]},
-                "signature": {"enum": ["standard", "github"]},
-                "tolerance_sec": {"type": "integer", "minimum": 1, "maximum": 3600},
-            }),
-            &["path", "secret"],
-        ),
-        _ => return None,
-    })
-}
-
-const TYPES: [&str; 6] = ["channel", "cron", "error", "manual", "schedule_at", "webhook"];
 
 impl Build<'_> {
     /// The triggers, by id.
@@ -79,51 +46,45 @@ impl Build<'_> {
             return None;
         };
         let kind = item.child("type", kind);
-        let Some(settings) = settings(kind.filled()?) else {
-            kind.unknown("type of trigger", kind.text()?, TYPES);
+        let Some(known) = self.catalog.trigger(kind.filled()?) else {
+            let names = self.catalog.triggers().map(|known| known.name.as_str());
+            kind.unknown("type of trigger", kind.text()?, names);
             return None;
         };
-        let properties = settings.get("properties").and_then(Value::as_object)?;
-        let mut known: Vec<&str> = properties.keys().map(String::as_str).collect();
-        known.extend(COMMON);
-        let fields = item.fields(&known)?;
-        for (name, rule) in properties {
-            fields.get(name).iter().for_each(|spot| schema::check(spot, rule));
-        }
-        schema::required(&settings).for_each(|name| drop(fields.need(name)));
-        for (name, spot) in fields.all() {
-            self.verbatim(&spot);
-            if name == "secret" {
-                self.signing_secret(&spot);
-            }
-        }
+        let fields = self.trigger_settings(item, known)?;
         let entry = fields.get("entry_node").map(|spot| self.target(&spot));
         let named = fields.get("id").map(|spot| env::slug(&spot));
         let config = fields.all().filter(|(name, _)| !COMMON.contains(name));
         let config = config.map(|(name, spot)| (name.to_owned(), spot.node.to_json())).collect();
+        let config = Value::Object(config);
         let r#type: Slug = kind.text()?.parse().ok()?;
+        let templates = fields.all().filter(|(_, spot)| !is_verbatim(spot)).count();
+        if templates == 0 {
+            (known.check)(&config).iter().for_each(|fault| told(&fields, fault));
+        }
         Some(Trigger {
-            config: StrictValue(Value::Object(config)),
+            config: StrictValue(config),
             entry: entry.flatten(),
             id: named.unwrap_or(Some(r#type.clone()))?,
             r#type,
         })
     }
 
-    /// A trigger is there before any run, so no run can fill it in.
-    fn verbatim(&self, spot: &Spot<'_>) {
-        match &spot.node.value {
-            source::Value::Text(text) if text.contains("{{") => spot.error_hint(
-                Code::Unsupported,
-                "`{{…}}` cannot stand in a trigger: there is no run yet",
-                "write the value itself",
-            ),
-            source::Value::List(_) => spot.items().iter().for_each(|item| self.verbatim(item)),
-            source::Value::Map(_) => {
-                spot.members().iter().for_each(|(_, member)| self.verbatim(member));
+    /// The settings of a trigger, held to the schema of its type.
+    fn trigger_settings<'s>(&self, item: &Spot<'s>, kind: &TriggerType) -> Option<Fields<'s>> {
+        let properties = kind.input.get("properties").and_then(Value::as_object)?;
+        let mut known: Vec<&str> = properties.keys().map(String::as_str).collect();
+        known.extend(COMMON);
+        let fields = item.fields(&known)?;
+        for (name, rule) in properties {
+            let Some(spot) = fields.get(name) else { continue };
+            schema::check(&spot, rule);
+            if rule.get("format").and_then(Value::as_str) == Some(SECRET_NAME) {
+                self.signing_secret(&spot);
             }
-            _ => {}
         }
+        schema::required(&kind.input).for_each(|name| drop(fields.need(name)));
+        Some(fields)
     }
 
     fn signing_secret(&self, spot: &Spot<'_>) {
@@ -134,4 +95,40 @@ impl Build<'_> {
             spot.unknown("secret", name, secrets);
         }
     }
+}
+
+/// Whether a value says all there is: a trigger is there before any run, so no run can fill
+/// it in.
+fn is_verbatim(spot: &Spot<'_>) -> bool {
+    match &spot.node.value {
+        source::Value::Text(text) if text.contains("{{") => {
+            spot.error_hint(
+                Code::Unsupported,
+                "`{{…}}` cannot stand in a trigger: there is no run yet",
+                "write the value itself",
+            );
+            false
+        }
+        source::Value::List(_) => {
+            spot.items().iter().filter(|item| !is_verbatim(item)).count() == 0
+        }
+        source::Value::Map(_) => {
+            spot.members().iter().filter(|(_, member)| !is_verbatim(member)).count() == 0
+        }
+        _ => true,
+    }
+}
+
+/// Says what is wrong with a setting, where it stands.
+fn told(fields: &Fields<'_>, fault: &SettingFault) {
+    let mut names = fault.field.split('.');
+    let first = names.next().and_then(|name| fields.get(name));
+    let spot = names.fold(first.unwrap_or_else(|| fields.spot.clone()), |spot, name| {
+        let inner = match &spot.node.value {
+            source::Value::List(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
+            _ => spot.node.get(name),
+        };
+        inner.map_or_else(|| spot.clone(), |node| spot.child(name, node))
+    });
+    spot.error_hint(Code::InvalidValue, &fault.message, &fault.hint);
 }

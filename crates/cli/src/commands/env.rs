@@ -1,0 +1,72 @@
+//! `cairn env`: the settings of a workflow.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_core::plan::Plan;
+use cairn_engine::secrets::Scope;
+use cairn_engine::settings::{Files, Settings};
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::sources;
+
+mod check;
+mod list;
+mod set;
+mod unset;
+
+/// Look after the settings that a workflow asks for
+///
+/// Values are in a file beside the workflow (`env.yaml`, or `NAME.env.yaml` beside `NAME.yaml`) and in `env/ID.yaml` of the data directory, which wins. Secrets are in neither; see `cairn secret`.
+#[derive(clap::Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  cairn env list triage\n  cairn env set triage CHANNEL '#support'\n  cairn env check triage"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(check::Args),
+    List(list::Args),
+    Set(set::Args),
+    Unset(unset::Args),
+}
+
+pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
+    match args.command {
+        Command::Check(args) => check::run(&args, config),
+        Command::List(args) => list::run(&args, config),
+        Command::Set(args) => set::run(&args, config),
+        Command::Unset(args) => unset::run(&args, config),
+    }
+}
+
+/// A workflow, and where its values are.
+struct Target {
+    plan: Plan,
+    files: Files,
+}
+
+impl Target {
+    fn find(given: &str, config: &Config) -> Result<Self> {
+        let found = sources::find(given, config)?;
+        let plan = found.compiled()?.plan.clone();
+        let source = found.path.is_file().then_some(found.path.as_path());
+        Ok(Self { files: Files::of(&config.home()?, &plan.workflow_id, source), plan })
+    }
+
+    fn settings(&self, config: &Config) -> Result<Settings> {
+        let held = config.vault()?.list()?;
+        let own = Scope::Workflow(self.plan.workflow_id.clone());
+        let has = |name: &str| {
+            held.iter()
+                .any(|held| held.name == name && (held.scope == own || held.scope == Scope::Global))
+        };
+        Ok(Settings::load(&self.plan, &self.files, has)?)
+    }
+}

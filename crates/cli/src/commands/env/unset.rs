@@ -1,0 +1,40 @@
+//! `cairn env unset`: takes the value of a setting away.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_engine::settings;
+use serde_json::json;
+
+use super::Target;
+use crate::config::Config;
+
+/// Take the value of a setting away
+///
+/// The value of the file beside the workflow counts then, or else the default.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  cairn env unset triage CHANNEL")]
+pub(crate) struct Args {
+    /// The workflow: its id, the name part of it, or its file
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+    /// The setting
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Take it out of the file beside the workflow
+    #[arg(long)]
+    beside: bool,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let target = Target::find(&args.workflow, config)?;
+    let removed = settings::unset(&target.plan, &target.files, &args.name, args.beside)?;
+    let output = &config.output;
+    if output.json {
+        output.object(&json!({"name": args.name, "removed": removed}))?;
+    } else if removed {
+        output.line(&format!("unset {}", args.name))?;
+    } else {
+        output.line(&format!("{} had no value", args.name))?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,97 @@
+//! `cairn secret set`: keeps a value, encrypted.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_engine::secrets::Secret;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use serde_json::json;
+
+use crate::config::Config;
+use crate::fresh;
+
+/// How many bytes are read of a value.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Keep a secret, encrypted
+///
+/// The value is read from standard input, or asked for without an echo when that is a terminal. It is never an argument: others can see those. One line break at its end is left out.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn secret set GITHUB_PAT --workflow triage\n  cairn secret set WEBHOOK_KEY < key.txt"
+)]
+pub(crate) struct Args {
+    /// The secret
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Keep it for this workflow alone: its id, the name part of it, or its file
+    #[arg(long, value_name = "WORKFLOW")]
+    workflow: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    if !is_name(&args.name) {
+        return Err(Error::Usage {
+            message: format!("`{}` cannot name a secret", args.name),
+            suggestion: "use letters, digits and `_`, such as `GITHUB_PAT`".to_owned(),
+        });
+    }
+    let scope = super::scope(args.workflow.as_deref(), Some(&args.name), config)?;
+    let value = match io::stdin().is_terminal() {
+        true => asked(&args.name).map_err(unread)?,
+        false => piped().map_err(unread)?,
+    };
+    let version = config.vault()?.set(&scope, &args.name, &value, fresh::now_ms())?;
+    if config.output.json {
+        config.output.object(&json!({"name": args.name, "version": version}))?;
+    } else {
+        config.output.line(&format!("set {}", args.name))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn is_name(name: &str) -> bool {
+    let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let digit = name.starts_with(|c: char| c.is_ascii_digit());
+    !name.is_empty() && name.len() <= 64 && !digit && name.chars().all(safe)
+}
+
+fn unread(error: io::Error) -> Error {
+    Error::Usage {
+        message: format!("the value could not be read: {error}"),
+        suggestion: "give it on standard input, as text".to_owned(),
+    }
+}
+
+/// What comes in, without one line break at the end.
+fn piped() -> io::Result<Secret> {
+    let mut text = String::new();
+    io::stdin().take(BYTES_MAX).read_to_string(&mut text)?;
+    Ok(without_break(text))
+}
+
+/// What somebody types, without showing it.
+fn asked(name: &str) -> io::Result<Secret> {
+    let input = io::stdin();
+    let before = tcgetattr(&input)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    silent.local_modes.insert(LocalModes::ECHONL);
+    write!(io::stderr(), "value of {name}: ")?;
+    tcsetattr(&input, OptionalActions::Flush, &silent)?;
+    let mut text = String::new();
+    let read = input.lock().read_line(&mut text);
+    tcsetattr(&input, OptionalActions::Flush, &before)?;
+    read.map(|_| without_break(text))
+}
+
+fn without_break(mut text: String) -> Secret {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Secret::new(text)
+}

@@ -1,0 +1,430 @@
+//! The vault: one file with every secret, each sealed, and the whole vouched for.
+//!
+//! A value is bound to its scope, name and version. A code over the whole file says that
+//! no record was left out, put back, or taken from an older copy.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use cairn_core::canonical;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+
+use super::Secret;
+use super::key::{self, KeySource, MasterKey, Purpose};
+use super::seal::{self, Place};
+use crate::error::{Error, Result};
+use crate::file;
+use crate::trigger::HookSecret;
+
+const VERSION: u32 = 1;
+/// How long a value may be.
+pub(crate) const VALUE_MAX: usize = 64 << 10;
+
+/// Where secrets are kept, and the key to them.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    home: PathBuf,
+    key: KeySource,
+}
+
+/// Who a secret is for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Scope {
+    /// Every workflow that asks for its name.
+    Global,
+    /// One workflow, by its id.
+    Workflow(String),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global => f.write_str("global"),
+            Self::Workflow(id) => write!(f, "workflow:{id}"),
+        }
+    }
+}
+
+/// A secret, as far as it can be shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Who it is for.
+    pub scope: Scope,
+    /// Its name.
+    pub name: String,
+    /// Rises with each change.
+    pub version: u64,
+    /// When it was set.
+    pub set_at_ms: u64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Content {
+    /// Rises with each change of the file.
+    generation: u64,
+    key_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mac: Option<String>,
+    records: Vec<Record>,
+    v: u32,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Record {
+    name: String,
+    /// The value before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Previous>,
+    scope: String,
+    sealed: String,
+    set_at_ms: u64,
+    version: u64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Previous {
+    sealed: String,
+    version: u64,
+}
+
+impl Vault {
+    /// The vault of a data directory.
+    #[must_use]
+    pub fn new(home: impl Into<PathBuf>, key: KeySource) -> Self {
+        Self { home: home.into(), key }
+    }
+
+    /// Every secret there is, by scope and name. It needs no key.
+    pub fn list(&self) -> Result<Vec<Held>> {
+        let content = self.read()?;
+        let held = |record: &Record| Held {
+            scope: match record.scope.strip_prefix("workflow:") {
+                Some(id) => Scope::Workflow(id.to_owned()),
+                None => Scope::Global,
+            },
+            name: record.name.clone(),
+            version: record.version,
+            set_at_ms: record.set_at_ms,
+        };
+        Ok(content.iter().flat_map(|content| &content.records).map(held).collect())
+    }
+
+    /// Keeps a value, and gives its version. The value before it stays for a while: see
+    /// [`Vault::signing`].
+    pub fn set(&self, scope: &Scope, name: &str, value: &Secret, now_ms: u64) -> Result<u64> {
+        if value.expose().is_empty() || value.expose().len() > VALUE_MAX {
+            return Err(Error::Invalid {
+                message: format!("the value of `{name}` is empty or longer than {VALUE_MAX} bytes"),
+                fix: "give a value of at least one character".to_owned(),
+                details: serde_json::json!({"name": name}),
+            });
+        }
+        self.change(|content, key| {
+            let (scope, version) = (scope.to_string(), content.generation);
+            let place = Place { scope: &scope, name, version };
+            let sealed = seal::seal(&key.purpose(Purpose::Secrets), place, value)?;
+            let before = content.take(&scope, name);
+            let previous =
+                before.map(|before| Previous { sealed: before.sealed, version: before.version });
+            let name = name.to_owned();
+            content.records.push(Record {
+                name,
+                previous,
+                scope,
+                sealed,
+                set_at_ms: now_ms,
+                version,
+            });
+            content.records.sort_by(|a, b| (&a.scope, &a.name).cmp(&(&b.scope, &b.name)));
+            Ok(version)
+        })
+    }
+
+    /// Forgets a secret. Says whether there was one.
+    pub fn remove(&self, scope: &Scope, name: &str) -> Result<bool> {
+        let there = |held: &Held| held.scope == *scope && held.name == name;
+        if !self.list()?.iter().any(there) {
+            return Ok(false);
+        }
+        self.change(|content, _| Ok(content.take(&scope.to_string(), name).is_some()))
+    }
+
+    /// The value of a secret. What a workflow does not have of its own is looked for among
+    /// the global ones.
+    pub fn reveal(&self, scope: &Scope, name: &str) -> Result<Secret> {
+        let (content, key) = self.unlocked()?;
+        let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
+        record.open(&key)
+    }
+
+    /// The values that may sign at this time: the one in use, and the one before it for a
+    /// while after it was replaced.
+    pub fn signing(&self, scope: &Scope, name: &str, grace_ms: u64) -> Result<Vec<HookSecret>> {
+        let (content, key) = self.unlocked()?;
+        let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
+        let mut secrets = vec![HookSecret { secret: record.open(&key)?, until_ms: None }];
+        if let Some(previous) = &record.previous {
+            let until_ms = Some(record.set_at_ms.saturating_add(grace_ms));
+            let (sealed, version) = (previous.sealed.clone(), previous.version);
+            let before = Record { sealed, version, ..record.clone() };
+            secrets.push(HookSecret { secret: before.open(&key)?, until_ms });
+        }
+        Ok(secrets)
+    }
+
+    /// Seals everything under a fresh master key, and gives how many secrets there are.
+    ///
+    /// The key is durable before anything is sealed under it, and the one before it stays
+    /// until nothing is, so that a crash at any point loses nothing. A key that was given
+    /// cannot be replaced in its place: the fresh one goes to the file `to`.
+    pub fn rotate(&self, to: Option<&Path>) -> Result<usize> {
+        self.prepare()?;
+        let _lock = self.lock()?;
+        let old = self.master(true)?;
+        let target = match (&self.key, to) {
+            (_, Some(to)) if to.exists() => {
+                return Err(key::unusable(Some(to), "there is a file already; name another one"));
+            }
+            (_, Some(to)) => to.to_owned(),
+            (KeySource::File(path), None) => next(path),
+            (KeySource::Given(_), None) => {
+                let what = "it was given, so there is no file to put a fresh one in; name one";
+                return Err(key::unusable(None, what));
+            }
+        };
+        self.require_outside(&target)?;
+        let fresh = MasterKey::fresh()?;
+        key::write(&target, &fresh)?;
+        let mut content = self.verified(&old)?;
+        for record in &mut content.records {
+            *record = record.resealed(&old, &fresh)?;
+        }
+        let count = content.records.len();
+        self.write(content, &fresh)?;
+        if let (KeySource::File(path), None) = (&self.key, to) {
+            file::rename(&next(path), path)?;
+        }
+        Ok(count)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.home.join("secrets").join("vault.json")
+    }
+
+    fn prepare(&self) -> Result<()> {
+        file::private_dir(&self.home.join("secrets"))
+    }
+
+    /// Keeps other processes from writing until the file is closed.
+    fn lock(&self) -> Result<Lock> {
+        let path = self.home.join("secrets").join(".lock");
+        let open = || {
+            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            file.lock()?;
+            Ok(Lock(file))
+        };
+        open().map_err(file::failed(&path))
+    }
+
+    fn read(&self) -> Result<Option<Content>> {
+        let Some(bytes) = file::read_if_there(&self.path())? else { return Ok(None) };
+        let content: Content =
+            canonical::parse(bytes.trim_ascii_end()).map_err(|_| self.damaged())?;
+        if content.v == VERSION { Ok(Some(content)) } else { Err(self.damaged()) }
+    }
+
+    fn damaged(&self) -> Error {
+        let what =
+            format!("{} is damaged, or was changed by something else", self.path().display());
+        Error::SecretDecrypt { name: None, what }
+    }
+
+    /// The master key. A rotation that a crash cut short is finished first.
+    fn master(&self, make: bool) -> Result<MasterKey> {
+        let path = match &self.key {
+            KeySource::Given(text) => {
+                let what = "it is not 32 bytes in base64 or hex";
+                return MasterKey::parse(text.expose()).ok_or_else(|| key::unusable(None, what));
+            }
+            KeySource::File(path) => path,
+        };
+        self.require_outside(path)?;
+        let used = self.read()?.filter(|content| !content.records.is_empty());
+        let found = key::read(path)?;
+        let fits = |key: &MasterKey| used.as_ref().is_none_or(|content| content.key_id == key.id());
+        if let Some(key) = found.clone().filter(fits) {
+            return Ok(key);
+        }
+        if let Some(key) = key::read(&next(path))?.filter(|key| used.is_some() && fits(key)) {
+            file::rename(&next(path), path)?;
+            return Ok(key);
+        }
+        match found {
+            // It is of no use, and whoever reads with it will say so.
+            Some(key) => Ok(key),
+            None if used.is_none() && make => {
+                let fresh = MasterKey::fresh()?;
+                key::write(path, &fresh)?;
+                Ok(fresh)
+            }
+            None => {
+                let what =
+                    "it is not there, and secrets are sealed under it; put a backup in its place";
+                Err(key::unusable(Some(path), what))
+            }
+        }
+    }
+
+    /// Whoever copies the data directory must not have the key to it.
+    fn require_outside(&self, path: &Path) -> Result<()> {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if whole(path).starts_with(whole(&self.home)) {
+            let what = "it lies in the data directory, which it protects; keep it elsewhere";
+            return Err(key::unusable(Some(path), what));
+        }
+        Ok(())
+    }
+
+    /// The content, which is as this key left it.
+    fn verified(&self, key: &MasterKey) -> Result<Content> {
+        let Some(content) = self.read()? else {
+            let (key_id, records) = (key.id(), Vec::new());
+            return Ok(Content { generation: 1, key_id, mac: None, records, v: VERSION });
+        };
+        if content.records.is_empty() {
+            return Ok(content);
+        }
+        if content.key_id != key.id() {
+            let what = format!("{} is sealed under another master key", self.path().display());
+            return Err(Error::SecretDecrypt { name: None, what });
+        }
+        let made = content.mac(key)?;
+        let given = content.mac.as_deref().unwrap_or_default();
+        let same: bool = given.as_bytes().ct_eq(made.as_bytes()).into();
+        if same { Ok(content) } else { Err(self.damaged()) }
+    }
+
+    /// The content and the key to it.
+    fn unlocked(&self) -> Result<(Content, MasterKey)> {
+        let read = || {
+            let key = match self.read()?.filter(|content| !content.records.is_empty()) {
+                Some(_) => self.master(false)?,
+                // There is nothing to find, and no reason to make a key.
+                None => MasterKey::fresh()?,
+            };
+            Ok((self.verified(&key)?, key))
+        };
+        match read() {
+            // Another process may be just putting everything under another key.
+            Err(Error::SecretDecrypt { .. }) => {
+                let _lock = self.lock()?;
+                read()
+            }
+            other => other,
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Content, &MasterKey) -> Result<T>) -> Result<T> {
+        self.prepare()?;
+        let _lock = self.lock()?;
+        let key = self.master(true)?;
+        let mut content = self.verified(&key)?;
+        content.generation += 1;
+        let answer = change(&mut content, &key)?;
+        self.write(content, &key)?;
+        Ok(answer)
+    }
+
+    fn write(&self, mut content: Content, key: &MasterKey) -> Result<()> {
+        content.key_id = key.id();
+        content.mac = Some(content.mac(key)?);
+        let bytes =
+            canonical::to_vec(&content).map_err(|error| Error::Broken(error.to_string()))?;
+        file::replace(&self.path(), &bytes)
+    }
+}
+
+/// The lock of a vault. It is let go explicitly: a child process may have inherited it.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// Where the next master key waits until nothing needs the one before it.
+fn next(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".next");
+    name.into()
+}
+
+fn unknown(scope: &Scope, name: &str) -> Error {
+    Error::SecretUnknown { scope: scope.to_string(), name: name.to_owned() }
+}
+
+impl Content {
+    fn take(&mut self, scope: &str, name: &str) -> Option<Record> {
+        let place = self.records.iter().position(|r| r.scope == scope && r.name == name)?;
+        Some(self.records.remove(place))
+    }
+
+    fn find(&self, scope: &Scope, name: &str) -> Option<&Record> {
+        let of = |scope: &Scope| {
+            let scope = scope.to_string();
+            self.records.iter().find(move |r| r.scope == scope && r.name == name)
+        };
+        of(scope).or_else(|| of(&Scope::Global))
+    }
+
+    /// What vouches for everything but itself.
+    fn mac(&self, key: &MasterKey) -> Result<String> {
+        let broken = |error: String| Error::Broken(error);
+        let bytes = canonical::to_vec(&Self { mac: None, ..self.clone() });
+        let bytes = bytes.map_err(|error| broken(error.to_string()))?;
+        let mac = Hmac::<Sha256>::new_from_slice(key.purpose(Purpose::Vault).as_slice());
+        let mut mac = mac.map_err(|error| broken(error.to_string()))?;
+        mac.update(&bytes);
+        Ok(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl Record {
+    fn open(&self, key: &MasterKey) -> Result<Secret> {
+        let place = Place { scope: &self.scope, name: &self.name, version: self.version };
+        let key = key.purpose(Purpose::Secrets);
+        seal::open(&key, place, &self.sealed).ok_or_else(|| Error::SecretDecrypt {
+            name: Some(self.name.clone()),
+            what: "it was sealed under another key, or for another name or version".to_owned(),
+        })
+    }
+
+    /// The same secret under another key.
+    fn resealed(&self, old: &MasterKey, fresh: &MasterKey) -> Result<Self> {
+        let key = fresh.purpose(Purpose::Secrets);
+        let reseal = |record: &Self| {
+            let (scope, name) = (record.scope.as_str(), record.name.as_str());
+            seal::seal(&key, Place { scope, name, version: record.version }, &record.open(old)?)
+        };
+        let previous = match &self.previous {
+            None => None,
+            Some(Previous { sealed, version }) => {
+                let (sealed, version) = (sealed.clone(), *version);
+                let before = Self { sealed, version, ..self.clone() };
+                Some(Previous { sealed: reseal(&before)?, version })
+            }
+        };
+        Ok(Self { sealed: reseal(self)?, previous, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A data directory, and the place of a key beside it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("config/master.key")
+    }
+
+    fn vault(&self) -> Vault {
+        Vault::new(self.folder.path().join("home"), KeySource::File(self.key()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("home/secrets/vault.json")
+    }
+
+    fn content(&self) -> serde_json::Value {
+        serde_json::from_slice(&fs::read(self.file()).unwrap()).unwrap()
+    }
+
+    fn put(&self, content: &serde_json::Value) {
+        fs::write(self.file(), canonical::to_vec(content).unwrap()).unwrap();
+    }
+}
+
+fn workflow(id: &str) -> Scope {
+    Scope::Workflow(id.to_owned())
+}
+
+fn code<T>(result: Result<T>) -> &'static str {
+    result.err().map_or("ok", |error| error.code())
+}
+
+#[test]
+fn a_secret_comes_back_and_its_file_does_not_hold_it() {
+    let place = Place::new();
+    let (vault, a) = (place.vault(), workflow("project.a"));
+    vault.set(&a, "KEY", &Secret::new("hush-hush"), 5).unwrap();
+    vault.set(&Scope::Global, "SHARED", &Secret::new("for all"), 6).unwrap();
+    assert_eq!(vault.reveal(&a, "KEY").unwrap().expose(), "hush-hush");
+    assert_eq!(vault.reveal(&a, "SHARED").unwrap().expose(), "for all");
+    assert_eq!(code(vault.reveal(&workflow("project.b"), "KEY")), "SECRET_NOT_FOUND");
+    assert_eq!(format!("{:?}", vault.reveal(&a, "KEY").unwrap()), "***");
+    let text = fs::read_to_string(place.file()).unwrap();
+    assert!(!text.contains("hush") && !text.contains("for all"), "{text}");
+    let held = vault.list().unwrap();
+    let names: Vec<(String, &str)> =
+        held.iter().map(|held| (held.scope.to_string(), held.name.as_str())).collect();
+    assert_eq!(names, [("global".into(), "SHARED"), ("workflow:project.a".into(), "KEY")]);
+    for file in [place.file(), place.key()] {
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert!(vault.remove(&a, "KEY").unwrap() && !vault.remove(&a, "KEY").unwrap());
+    assert_eq!(code(vault.reveal(&a, "KEY")), "SECRET_NOT_FOUND");
+}
+
+#[test]
+fn a_replaced_secret_signs_for_a_while() {
+    let place = Place::new();
+    let vault = place.vault();
+    let signing = || {
+        let secrets = vault.signing(&Scope::Global, "KEY", 1000).unwrap();
+        let show = |held: &HookSecret| (held.secret.expose().to_owned(), held.until_ms);
+        secrets.iter().map(show).collect::<Vec<_>>()
+    };
+    vault.set(&Scope::Global, "KEY", &Secret::new("first"), 5).unwrap();
+    assert_eq!(signing(), [("first".to_owned(), None)]);
+    vault.set(&Scope::Global, "KEY", &Secret::new("second"), 7).unwrap();
+    assert_eq!(signing(), [("second".to_owned(), None), ("first".to_owned(), Some(1007))]);
+    vault.rotate(None).unwrap();
+    assert_eq!(signing(), [("second".to_owned(), None), ("first".to_owned(), Some(1007))]);
+}
+
+#[test]
+fn what_was_changed_by_something_else_opens_nothing() {
+    let place = Place::new();
+    let vault = place.vault();
+    vault.set(&Scope::Global, "A", &Secret::new("value of a"), 1).unwrap();
+    let old = place.content();
+    vault.set(&Scope::Global, "A", &Secret::new("newer value"), 2).unwrap();
+    vault.set(&Scope::Global, "B", &Secret::new("value of b"), 3).unwrap();
+    let good = place.content();
+    let tampered = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut content = good.clone();
+        change(&mut content);
+        place.put(&content);
+        let found =
+            (code(vault.reveal(&Scope::Global, "A")), code(vault.reveal(&Scope::Global, "B")));
+        place.put(&good);
+        found
+    };
+    let refused = ("SECRET_DECRYPT_FAILED", "SECRET_DECRYPT_FAILED");
+    let sealed = |place: usize| good["records"][place]["sealed"].clone();
+    assert_eq!(tampered(&|_| {}), ("ok", "ok"));
+    let swapped = tampered(&|content| {
+        content["records"][0]["sealed"] = sealed(1);
+        content["records"][1]["sealed"] = sealed(0);
+    });
+    assert_eq!(swapped, refused, "swapped");
+    assert_eq!(
+        tampered(&|content| content["records"][0] = old["records"][0].clone()),
+        refused,
+        "an older version"
+    );
+    let left_out = tampered(&|content| drop(content["records"].as_array_mut().unwrap().remove(1)));
+    assert_eq!(left_out.0, "SECRET_DECRYPT_FAILED", "a record less");
+    let cut = sealed(0).as_str().unwrap()[..20].to_owned();
+    assert_eq!(
+        tampered(&|content| content["records"][0]["sealed"] = cut.clone().into()),
+        refused,
+        "truncated"
+    );
+    assert_eq!(
+        tampered(&|content| content["records"][0]["name"] = "C".into()).0,
+        "SECRET_DECRYPT_FAILED",
+        "another name"
+    );
+    let bytes = fs::read(place.file()).unwrap();
+    for at in (0..bytes.len()).step_by(7) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        fs::write(place.file(), &flipped).unwrap();
+        assert_ne!(code(vault.reveal(&Scope::Global, "A")), "ok", "byte {at}");
+    }
+    fs::write(place.file(), &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_DECRYPT_FAILED", "half a file");
+    assert_eq!(code(vault.set(&Scope::Global, "A", &Secret::new("x"), 9)), "SECRET_DECRYPT_FAILED");
+}
+
+#[test]
+fn another_key_opens_nothing() {
+    let place = Place::new();
+    place.vault().set(&Scope::Global, "A", &Secret::new("value"), 1).unwrap();
+    let other = Secret::new("07".repeat(32));
+    let vault = Vault::new(place.folder.path().join("home"), KeySource::Given(other));
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_DECRYPT_FAILED");
+    assert_eq!(code(vault.set(&Scope::Global, "A", &Secret::new("x"), 1)), "SECRET_DECRYPT_FAILED");
+    let vault = Vault::new(place.folder.path().join("home"), KeySource::Given(Secret::new("weak")));
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_KEY_UNUSABLE");
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    let place = Place::new();
+    let vault = place.vault();
+    vault.set(&Scope::Global, "A", &Secret::new("value"), 1).unwrap();
+    fs::set_permissions(place.key(), fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_KEY_UNUSABLE");
+    fs::set_permissions(place.key(), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "ok");
+    fs::remove_file(place.key()).unwrap();
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_KEY_UNUSABLE");
+    assert_eq!(code(vault.set(&Scope::Global, "B", &Secret::new("x"), 1)), "SECRET_KEY_UNUSABLE");
+    assert!(!place.key().exists(), "a key that is lost is not replaced by another");
+    let home = place.folder.path().join("home");
+    let inside = Vault::new(&home, KeySource::File(home.join("keys/master.key")));
+    assert_eq!(code(inside.reveal(&Scope::Global, "A")), "SECRET_KEY_UNUSABLE");
+}
+
+#[test]
+fn a_rotation_keeps_every_value_and_ends_the_old_key() {
+    let place = Place::new();
+    let vault = place.vault();
+    vault.set(&Scope::Global, "A", &Secret::new("value"), 1).unwrap();
+    let old = fs::read(place.key()).unwrap();
+    assert_eq!(vault.rotate(None).unwrap(), 1);
+    assert_ne!(fs::read(place.key()).unwrap(), old);
+    assert!(!next(&place.key()).exists());
+    assert_eq!(vault.reveal(&Scope::Global, "A").unwrap().expose(), "value");
+    fs::write(place.key(), &old).unwrap();
+    assert_eq!(code(vault.reveal(&Scope::Global, "A")), "SECRET_DECRYPT_FAILED");
+}
+
+#[test]
+fn a_crash_in_a_rotation_loses_nothing() {
+    let place = Place::new();
+    let vault = place.vault();
+    vault.set(&Scope::Global, "A", &Secret::new("value"), 1).unwrap();
+    let (old_key, old_vault) = (fs::read(place.key()).unwrap(), fs::read(place.file()).unwrap());
+    vault.rotate(None).unwrap();
+    let (new_key, new_vault) = (fs::read(place.key()).unwrap(), fs::read(place.file()).unwrap());
+    // Before the vault was written: the next key waits, and nobody needs it.
+    let put = |key: &[u8], waiting: &[u8], content: &[u8]| {
+        fs::write(place.key(), key).unwrap();
+        fs::write(next(&place.key()), waiting).unwrap();
+        fs::set_permissions(next(&place.key()), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(place.file(), content).unwrap();
+    };
+    put(&old_key, &new_key, &old_vault);
+    assert_eq!(vault.reveal(&Scope::Global, "A").unwrap().expose(), "value");
+    assert_eq!(vault.rotate(None).unwrap(), 1);
+    assert_eq!(vault.reveal(&Scope::Global, "A").unwrap().expose(), "value");
+    // After it: the next key is the one.
+    put(&old_key, &new_key, &new_vault);
+    assert_eq!(vault.reveal(&Scope::Global, "A").unwrap().expose(), "value");
+    assert_eq!(fs::read(place.key()).unwrap(), new_key);
+    assert!(!next(&place.key()).exists());
+}
+
+#[test]
+fn a_given_key_is_rotated_into_a_file() {
+    let place = Place::new();
+    let home = place.folder.path().join("home");
+    let given = Vault::new(&home, KeySource::Given(Secret::new("07".repeat(32))));
+    given.set(&Scope::Global, "A", &Secret::new("value"), 1).unwrap();
+    assert_eq!(code(given.rotate(None)), "SECRET_KEY_UNUSABLE");
+    assert_eq!(given.rotate(Some(&place.key())).unwrap(), 1);
+    assert_eq!(code(given.reveal(&Scope::Global, "A")), "SECRET_DECRYPT_FAILED");
+    assert_eq!(place.vault().reveal(&Scope::Global, "A").unwrap().expose(), "value");
+    assert_eq!(code(given.rotate(Some(&place.key()))), "SECRET_KEY_UNUSABLE", "it is taken");
+}
+
+#[test]
+fn many_writers_lose_nothing() {
+    let place = Place::new();
+    place.vault().set(&Scope::Global, "S", &Secret::new("x"), 1).unwrap();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let vault = place.vault();
+            scope.spawn(move || {
+                vault.set(&Scope::Global, &format!("S{n}"), &Secret::new("x"), 1).unwrap();
+            });
+        }
+    });
+    assert_eq!(place.vault().list().unwrap().len(), 9);
+}

@@ -1,0 +1,260 @@
+//! Settings: the values that a workflow asks for beside its event.
+//!
+//! A workflow says what it asks for; the values are in a file beside its own, which can be
+//! kept in version control, and in one of the data directory, which wins. Secrets are in
+//! neither: they are in the vault.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cairn_core::catalog::SettingFault;
+use cairn_core::plan::{EnvField, Plan};
+use cairn_lang::diagnostic::nearest;
+use serde_json::{Map, Value};
+
+use self::file::Written;
+use crate::error::{Error, Result};
+
+/// Where the values for one workflow are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Files {
+    /// Beside the workflow's file.
+    pub beside: Option<PathBuf>,
+    /// In the data directory.
+    pub own: PathBuf,
+}
+
+impl Files {
+    /// The files for a workflow: `env.yaml` beside a `workflow.yaml`, `<name>.env.yaml` beside
+    /// any other, and `env/<workflow id>.yaml` in the data directory.
+    #[must_use]
+    pub fn of(home: &Path, workflow_id: &str, source: Option<&Path>) -> Self {
+        let beside = source.and_then(|source| {
+            let stem = source.file_stem()?.to_str()?;
+            let name = match stem {
+                "workflow" => "env.yaml".to_owned(),
+                stem => format!("{stem}.env.yaml"),
+            };
+            Some(source.with_file_name(name))
+        });
+        Self { beside, own: home.join("env").join(format!("{workflow_id}.yaml")) }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Origin {
+    /// The workflow's own default.
+    Default,
+    /// The file beside the workflow.
+    Beside,
+    /// The file in the data directory.
+    Own,
+    /// The vault.
+    Vault,
+}
+
+impl Origin {
+    /// It in a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Beside => "beside",
+            Self::Own => "own",
+            Self::Vault => "vault",
+        }
+    }
+}
+
+/// The settings of a workflow, with their values.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Settings {
+    /// The values by name, without secrets: what templates see as `env`.
+    pub values: Map<String, Value>,
+    /// Where each value and each secret comes from.
+    pub origins: BTreeMap<String, Origin>,
+    /// What a run needs and nobody has given, secrets too.
+    pub missing: Vec<String>,
+    /// What is wrong with the values that there are.
+    pub faults: Vec<SettingFault>,
+    /// Values that nobody asks for.
+    pub unused: Vec<String>,
+}
+
+impl Settings {
+    /// Reads the settings of a workflow. `has_secret` says whether the vault has one.
+    pub fn load(plan: &Plan, files: &Files, has_secret: impl Fn(&str) -> bool) -> Result<Self> {
+        let beside = files.beside.as_deref().map(Written::read).transpose()?.unwrap_or_default();
+        let own = Written::read(&files.own)?;
+        let mut settings = Self::default();
+        for field in &plan.env {
+            settings.take(field, &[(&own, Origin::Own), (&beside, Origin::Beside)]);
+            if field.secret && has_secret(&field.name) {
+                settings.origins.insert(field.name.clone(), Origin::Vault);
+            }
+        }
+        let asked = |name: &str| plan.env.iter().any(|field| field.name == name);
+        let given = own.names().chain(beside.names());
+        settings.unused = given.filter(|name| !asked(name)).map(str::to_owned).collect();
+        settings.unused.dedup();
+        let missing = plan.env.iter().filter(|field| settings.lacks(field, &plan.env));
+        settings.missing = missing.map(|field| field.name.clone()).collect();
+        Ok(settings)
+    }
+
+    /// The values, or the error that says what is wrong with them or missing.
+    pub fn ready(self, files: &Files) -> Result<Map<String, Value>> {
+        let missing = self.missing.iter().map(|name| {
+            let hint =
+                format!("give it a value: `cairn env set` or `cairn secret set` with `{name}`");
+            SettingFault::new(
+                name.clone(),
+                format!("`{name}` has no value, and a run needs it"),
+                hint,
+            )
+        });
+        let faults: Vec<SettingFault> = self.faults.iter().cloned().chain(missing).collect();
+        if faults.is_empty() {
+            return Ok(self.values);
+        }
+        Err(Error::SettingsInvalid { path: files.own.display().to_string(), faults })
+    }
+
+    /// Takes the value of a field from the strongest place that has one.
+    fn take(&mut self, field: &EnvField, places: &[(&Written, Origin)]) {
+        let found =
+            places.iter().find_map(|(file, origin)| Some((file.get(&field.name)?, *origin)));
+        if field.secret {
+            if found.is_some() {
+                let message =
+                    format!("`{}` is a secret, and stands in a file for all to read", field.name);
+                let hint = "take it out with `cairn env unset`, and set it with `cairn secret set`";
+                self.faults.push(SettingFault::new(field.name.clone(), message, hint));
+            }
+            return;
+        }
+        let default = || Some((&field.default.as_ref()?.0, Origin::Default));
+        let Some((value, origin)) = found.or_else(default) else { return };
+        if let Some(why) = field.misfit(value) {
+            let message = format!("`{}` {why}", field.name);
+            let hint = "correct the value with `cairn env set`";
+            self.faults.push(SettingFault::new(field.name.clone(), message, hint));
+        }
+        self.values.insert(field.name.clone(), value.clone());
+        self.origins.insert(field.name.clone(), origin);
+    }
+
+    /// Whether a run needs a field, and nobody has given it.
+    fn lacks(&self, field: &EnvField, all: &[EnvField]) -> bool {
+        let empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.trim().is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        let given = match field.secret {
+            true => self.origins.contains_key(&field.name),
+            false => self.values.get(&field.name).is_some_and(|value| !empty(value)),
+        };
+        field.required && !given && self.shows(field, all)
+    }
+
+    /// Whether a form shows a field: whether the setting that it depends on is shown and has
+    /// the value that it needs.
+    #[must_use]
+    pub fn shows(&self, field: &EnvField, all: &[EnvField]) -> bool {
+        let mut field = field;
+        // Settings that depend on each other in a circle are shown to nobody.
+        for _ in 0..=all.len() {
+            let Some(when) = &field.visible_when else { return true };
+            let value = match self.values.get(&when.name) {
+                Some(Value::String(text)) => text.clone(),
+                Some(value) => value.to_string(),
+                None => String::new(),
+            };
+            let next = all.iter().find(|other| other.name == when.name);
+            match next.filter(|_| value == when.value) {
+                Some(next) => field = next,
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+/// The setting with a name.
+pub fn find<'p>(plan: &'p Plan, name: &str) -> Result<&'p EnvField> {
+    plan.env.iter().find(|field| field.name == name).ok_or_else(|| {
+        let names = plan.env.iter().map(|field| field.name.as_str());
+        Error::SettingUnknown {
+            workflow: plan.workflow_id.clone(),
+            name: name.to_owned(),
+            nearest: nearest(name, names).map(str::to_owned),
+        }
+    })
+}
+
+/// Keeps a value in the data directory, or beside the workflow.
+pub fn set(plan: &Plan, files: &Files, name: &str, value: &Value, beside: bool) -> Result<PathBuf> {
+    let field = find(plan, name)?;
+    let path = target(files, beside)?;
+    let refuse = |message: String, hint: &str| {
+        let faults = vec![SettingFault::new(name, message, hint)];
+        Err(Error::SettingsInvalid { path: path.display().to_string(), faults })
+    };
+    if field.secret {
+        return refuse(format!("`{name}` is a secret"), "set it with `cairn secret set`");
+    }
+    if let Some(why) = field.misfit(value) {
+        return refuse(format!("`{name}` {why}"), "give a value of that kind");
+    }
+    let before = [Some(&files.own), files.beside.as_ref()];
+    for file in before.into_iter().flatten().filter(|_| field.locked) {
+        if Written::read(file)?.get(name).is_some_and(|known| known != value) {
+            return refuse(
+                format!("`{name}` is locked: it stays as it was first set"),
+                "leave it as it is, or change `locked` in the workflow",
+            );
+        }
+    }
+    let mut written = Written::read(path)?;
+    written.set(name, value);
+    written.save(path)?;
+    Ok(path.clone())
+}
+
+/// Forgets a value of the data directory, or of the file beside the workflow. Says whether
+/// there was one. A name that no workflow asks for any more can be forgotten, too.
+pub fn unset(plan: &Plan, files: &Files, name: &str, beside: bool) -> Result<bool> {
+    let path = target(files, beside)?;
+    let mut written = Written::read(path)?;
+    if written.get(name).is_none() {
+        return find(plan, name).map(|_| false);
+    }
+    if find(plan, name).is_ok_and(|field| field.locked) {
+        let message = format!("`{name}` is locked: it stays as it was first set");
+        let hint = "leave it as it is, or change `locked` in the workflow";
+        let faults = vec![SettingFault::new(name, message, hint)];
+        return Err(Error::SettingsInvalid { path: path.display().to_string(), faults });
+    }
+    written.remove(name);
+    written.save(path)?;
+    Ok(true)
+}
+
+fn target(files: &Files, beside: bool) -> Result<&PathBuf> {
+    if !beside {
+        return Ok(&files.own);
+    }
+    files.beside.as_ref().ok_or_else(|| Error::Invalid {
+        message: "the workflow is built in, so there is no file beside it".to_owned(),
+        fix: "leave out --beside".to_owned(),
+        details: Value::Null,
+    })
+}
+
+#[cfg(test)]
+mod tests;

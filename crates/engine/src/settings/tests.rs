@@ -1,0 +1,192 @@
+use std::fs;
+
+use cairn_core::catalog::Catalog;
+use cairn_lang::ids::SourceKind;
+use cairn_lang::source::SourceTree;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+const ENV: &str = "
+  - { name: CHANNEL, default: '#support' }
+  - { name: TOKEN, widget: secret, required: true }
+  - { name: LIMIT, widget: number, required: true }
+  - { name: AUTO, widget: checkbox, default: true }
+  - { name: MODE, widget: dropdown, options: [pager, slack], default: slack }
+  - { name: PAGER, widget: url, required: true, visible_when: 'MODE:pager' }
+  - { name: PAGER_KEY, required: true, visible_when: 'PAGER:https://p.example' }
+  - { name: SEED, locked: true, hidden: true }
+  - { name: PEOPLE, widget: picker, source: slack.users }
+  - { name: NOTE, widget: textarea }
+";
+
+fn plan() -> Plan {
+    let text = format!("name: T\nenv:{ENV}graph:\n  nodes: [{{ id: a, type: end }}]\n");
+    let files = BTreeMap::from([("w/workflow.yaml".to_owned(), text.into_bytes())]);
+    let tree = SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() };
+    let types: Catalog = cairn_lang::graph::standard();
+    cairn_lang::graph::compile(&tree, "w/workflow.yaml", &types).unwrap().plan
+}
+
+fn place() -> (TempDir, Files) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("w/workflow.yaml");
+    let files = Files::of(&folder.path().join("home"), "project.w", Some(&source));
+    fs::create_dir_all(folder.path().join("w")).unwrap();
+    (folder, files)
+}
+
+fn load(files: &Files) -> Settings {
+    Settings::load(&plan(), files, |name| name == "TOKEN").unwrap()
+}
+
+fn told<T>(result: Result<T>) -> String {
+    result.err().map(|error| format!("{}: {error}", error.code())).unwrap_or_default()
+}
+
+#[test]
+fn files_are_named_after_the_workflow() {
+    let files = |source: &str| Files::of(Path::new("/h"), "project.w", Some(Path::new(source)));
+    assert_eq!(files("/x/w/workflow.yaml").beside, Some(PathBuf::from("/x/w/env.yaml")));
+    assert_eq!(files("/x/uptime.yaml").beside, Some(PathBuf::from("/x/uptime.env.yaml")));
+    assert_eq!(files("/x/uptime.yaml").own, PathBuf::from("/h/env/project.w.yaml"));
+}
+
+#[test]
+fn the_data_directory_wins_over_the_file_beside_and_that_over_the_default() {
+    let (_folder, files) = place();
+    let settings = load(&files);
+    assert_eq!(settings.values["CHANNEL"], "#support");
+    assert_eq!(settings.missing, ["LIMIT"]);
+    set(&plan(), &files, "CHANNEL", &json!("#beside"), true).unwrap();
+    set(&plan(), &files, "LIMIT", &json!(5), true).unwrap();
+    set(&plan(), &files, "CHANNEL", &json!("#own"), false).unwrap();
+    let settings = load(&files);
+    assert_eq!(settings.values["CHANNEL"], "#own");
+    assert_eq!(settings.origins["CHANNEL"], Origin::Own);
+    assert_eq!(settings.origins["LIMIT"], Origin::Beside);
+    assert_eq!(settings.origins["TOKEN"], Origin::Vault);
+    assert!(!settings.values.contains_key("TOKEN"));
+    assert!(settings.missing.is_empty() && settings.faults.is_empty());
+    assert!(unset(&plan(), &files, "CHANNEL", false).unwrap());
+    assert_eq!(load(&files).values["CHANNEL"], "#beside");
+    assert!(!unset(&plan(), &files, "CHANNEL", false).unwrap());
+}
+
+#[test]
+fn a_setting_is_needed_only_where_it_is_shown() {
+    let (_folder, files) = place();
+    set(&plan(), &files, "LIMIT", &json!(5), false).unwrap();
+    assert!(load(&files).missing.is_empty());
+    set(&plan(), &files, "MODE", &json!("pager"), false).unwrap();
+    assert_eq!(load(&files).missing, ["PAGER"]);
+    set(&plan(), &files, "PAGER", &json!("https://p.example"), false).unwrap();
+    assert_eq!(load(&files).missing, ["PAGER_KEY"]);
+    set(&plan(), &files, "PAGER_KEY", &json!(" "), false).unwrap();
+    assert_eq!(load(&files).missing, ["PAGER_KEY"], "blanks are no value");
+    set(&plan(), &files, "MODE", &json!("slack"), false).unwrap();
+    assert!(load(&files).missing.is_empty(), "what hangs on what is not shown is not shown");
+    let told = told(Settings::load(&plan(), &files, |_| false).unwrap().ready(&files));
+    assert!(told.ends_with("`TOKEN` has no value, and a run needs it"), "{told}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (_folder, files) = place();
+    let refused = |name: &str, value: Value| told(set(&plan(), &files, name, &value, false));
+    assert!(refused("LIMIT", json!("x")).ends_with("`LIMIT` is not a number"));
+    assert!(refused("MODE", json!("mail")).ends_with("`MODE` is not one of pager, slack"));
+    assert!(refused("TOKEN", json!("abc")).starts_with("SETTING_INVALID"));
+    assert_eq!(
+        refused("LIMITS", json!(1)),
+        "SETTING_NOT_FOUND: `project.w` asks for no setting `LIMITS`; did you mean `LIMIT`?"
+    );
+    assert!(!files.own.exists(), "nothing was written");
+    assert_eq!(refused("SEED", json!("once")), "");
+    assert!(refused("SEED", json!("twice")).contains("locked"));
+    assert!(told(unset(&plan(), &files, "SEED", false)).contains("locked"));
+    assert_eq!(refused("SEED", json!("once")), "", "the same again is no change");
+}
+
+#[test]
+fn what_a_person_wrote_wrong_is_told() {
+    let (_folder, files) = place();
+    let beside = files.beside.clone().unwrap();
+    fs::write(&beside, "LIMIT: many\nTOKEN: abc\nOLD: 1\n").unwrap();
+    let settings = load(&files);
+    let faults: Vec<&str> = settings.faults.iter().map(|fault| fault.message.as_str()).collect();
+    assert_eq!(
+        faults,
+        ["`LIMIT` is not a number", "`TOKEN` is a secret, and stands in a file for all to read"]
+    );
+    assert_eq!(settings.unused, ["OLD"]);
+    for (text, what) in [
+        ("- a\n", "there should be names with values"),
+        ("A: [\n", "line 1"),
+        ("A: 1\nA: 2\n", "line 2"),
+        ("\u{0}", "line 1"),
+    ] {
+        fs::write(&beside, text).unwrap();
+        let told = told(Settings::load(&plan(), &files, |_| true));
+        assert!(told.starts_with("SETTING_INVALID") && told.contains(what), "{text:?}: {told}");
+    }
+}
+
+#[test]
+fn remarks_and_order_stay() {
+    let (_folder, files) = place();
+    let beside = files.beside.clone().unwrap();
+    let text = "\
+# How we run it.
+
+CHANNEL: '#old'   # ask Ann first
+# Not more, or the bill explodes.
+LIMIT: 500
+NOTE: |
+  one
+  # two
+
+PEOPLE:
+  - { id: U1, name: Ann }
+  - { id: U2 } # on leave
+AUTO: false
+";
+    fs::write(&beside, text).unwrap();
+    let p = plan();
+    set(&p, &files, "CHANNEL", &json!("#new \"x\""), true).unwrap();
+    set(&p, &files, "LIMIT", &json!(7), true).unwrap();
+    set(&p, &files, "PEOPLE", &json!([{"id": "U9"}]), true).unwrap();
+    set(&p, &files, "MODE", &json!("pager"), true).unwrap();
+    assert!(unset(&p, &files, "AUTO", true).unwrap());
+    insta::assert_snapshot!(fs::read_to_string(&beside).unwrap(), @r##"
+    # How we run it.
+
+    CHANNEL: "#new \"x\""   # ask Ann first
+    # Not more, or the bill explodes.
+    LIMIT: 7
+    NOTE: |
+      one
+      # two
+
+    PEOPLE: [{"id":"U9"}]
+    MODE: "pager"
+    "##);
+    let settings = load(&files);
+    assert_eq!(settings.values["NOTE"], "one\n# two\n");
+    assert_eq!(settings.values["CHANNEL"], "#new \"x\"");
+    fs::write(&beside, "{LIMIT: 1, AUTO: false}\n").unwrap();
+    set(&p, &files, "LIMIT", &json!(2), true).unwrap();
+    assert_eq!(fs::read_to_string(&beside).unwrap(), "LIMIT: 2\nAUTO: false\n");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_comes_back(value in "\\PC{0,40}|[ -~\\n\\t\u{85}\u{2028}]{0,40}") {
+        let (_folder, files) = place();
+        set(&plan(), &files, "NOTE", &json!(value), false).unwrap();
+        set(&plan(), &files, "LIMIT", &json!(1), false).unwrap();
+        let settings = load(&files);
+        proptest::prop_assert_eq!(&settings.values["NOTE"], &json!(value));
+    }
+}
