@@ -42,6 +42,10 @@ pub(crate) async fn json<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    // A list of the members in their order would be taken for the object.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(Error::RequestInvalid("the body is not an object".to_owned()));
+    }
     canonical::parse(bytes)
         .map_err(|error| Error::RequestInvalid(format!("the body cannot be read: {error}")))
 }

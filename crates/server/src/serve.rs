@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
+use cairn_core::projection::run::RunStatus;
+use cairn_engine::flow::Filter;
 use cairn_store::Store;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -34,11 +36,13 @@ const HEADERS_MAX: usize = 64;
 /// How long a request's head may be, in bytes.
 const HEAD_MAX: usize = 32 << 10;
 
+/// How long runs under way may take to finish.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long steps under way may take to be parked.
 const PARK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves until `shutdown` is ready, then answers what it has taken, parks the steps that are
-/// under way, and returns.
+/// Serves until `shutdown` is ready, then answers what it has taken, lets runs finish for a
+/// moment, parks the steps that are under way still, and returns.
 ///
 /// It answers from the first moment on; runs that were left go on beside.
 pub async fn serve(
@@ -85,8 +89,22 @@ pub async fn serve(
     for task in background {
         let _ = task.await;
     }
+    let _ = timeout(FINISH_TIMEOUT, finished(&app)).await;
     app.automation.engine.stop(PARK_TIMEOUT).await;
     Ok(())
+}
+
+/// Waits until no run has anything under way.
+async fn finished(app: &Arc<App>) {
+    let busy = Filter {
+        statuses: vec![RunStatus::Running.name().to_owned()],
+        limit: Some(1),
+        ..Filter::default()
+    };
+    // What cannot be seen is not waited for.
+    while app.automation.engine.list(&busy).await.is_ok_and(|runs| !runs.is_empty()) {
+        sleep(Duration::from_millis(25)).await;
+    }
 }
 
 /// What goes on beside the requests: runs that were left, the clock, the files, the figures.

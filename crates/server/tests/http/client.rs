@@ -12,7 +12,7 @@ use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
-use cairn_engine::secrets::{KeySource, Scope, Secret, Vault};
+use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::graph;
 use cairn_lang::ids::SourceKind;
 use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front};
@@ -70,7 +70,7 @@ impl World {
     }
 
     pub(crate) fn set_secret(&self, name: &str, value: &str) {
-        self.vault().set(&Scope::Global, name, &Secret::new(value), 1).unwrap();
+        self.vault().set(&secrets::Scope::Global, name, &Secret::new(value), 1).unwrap();
     }
 
     /// A server over what the world holds.

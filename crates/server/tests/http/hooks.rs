@@ -203,7 +203,7 @@ async fn more_than_may_begin_are_told_when_to_come_back() {
     let world = world(&text);
     let server = world.serve().await;
     ready(&server).await;
-    for id in ["m1", "m2", "m1"] {
+    for id in ["m1", "m1", "m2"] {
         let answer = Delivery { id, ..Delivery::default() }.send(&server).await;
         assert!(answer.status < 300, "{}", answer.body);
     }

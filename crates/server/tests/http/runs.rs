@@ -13,9 +13,9 @@ graph:
 const APPROVE: &str = "name: Approve
 graph:
   nodes:
-    - { id: ask, type: human, prompt: May it?, cases: { approved: yes, rejected: no } }
-    - { id: yes, type: end, result: done }
-    - { id: no, type: end, result: not done }
+    - { id: ask, type: human, prompt: May it?, cases: { approved: good, rejected: bad } }
+    - { id: good, type: end, result: done }
+    - { id: bad, type: end, result: not done }
 ";
 
 #[tokio::test]
@@ -206,15 +206,20 @@ async fn workflows_are_listed_shown_and_checked() {
     ]);
     let server = world.serve().await;
     let listed = server.get("/api/v1/workflows").await.json();
-    let own = |id: &str| {
+    let of_file = |name: &str| {
         let items = listed["items"].as_array().unwrap();
-        items.iter().find(|item| item["workflowId"] == id).cloned().unwrap_or_default()
+        let is_meant = |path: &str| path.ends_with(name);
+        items.iter().find(|item| item["path"].as_str().is_some_and(is_meant)).unwrap()
     };
-    assert_eq!(own("project.greet")["errors"], 0);
-    assert_eq!(own("project.bad")["errors"], 1);
+    assert_eq!(of_file("greet.yaml")["workflowId"], "project.greet");
+    assert_eq!(
+        (&of_file("greet.yaml")["errors"], &of_file("bad.yaml")["errors"]),
+        (&json!(0), &json!(1))
+    );
     let shown = server.get("/api/v1/workflows/greet").await.json();
     assert_eq!((&shown["enabled"], &shown["plan"]["name"]), (&json!(true), &json!("Greet")));
-    let bad = server.get("/api/v1/workflows/project.bad").await.json();
+    let bad = of_file("bad.yaml")["workflowId"].as_str().unwrap();
+    let bad = server.get(&format!("/api/v1/workflows/{bad}")).await.json();
     assert_eq!(bad["diagnostics"][0]["line"], 2, "{bad}");
     assert_eq!(server.get("/api/v1/workflows/nobody").await.code(), "WORKFLOW_NOT_FOUND");
     let check = |source: &str| json!({"source": source, "path": "mine.yaml"});

@@ -11,8 +11,8 @@ const APPROVE: &str = "name: Approve
 graph:
   nodes:
     - { id: a, type: log, message: first, next: ask }
-    - { id: ask, type: human, prompt: May it?, cases: { default: end } }
-    - { id: end, type: end, result: done }
+    - { id: ask, type: human, prompt: May it?, cases: { default: out } }
+    - { id: out, type: end, result: done }
 ";
 
 /// A stream of events that is read line by line.
@@ -93,7 +93,7 @@ async fn a_run_is_told_as_it_goes_and_again_from_where_somebody_left() {
     let mut stream = Stream::open(&server, &path, None).await;
     let first = stream.next().await.unwrap();
     assert_eq!((first.kind.as_str(), &first.data["runId"]), ("run_queued", &json!(run)));
-    let opened = stream.until("task_opened").await;
+    let opened = stream.until("step_waiting").await;
     approve(&server, &run).await;
     let mut kinds = Vec::new();
     while let Some(told) = stream.next().await {
