@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use cairn_core::catalog::StepType;
+use cairn_core::catalog::{Catalog as Types, Class, StepType, interpreted, schema};
 use cairn_core::event::engine::EndStatus;
 use cairn_core::flow::Limits;
 use cairn_engine::catalog::{Catalog, Directory};
@@ -14,7 +14,6 @@ use cairn_engine::flow::{
     Arrival, Automations, Event, Filter, NoEvaluator, NoSettings, Options, Parts,
 };
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
-use cairn_lang::graph;
 use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -62,15 +61,19 @@ struct Work {
 #[async_trait]
 impl Performer for Work {
     fn kind(&self) -> StepType {
-        let mut kind = graph::standard().get("log").cloned().unwrap_or_else(|| unreachable!());
-        kind.class = cairn_core::catalog::Class::Effectful;
-        kind
+        work()
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> std::result::Result<Outcome, Failed> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
         Ok(Outcome::new(json!({"ok": true}), ""))
     }
+}
+
+fn work() -> StepType {
+    let input = schema::closed(&json!({"message": schema::text()}), &["message"]);
+    let output = schema::closed(&json!({"ok": schema::flag()}), &[]);
+    StepType::new("work", Class::Effectful, input, output)
 }
 
 /// An engine over a folder of its own.
@@ -93,10 +96,13 @@ impl Bench<'_> {
         let times = Arc::new(Mutex::new(Vec::new()));
         let work = Work { times: Arc::clone(&times) };
         let root = home.join("workflows");
+        let types = Types::new(interpreted::all().into_iter().chain([self::work()]));
+        let directory = Directory { kind: SourceKind::Project, root };
+        let catalog = Catalog::new(vec![directory]).knowing(types.clone());
         let parts = Parts {
             store: cairn_store::open(&cairn_store::Config::files(home.join("data")))?,
-            catalog: Arc::new(Catalog::new(vec![Directory { kind: SourceKind::Project, root }])),
-            types: graph::standard(),
+            catalog: Arc::new(catalog),
+            types,
             performers: Performers::new(vec![Arc::new(work)]),
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),
@@ -309,13 +315,15 @@ fn sequence(message: &str) -> String {
     let mut text = "name: W\nrate_limit: 1000000/min\ngraph:\n  nodes:\n".to_owned();
     for step in 0..STEPS {
         let next = if step + 1 < STEPS { format!(", next: s{}", step + 1) } else { String::new() };
-        text.push_str(&format!("    - {{ id: s{step}, type: log, message: '{message}'{next} }}\n"));
+        text.push_str(&format!(
+            "    - {{ id: s{step}, type: work, message: '{message}'{next} }}\n"
+        ));
     }
     text
 }
 
 fn one_step() -> String {
-    "name: W\nrate_limit: 1000000/min\ngraph:\n  nodes:\n    - { id: a, type: log, message: x }\n"
+    "name: W\nrate_limit: 1000000/min\ngraph:\n  nodes:\n    - { id: a, type: work, message: x }\n"
         .to_owned()
 }
 
@@ -326,13 +334,13 @@ fn fan(width: usize) -> String {
         names.join(", ")
     );
     for name in names {
-        text.push_str(&format!("    - {{ id: {name}, type: log, message: x }}\n"));
+        text.push_str(&format!("    - {{ id: {name}, type: work, message: x }}\n"));
     }
     text
 }
 
 fn looped(turns: usize) -> String {
     format!(
-        "name: W\nrate_limit: 1000000/min\ngraph:\n  nodes:\n    - {{ id: l, type: loop, count: {turns}, max_iterations: {turns}, body: [a] }}\n    - {{ id: a, type: log, message: x }}\n"
+        "name: W\nrate_limit: 1000000/min\ngraph:\n  nodes:\n    - {{ id: l, type: loop, count: {turns}, max_iterations: {turns}, body: [a] }}\n    - {{ id: a, type: work, message: x }}\n"
     )
 }

@@ -19,6 +19,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/reference/builtins.md", args: &["reference", "builtins"] },
     Generated { path: "docs/reference/cli.md", args: &["reference"] },
     Generated { path: "docs/reference/mcp.md", args: &["reference", "mcp"] },
+    Generated { path: "docs/reference/openapi.json", args: &["reference", "openapi"] },
     Generated { path: "docs/reference/steps.md", args: &["reference", "steps"] },
 ];
 

@@ -142,6 +142,36 @@ pub enum Error {
     /// The request comes from another site's page.
     #[error("requests from that origin are not taken")]
     OriginDenied,
+    /// No token goes by this id or name.
+    #[error("there is no token `{0}`")]
+    TokenUnknown(String),
+    /// The file with the tokens cannot be trusted.
+    #[error("the tokens in {} cannot be used: {what}", .path.display())]
+    TokensUnusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A line of the record of who changed what is not what was written.
+    #[error("line {line} of {} is not what was written, or does not follow the one before it", .path.display())]
+    AuditBroken {
+        /// The file.
+        path: PathBuf,
+        /// Counts from 1.
+        line: u64,
+    },
+    /// One key came with two different requests.
+    #[error("the idempotency key came before with another request")]
+    KeyReused,
+    /// No workflow has such a trigger.
+    #[error("`{workflow}` has no trigger `{trigger}`")]
+    TriggerUnknown {
+        /// The workflow.
+        workflow: String,
+        /// What was given.
+        trigger: String,
+    },
     /// Nothing is there.
     #[error("there is nothing at this path")]
     PathUnknown,
@@ -231,6 +261,11 @@ impl Error {
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
             Self::TokenInvalid => "AUTH_TOKEN_INVALID",
             Self::Forbidden(_) => "AUTH_FORBIDDEN",
+            Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
+            Self::TokensUnusable { .. } => "ACCESS_TOKENS_UNUSABLE",
+            Self::AuditBroken { .. } => "AUDIT_BROKEN",
+            Self::KeyReused => "REQUEST_KEY_REUSED",
+            Self::TriggerUnknown { .. } => "TRIGGER_NOT_FOUND",
             Self::HostDenied => "REQUEST_HOST_DENIED",
             Self::OriginDenied => "REQUEST_ORIGIN_DENIED",
             Self::PathUnknown => "REQUEST_PATH_UNKNOWN",
@@ -294,6 +329,9 @@ impl Error {
     /// How long to wait before trying again, where that helps.
     #[must_use]
     pub fn retry_after_ms(&self) -> Option<u64> {
+        if let Self::Engine(engine::Error::RateLimited { after_ms, .. }) = self {
+            return Some(*after_ms);
+        }
         match answers::find(self.code()).retry {
             Retry::NotRetryable => None,
             Retry::RetryableImmediate => Some(0),
@@ -317,7 +355,16 @@ impl Error {
             }
             Self::HomeNotADirectory(path)
             | Self::File { path, .. }
-            | Self::AdminToken { path, .. } => Some(json!({"path": path.display().to_string()})),
+            | Self::AdminToken { path, .. }
+            | Self::TokensUnusable { path, .. } => {
+                Some(json!({"path": path.display().to_string()}))
+            }
+            Self::AuditBroken { path, line } => {
+                Some(json!({"path": path.display().to_string(), "line": line}))
+            }
+            Self::TriggerUnknown { workflow, trigger } => {
+                Some(json!({"workflowId": workflow, "triggerId": trigger}))
+            }
             Self::AddressExposed(address)
             | Self::PortTaken(address)
             | Self::Bind { address, .. } => Some(json!({"address": address.to_string()})),

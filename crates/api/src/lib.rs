@@ -5,9 +5,12 @@
 //!
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
 //! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
-//! how their arguments are checked ([`arguments`], [`schema`]), automations ([`run`]), probes ([`probe`]).
+//! how their arguments are checked ([`arguments`], [`schema`]), automations ([`run`],
+//! [`call`]), who may ([`token`]) and who did ([`audit`]), probes ([`probe`]).
 
 pub mod arguments;
+pub mod audit;
+pub mod call;
 pub mod error;
 pub mod exit;
 pub mod guided;
@@ -18,6 +21,7 @@ pub mod run;
 pub mod schema;
 pub mod session;
 pub mod time;
+pub mod token;
 pub mod workflow;
 
 pub use error::Error;

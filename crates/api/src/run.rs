@@ -9,16 +9,18 @@ use cairn_core::id::{NodeId, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{End, StepStatus};
 use cairn_engine::flow::{Past, Summary};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::time;
 
 /// A run in the list.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
     /// The run.
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// Its workflow.
     pub workflow_id: String,
@@ -31,8 +33,10 @@ pub struct Run {
     /// When it was over.
     pub ended_at: Option<String>,
     /// The session it is recorded in.
+    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The run that waits for it.
+    #[schemars(with = "Option<String>")]
     pub parent_run_id: Option<RunId>,
 }
 
@@ -52,7 +56,7 @@ impl From<&Summary> for Run {
 }
 
 /// A run with everything that came of it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
     /// What the list says of it.
@@ -69,6 +73,7 @@ pub struct Shown {
     pub workflow_hash: Option<String>,
     /// The run and the step that it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub forked_from: Option<RunId>,
     /// What it asks people and agents.
     pub tasks: Vec<Task>,
@@ -77,7 +82,7 @@ pub struct Shown {
 }
 
 /// Why a run failed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunError {
     /// A stable name.
@@ -89,12 +94,14 @@ pub struct RunError {
 }
 
 /// A question that waits for an answer.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     /// The question's own id.
+    #[schemars(with = "String")]
     pub task_id: TaskId,
     /// The run that asks.
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// The step that asks.
     pub step: String,
@@ -103,7 +110,7 @@ pub struct Task {
 }
 
 /// What came of a step.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
     /// Where it stands.
@@ -118,14 +125,16 @@ pub struct Step {
     pub duration_ms: u64,
     /// What went wrong at the last try.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<RunError>")]
     pub error: Option<Failure>,
     /// The node that its completion made, to fork from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub node_id: Option<NodeId>,
 }
 
 /// One thing that happened, for people.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Moment {
     /// Its place in the log.
@@ -141,10 +150,11 @@ pub struct Moment {
 }
 
 /// What a fork would do, or does.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Forked {
     /// The new run; none when it was only looked at.
+    #[schemars(with = "Option<String>")]
     pub run_id: Option<RunId>,
     /// The steps that are done again.
     pub again: Vec<Again>,
@@ -153,7 +163,7 @@ pub struct Forked {
 }
 
 /// A step that is done again.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Again {
     /// Which.

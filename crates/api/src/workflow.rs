@@ -3,10 +3,11 @@
 use cairn_engine::catalog::Found;
 use cairn_lang::diagnostic::{self, Severity};
 use cairn_lang::ids::{self, IdStatus};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One thing that is wrong with a source, or worth a look.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
     /// A stable name.
@@ -44,7 +45,7 @@ impl From<&diagnostic::Diagnostic> for Diagnostic {
 }
 
 /// A workflow in a list.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// Its id.

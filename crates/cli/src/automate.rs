@@ -1,28 +1,38 @@
 //! The engine of automations, as commands and the server have it.
 
+mod environment;
+mod workers;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::catalog::Catalog;
-use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::flow::{Automations, Options, Parts};
+use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 
 use crate::config::Config;
 use crate::sources;
+use environment::Kept;
+use workers::Workers;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
+    let home = config.home()?;
+    let sockets = Some(home.join("sockets"));
+    let environment = Kept { home, vault: config.vault()?, catalog: Arc::clone(&catalog) };
+    let workers = Arc::new(Workers::new());
+    let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
     let parts = Parts {
         store,
         catalog,
         types: cairn_steps::catalog::types(),
-        performers: cairn_steps::catalog::all(&config.step_settings()?),
-        environment: Arc::new(NoSettings),
-        evaluator: Arc::new(NoEvaluator),
+        performers: cairn_steps::catalog::all(&steps),
+        environment: Arc::new(environment),
+        evaluator: workers,
     };
-    let sockets = Some(config.home()?.join("sockets"));
     Ok(Automations::new(parts, Options { sockets, ..Options::default() }))
 }
 

@@ -8,6 +8,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Config, Globals};
 
+mod audit;
 mod completions;
 mod config;
 mod dev;
@@ -22,6 +23,8 @@ mod runs;
 mod secret;
 mod serve;
 mod session;
+mod token;
+mod trigger;
 mod workflow;
 
 /// Durable workflows for AI agents: every step is recorded, and nothing is lost.
@@ -44,6 +47,7 @@ pub(crate) struct Cli {
 /// The commands, in alphabetical order.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Audit(audit::Args),
     Completions(completions::Args),
     Config(config::Args),
     #[command(hide = true)]
@@ -60,12 +64,15 @@ pub(crate) enum Command {
     Secret(secret::Args),
     Serve(serve::Args),
     Session(session::Args),
+    Token(token::Args),
+    Trigger(trigger::Args),
     Workflow(workflow::Args),
 }
 
 impl Command {
     pub(crate) fn run(self, config: &Config) -> Result<Exit> {
         match self {
+            Self::Audit(args) => audit::run(args, config),
             Self::Completions(args) => completions::run(&args, config),
             Self::Config(args) => config::run(args, config),
             Self::Dev(args) => dev::run(args, config),
@@ -80,6 +87,8 @@ impl Command {
             Self::Secret(args) => secret::run(args, config),
             Self::Serve(args) => serve::run(&args, config),
             Self::Session(args) => session::run(args, config),
+            Self::Token(args) => token::run(args, config),
+            Self::Trigger(args) => trigger::run(args, config),
             Self::Workflow(args) => workflow::run(args, config),
         }
     }

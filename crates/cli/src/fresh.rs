@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_api::error::{Error, Result};
 use cairn_core::id::{BundleId, SessionId, crockford};
+use cairn_server::tokens::TOKEN_PREFIX;
 
 /// What the admin token starts with, so that it is known when it leaks.
 pub(crate) const ADMIN_TOKEN_PREFIX: &str = "cairn_adm_";
@@ -27,6 +28,11 @@ pub(crate) fn bundle_id() -> Result<BundleId> {
 /// A token of 256 random bits.
 pub(crate) fn admin_token() -> Result<String> {
     Ok(format!("{ADMIN_TOKEN_PREFIX}{}{}", crockford(random()?), crockford(random()?)))
+}
+
+/// A token of 256 random bits, for somebody who may do less than everything.
+pub(crate) fn token() -> Result<String> {
+    Ok(format!("{TOKEN_PREFIX}{}{}", crockford(random()?), crockford(random()?)))
 }
 
 fn random() -> Result<u128> {

@@ -187,6 +187,14 @@ impl Catalog {
         Ok(self.source(Some(path.to_owned()), tree, unreadable))
     }
 
+    /// The workflow that a text would be, as a file of this name.
+    pub fn text(&self, name: &str, bytes: Vec<u8>) -> Result<Found> {
+        let files = BTreeMap::from([(name.to_owned(), bytes)]);
+        let library = library(&self.sources()?);
+        let tree = SourceTree { kind: SourceKind::Project, files, library };
+        Ok(self.source(Some(PathBuf::new()), tree, Vec::new()).workflow(name))
+    }
+
     /// The workflow in one file. Routines are looked for in the source that the file is of.
     pub fn file(&self, path: &Path, sources: &[Source]) -> Result<Found> {
         let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;

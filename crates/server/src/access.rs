@@ -1,16 +1,23 @@
 //! Who sends a request, and whether they may.
 
+use std::sync::Arc;
+
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Result};
-use cairn_core::digest::Digest;
+use cairn_api::token::Scope;
 use subtle::ConstantTimeEq as _;
 
+use cairn_core::digest::Digest;
+
 use crate::answer::Failure;
+use crate::audit::Deed;
+use crate::clock::now_ms;
 use crate::routes::Shared;
+use crate::tokens::Tokens;
 
 /// What it takes to call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,47 +35,169 @@ pub(crate) enum Action {
     ReadSessions,
     /// Be led through workflows.
     RunWorkflows,
+    /// See workflows and what is wrong with them.
+    ReadWorkflows,
+    /// See runs, what they asked and what came of them.
+    ReadRuns,
+    /// See everything that happens, of whatever workflow.
+    WatchRuns,
+    /// Have runs begun.
+    StartRuns,
+    /// End, pause, repeat and fork runs.
+    SteerRuns,
+    /// Answer what runs ask.
+    AnswerTasks,
+    /// See the record of who changed what.
+    ReadAudit,
+    /// See tokens.
+    ReadTokens,
+    /// See figures, and how the API looks.
+    ReadServer,
 }
 
 impl Action {
     /// Every action there is.
-    pub(crate) const ALL: &[Self] = &[Self::ReadSessions, Self::RunWorkflows];
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 11] = [
+        Self::ReadSessions,
+        Self::RunWorkflows,
+        Self::ReadWorkflows,
+        Self::ReadRuns,
+        Self::WatchRuns,
+        Self::StartRuns,
+        Self::SteerRuns,
+        Self::AnswerTasks,
+        Self::ReadAudit,
+        Self::ReadTokens,
+        Self::ReadServer,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::ReadSessions => "sessions:read",
             Self::RunWorkflows => "workflows:run",
+            Self::ReadWorkflows => "workflows:read",
+            Self::ReadRuns => "runs:read",
+            Self::WatchRuns => "runs:watch",
+            Self::StartRuns => "runs:start",
+            Self::SteerRuns => "runs:steer",
+            Self::AnswerTasks => "tasks:answer",
+            Self::ReadAudit => "audit:read",
+            Self::ReadTokens => "tokens:read",
+            Self::ReadServer => "server:read",
         }
+    }
+
+    /// The scope that allows it.
+    pub(crate) const fn scope(self) -> Scope {
+        match self {
+            Self::ReadSessions
+            | Self::ReadWorkflows
+            | Self::ReadRuns
+            | Self::WatchRuns
+            | Self::ReadServer => Scope::Read,
+            Self::RunWorkflows | Self::StartRuns | Self::SteerRuns => Scope::Run,
+            Self::AnswerTasks => Scope::Approve,
+            Self::ReadAudit | Self::ReadTokens => Scope::Admin,
+        }
+    }
+
+    /// Whether it is about single workflows, so that a token for some of them allows it.
+    const fn is_per_workflow(self) -> bool {
+        matches!(
+            self,
+            Self::ReadWorkflows
+                | Self::ReadRuns
+                | Self::StartRuns
+                | Self::SteerRuns
+                | Self::AnswerTasks
+        )
+    }
+
+    /// Whether it changes something, and is put on record.
+    const fn is_change(self) -> bool {
+        matches!(self, Self::StartRuns | Self::SteerRuns | Self::AnswerTasks)
     }
 }
 
 /// Who sends a request, known by what they may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Principal {
-    actions: &'static [Action],
+    /// Who, for people.
+    pub(crate) name: String,
+    /// The id of the token; none for the admin token.
+    id: Option<String>,
+    scopes: Vec<Scope>,
+    /// The workflows that it is about; all of them when there are none.
+    workflows: Vec<String>,
 }
 
 impl Principal {
     /// The holder of the admin token.
-    const ADMIN: Self = Self { actions: Action::ALL };
+    fn admin() -> Self {
+        let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
+        Self { name, id: None, scopes, workflows: Vec::new() }
+    }
+
+    /// Whether it has a scope, or the role of that name.
+    pub(crate) fn has_role(&self, role: &str) -> bool {
+        self.scopes.iter().any(|scope| *scope == Scope::Admin || scope.name() == role)
+    }
+
+    fn shown(&self) -> String {
+        match &self.id {
+            Some(id) => format!("{} ({id})", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// What an action is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Object<'a> {
-    /// Everything of the kind that the action names.
+    /// Everything of the kind that the action names, as far as the principal may.
     All,
     /// One of them, by the id in the path, which may be no id at all.
     One(&'a str),
+    /// A workflow, or something of it.
+    Workflow(&'a str),
 }
 
 /// Says whether somebody may do something. The only place that does; what is not granted
 /// is denied.
-pub(crate) fn authorize(principal: Principal, action: Action, object: Object<'_>) -> Result<()> {
-    match object {
-        // No grant is narrower than an action yet.
-        Object::All | Object::One(_) if principal.actions.contains(&action) => Ok(()),
-        Object::All | Object::One(_) => Err(Error::Forbidden(action.name())),
+pub(crate) fn authorize(principal: &Principal, action: Action, object: Object<'_>) -> Result<()> {
+    let scope = action.scope();
+    let granted = principal.scopes.iter().any(|has| *has == scope || *has == Scope::Admin);
+    let all = principal.workflows.is_empty();
+    let covered = match object {
+        // Whoever answers leaves out, or refuses by `Workflow`, what is not covered.
+        Object::All | Object::One(_) => all || action.is_per_workflow(),
+        Object::Workflow(id) => all || principal.workflows.iter().any(|known| known == id),
+    };
+    if granted && covered { Ok(()) } else { Err(Error::Forbidden(action.name())) }
+}
+
+/// Who calls a handler, and as what.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) principal: Arc<Principal>,
+    action: Action,
+}
+
+impl Caller {
+    /// Refuses what is about a workflow that the caller's token is not for.
+    pub(crate) fn covers(&self, workflow: &str) -> Result<()> {
+        authorize(&self.principal, self.action, Object::Workflow(workflow))
+    }
+
+    /// The workflows that the caller's token is for; all of them when there are none.
+    pub(crate) fn workflows(&self) -> &[String] {
+        &self.principal.workflows
+    }
+
+    /// Who it is, for the log of a run.
+    pub(crate) fn name(&self) -> &str {
+        &self.principal.name
     }
 }
 
@@ -76,10 +205,11 @@ pub(crate) fn authorize(principal: Principal, action: Action, object: Object<'_>
 pub(crate) async fn check(
     State((shared, action)): State<(Shared, Action)>,
     params: std::result::Result<RawPathParams, RawPathParamsRejection>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> std::result::Result<Response, Failure> {
-    let principal = authenticate(request.headers(), &shared.admin_token)?;
+    let principal = authenticate(request.headers(), &shared.admin_token, &shared.tokens)?;
+    note_use(&shared, &principal);
     let object = match &params {
         Ok(params) => params
             .iter()
@@ -87,12 +217,49 @@ pub(crate) async fn check(
             .map_or(Object::All, |(_, id)| Object::One(id)),
         Err(_) => Object::One(""),
     };
-    authorize(principal, action, object)?;
+    let granted = authorize(&principal, action, object);
+    if action.is_change() {
+        let (by, allowed) = (principal.shown(), granted.is_ok());
+        record(&shared, by, action.name(), request.uri().path().to_owned(), allowed).await?;
+    }
+    granted?;
+    request.extensions_mut().insert(Caller { principal: Arc::new(principal), action });
     Ok(next.run(request).await)
 }
 
+/// Puts a call on record before it is carried out: what cannot be recorded is not done.
+async fn record(
+    shared: &Shared,
+    by: String,
+    action: &'static str,
+    object: String,
+    allowed: bool,
+) -> Result<()> {
+    let audit = shared.audit.clone();
+    let write = move || {
+        let deed = Deed { by: &by, action, object: &object, allowed };
+        audit.record(&deed, now_ms())
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    written.map_err(|error| Error::Internal(error.to_string()))?
+}
+
+/// Notes when a token was last used, without making anybody wait.
+fn note_use(shared: &Shared, principal: &Principal) {
+    let Some(id) = principal.id.clone() else { return };
+    let now = now_ms();
+    if !shared.used.is_due(&id, now) {
+        return;
+    }
+    let shared = Arc::clone(shared);
+    tokio::task::spawn_blocking(move || {
+        // It is for people; a disk that is full is told by what matters more.
+        let _ = shared.tokens.note_use(&id, now);
+    });
+}
+
 /// Says who sends a request. Only the header counts; a token in the URL is not looked at.
-fn authenticate(headers: &HeaderMap, admin_token: &Digest) -> Result<Principal> {
+fn authenticate(headers: &HeaderMap, admin_token: &Digest, tokens: &Tokens) -> Result<Principal> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let value = given.next().ok_or(Error::TokenMissing)?;
     if given.next().is_some() {
@@ -101,10 +268,11 @@ fn authenticate(headers: &HeaderMap, admin_token: &Digest) -> Result<Principal> 
     let token = bearer(value.as_bytes()).ok_or(Error::TokenMissing)?;
     // Digests are compared, so that neither the time nor the length tells how much was right.
     if bool::from(Digest::of(token).as_bytes().ct_eq(admin_token.as_bytes())) {
-        Ok(Principal::ADMIN)
-    } else {
-        Err(Error::TokenInvalid)
+        return Ok(Principal::admin());
     }
+    let found = tokens.find(token, now_ms())?.ok_or(Error::TokenInvalid)?;
+    let (name, id) = (found.name, Some(found.id));
+    Ok(Principal { name, id, scopes: found.scopes, workflows: found.workflows })
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -123,7 +291,8 @@ mod tests {
         for value in values {
             headers.append(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
         }
-        match authenticate(&headers, &Digest::of(b"secret")) {
+        let home = tempfile::tempdir().unwrap();
+        match authenticate(&headers, &Digest::of(b"secret"), &Tokens::new(home.path())) {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.code().to_owned(),
         }
@@ -144,13 +313,34 @@ mod tests {
             assert_eq!(check(values), "AUTH_TOKEN_MISSING", "{values:?}");
         }
     }
+
+    fn somebody(scopes: &[Scope], workflows: &[&str]) -> Principal {
+        let workflows = workflows.iter().map(|id| (*id).to_owned()).collect();
+        Principal { name: "x".to_owned(), id: None, scopes: scopes.to_vec(), workflows }
+    }
+
     #[test]
     fn what_is_not_granted_is_denied() {
-        let nobody = Principal { actions: &[] };
         for action in Action::ALL {
-            let denied = authorize(nobody, *action, Object::One("x")).unwrap_err();
+            let denied = authorize(&somebody(&[], &[]), action, Object::One("x")).unwrap_err();
             assert_eq!(denied.code(), "AUTH_FORBIDDEN");
-            assert!(authorize(Principal::ADMIN, *action, Object::All).is_ok());
+            assert!(authorize(&Principal::admin(), action, Object::All).is_ok());
+            for scope in Scope::ALL {
+                let wanted = scope == action.scope() || scope == Scope::Admin;
+                let granted = authorize(&somebody(&[scope], &[]), action, Object::All).is_ok();
+                assert_eq!(granted, wanted, "{action:?} with {scope}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_for_one_workflow_reaches_nothing_else() {
+        let one = somebody(&[Scope::Admin], &["project.a"]);
+        for action in Action::ALL {
+            assert!(authorize(&one, action, Object::Workflow("project.a")).is_ok());
+            assert!(authorize(&one, action, Object::Workflow("project.ab")).is_err());
+            let everything = authorize(&one, action, Object::All).is_ok();
+            assert_eq!(everything, action.is_per_workflow(), "{action:?}");
         }
     }
 }

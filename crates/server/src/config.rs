@@ -8,11 +8,13 @@ use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
 use tokio::net::TcpListener;
 
+use crate::automation::Automation;
+
 /// Where the server listens when nobody says.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7373);
 
 /// Whom to serve.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// Host names that requests may be meant for, beside the loopback ones.
     pub public_hosts: Vec<String>,
@@ -20,6 +22,8 @@ pub struct Config {
     pub admin_token: Digest,
     /// What answers agents at `/mcp`.
     pub mcp: Option<MethodRouter>,
+    /// What runs by itself.
+    pub automation: Automation,
 }
 
 /// What stands between the server and its clients.

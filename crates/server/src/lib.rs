@@ -1,18 +1,35 @@
-//! The HTTP door: a view of the sessions, and the tools for agents.
+//! The HTTP door: sessions, runs and what starts them, and the tools for agents.
 //!
 //! A request passes the same stations in the same order: is it meant for this server
 //! (`guard`), who sends it and may they (`access`), what is asked (`routes`). Every route
-//! says in the route table what it takes to call it. Nothing here decides anything about
-//! runs, reads the environment, or prints.
+//! says in the route table what it takes to call it. Beside the requests there is one task that
+//! keeps time (`schedule`). Nothing here decides anything about runs, reads the environment,
+//! or prints.
 
 mod access;
 mod answer;
+pub mod audit;
+mod automation;
+mod body;
+mod clock;
 mod config;
 mod guard;
+mod metrics;
+mod pace;
 mod patience;
 mod routes;
+mod schedule;
 mod serve;
+pub mod tokens;
+pub mod watched;
 
+pub use automation::Automation;
 pub use config::{Config, DEFAULT_ADDRESS, Front, listen};
 pub use guard::BODY_MAX;
 pub use serve::serve;
+
+/// How the API looks, as OpenAPI 3.1.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    routes::document()
+}

@@ -8,16 +8,41 @@ use axum::http::Method;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::MethodRouter;
 use cairn_api::Error;
+use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
 use cairn_store::Store;
+use schemars::JsonSchema;
+use tokio::sync::{Semaphore, watch};
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
+use crate::audit::Audit;
+use crate::automation::Automation;
+use crate::clock::Seldom;
 use crate::guard;
+use crate::metrics::Metrics;
+use crate::pace::Pace;
+use crate::schedule::Marks;
+use crate::tokens::Tokens;
+use crate::watched::Watched;
 
+mod audit;
 mod health;
+mod hooks;
 mod mcp;
+mod metrics;
+mod openapi;
+mod runs;
 mod sessions;
+mod streams;
+mod tasks;
+mod tokens;
+mod triggers;
+mod workflows;
+
+pub(crate) use hooks::Peer;
+pub(crate) use openapi::document;
+pub(crate) use triggers::shown as shown_trigger;
 
 /// What handlers work with.
 pub(crate) struct App {
@@ -25,26 +50,121 @@ pub(crate) struct App {
     pub(crate) admin_token: Digest,
     pub(crate) public_hosts: Vec<String>,
     pub(crate) mcp: Option<MethodRouter>,
+    pub(crate) automation: Automation,
+    pub(crate) tokens: Tokens,
+    /// When the use of a token was last noted.
+    pub(crate) used: Seldom,
+    pub(crate) audit: Audit,
+    pub(crate) pace: Pace,
+    pub(crate) watched: Arc<Watched>,
+    pub(crate) marks: Marks,
+    pub(crate) metrics: Metrics,
+    /// How many more streams there may be.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Whether the server is about to stop.
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+/// How many streams of events there may be at once.
+const STREAMS_MAX: usize = 1_024;
+
+impl App {
+    pub(crate) fn new(
+        config: crate::config::Config,
+        store: Store,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
+        let automation = config.automation;
+        let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
+        Self {
+            store,
+            admin_token: config.admin_token,
+            public_hosts: config.public_hosts,
+            mcp: config.mcp,
+            tokens: Tokens::new(&automation.home),
+            used: Seldom::default(),
+            audit: Audit::new(&automation.home),
+            pace: Pace::default(),
+            watched: Arc::new(Watched::new(catalog, triggers)),
+            marks: Marks::load(&automation.home),
+            metrics: Metrics::default(),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            automation,
+            closing,
+        }
+    }
 }
 
 /// The same for every request.
 pub(crate) type Shared = Arc<App>;
 
-/// One path with what is done there. There is no other way into the router.
+/// One path with what is done there by one method. There is no other way into the router.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) access: Access,
     pub(crate) handler: MethodRouter<Shared>,
+    pub(crate) method: &'static str,
+    /// What it does, for people.
+    pub(crate) what: &'static str,
+    /// What it takes, when it takes something.
+    pub(crate) request: Option<fn() -> Schema>,
+    /// What it gives, when that is JSON of a known shape.
+    pub(crate) answer: Option<fn() -> Schema>,
+}
+
+impl Route {
+    /// A path that is looked at.
+    pub(crate) fn get(
+        path: &'static str,
+        access: Access,
+        what: &'static str,
+        handler: MethodRouter<Shared>,
+    ) -> Self {
+        Self { path, access, handler, method: "get", what, request: None, answer: None }
+    }
+
+    /// A path that something is sent to.
+    pub(crate) fn post(
+        path: &'static str,
+        access: Access,
+        what: &'static str,
+        handler: MethodRouter<Shared>,
+    ) -> Self {
+        Self { method: "post", ..Self::get(path, access, what, handler) }
+    }
+
+    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+        Self { request: Some(schema::of_request::<T>), ..self }
+    }
+
+    pub(crate) fn gives<T: JsonSchema>(self) -> Self {
+        Self { answer: Some(schema::of_answer::<T>), ..self }
+    }
 }
 
 /// Every route there is, in alphabetical order of the files.
-pub(crate) fn table(app: &App) -> Vec<Route> {
-    [health::routes(), mcp::routes(app), sessions::routes()].into_iter().flatten().collect()
+pub(crate) fn table(mcp: Option<&MethodRouter>) -> Vec<Route> {
+    let all = [
+        audit::routes(),
+        health::routes(),
+        hooks::routes(),
+        mcp::routes(mcp),
+        metrics::routes(),
+        openapi::routes(),
+        runs::routes(),
+        sessions::routes(),
+        streams::routes(),
+        tasks::routes(),
+        tokens::routes(),
+        triggers::routes(),
+        workflows::routes(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// The whole of the server, without its socket.
 pub(crate) fn router(app: Shared) -> Router {
-    let router = table(&app).into_iter().fold(Router::new(), |router, route| {
+    let router = table(app.mcp.as_ref()).into_iter().fold(Router::new(), |router, route| {
         let handler = match route.access {
             Access::Public => route.handler,
             Access::Needs(action) => {

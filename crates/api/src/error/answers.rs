@@ -68,8 +68,14 @@ const UNLISTED: Answer = person(
 /// Every code, in alphabetical order.
 #[rustfmt::skip]
 pub(super) const ANSWERS: &[Answer] = &[
+    answer("ACCESS_TOKENS_UNUSABLE", 500, Exit::Denied, NEVER,
+        "give the file mode 0600, or put a backup in its place; the admin token works meanwhile"),
+    answer("ACCESS_TOKEN_NOT_FOUND", 404, Exit::NotFound, NEVER,
+        "list the tokens there are with `cairn token list`"),
     person("ADMIN_TOKEN_UNUSABLE", 500, Exit::Denied, NEVER,
         "give the file mode 0600, or delete it: the next `cairn serve` makes a new token"),
+    answer("AUDIT_BROKEN", 500, Exit::Failed, NEVER,
+        "find out who changed the file; what stands before that line can be trusted"),
     person("AUTH_FORBIDDEN", 403, Exit::Denied, NEVER,
         "use a token whose scopes cover this"),
     person("AUTH_TOKEN_INVALID", 401, Exit::Denied, NEVER,
@@ -117,6 +123,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "use a loopback address, or start the server with `--public-host NAME`"),
     answer("REQUEST_INVALID", 400, Exit::Usage, NEVER,
         "correct the parameter that the message names"),
+    answer("REQUEST_KEY_REUSED", 422, Exit::Invalid, NEVER,
+        "send a fresh `Idempotency-Key` with each request that is a new one"),
     answer("REQUEST_METHOD_NOT_ALLOWED", 405, Exit::Usage, NEVER,
         "use a method that the `Allow` header lists"),
     answer("REQUEST_ORIGIN_DENIED", 403, Exit::Denied, NEVER,
@@ -211,6 +219,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "resume the session for a fresh token, or use the version of cairn that gave this one out"),
     answer("TOKEN_WORKFLOW_HASH_MISMATCH", 409, Exit::Conflict, NEVER,
         "resume the session for a fresh token of this run"),
+    answer("TRIGGER_NOT_FOUND", 404, Exit::NotFound, NEVER,
+        "list the triggers there are with `cairn trigger list`"),
     person("USAGE_INVALID", 400, Exit::Usage, NEVER,
         "add --help to the command to see how it is used"),
     person("USAGE_UNCONFIRMED", 400, Exit::Usage, NEVER,

@@ -1,4 +1,4 @@
-//! `cairn reference`: prints the pages of the reference, as Markdown.
+//! `cairn reference`: prints the pages of the reference, as Markdown or JSON.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use super::Cli;
 use crate::config::Config;
 
-/// Print a page of the reference, as Markdown
+/// Print a page of the reference
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn reference > cli.md\n  cairn reference builtins")]
 pub(crate) struct Args {
@@ -26,6 +26,8 @@ enum Page {
     Cli,
     /// The tools for agents
     Mcp,
+    /// The HTTP API, as OpenAPI 3.1 in JSON
+    Openapi,
     /// The step types of graphs
     Steps,
 }
@@ -35,6 +37,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Page::Builtins => cairn_lang::builtins::page(),
         Page::Cli => page(),
         Page::Mcp => cairn_mcp::reference(),
+        Page::Openapi => format!("{:#}\n", cairn_server::openapi()),
         Page::Steps => cairn_steps::page(&cairn_steps::catalog::types()),
     };
     config.output.bytes(page.as_bytes())?;

@@ -104,7 +104,7 @@ fn payload(args: &Args) -> Result<Value> {
     Ok(payload)
 }
 
-fn read(given: &str) -> Result<Vec<u8>> {
+pub(super) fn read(given: &str) -> Result<Vec<u8>> {
     let failed = |source| Error::File { path: given.into(), source };
     if given != "-" {
         return std::fs::read(Path::new(given)).map_err(failed);

@@ -74,7 +74,7 @@ fn engine(config: &Config) -> Result<Automations> {
 }
 
 /// Who gives a command, as far as the system says.
-fn somebody() -> String {
+pub(super) fn somebody() -> String {
     std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
 }
 

@@ -1,30 +1,31 @@
-//! `cairn serve`: the HTTP server.
+//! `cairn serve`: the HTTP server, the triggers and the runs that they start.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
-use cairn_server::Front;
+use cairn_server::{Automation, Front};
+use cairn_triggers::channel::Channels;
 use serde_json::json;
 
 use crate::commands::mcp::Sessions;
 use crate::config::Config;
-use crate::door;
-use crate::home;
 use crate::output::Output;
 use crate::stop::StopSignals;
+use crate::{automate, door, home, sources};
 
 mod admin_token;
 
 use admin_token::AdminToken;
 
-/// Start the server
+/// Start the server, which runs automations
 ///
-/// The first start makes an admin token, shows it once and keeps it in the data directory.
+/// It fires the triggers of the workflows, performs their runs, goes on with those that were left, and answers requests. Workflow files are read again when they change. The first start makes an admin token, shows it once and keeps it in the data directory.
 /// The server answers on this machine only, unless a proxy with TLS stands in front of it.
-/// Ctrl-C or SIGTERM lets it finish what it is answering and stop.
+/// Ctrl-C or SIGTERM lets it finish what it is answering and stop; steps under way are parked, and go on at the next start.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn serve\n  cairn serve --listen 127.0.0.1:0\n  cairn serve --listen 0.0.0.0:7373 --behind-proxy --public-host cairn.example.org"
@@ -74,14 +75,23 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     if rustix::process::geteuid().is_root() {
         config.output.remark("running as root: a user of its own is safer");
     }
+    let catalog = Arc::new(sources::catalog(config));
     // Agents of several projects come here, so none is taken for granted.
-    let door = door::open(config, store.clone(), None)?;
+    let guide = door::guide(config, store.clone(), Arc::clone(&catalog), None)?;
+    let door = cairn_mcp::Door { guide, catalog: Arc::clone(&catalog) };
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let server = cairn_server::Config {
         public_hosts: args.public_host.clone(),
         admin_token: Digest::of(token.text.as_bytes()),
         mcp: Some(mcp),
+        automation: Automation {
+            engine: automate::open(config, store.clone(), Arc::clone(&catalog))?,
+            catalog,
+            triggers: cairn_triggers::catalog::all(Channels::default()),
+            vault: config.vault()?,
+            home: config.home()?,
+        },
     };
     // It ends in its own way, whichever signal it was.
     let stopped = async {

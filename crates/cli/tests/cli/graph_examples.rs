@@ -32,7 +32,10 @@ fn run(name: &str, more: &[&str]) -> Value {
 fn every_example_runs_to_its_end() {
     let triage = run("support-triage", &[]);
     assert!(triage.as_str().unwrap().starts_with("Tracked as SUP-"), "{triage}");
-    assert_eq!(run("support-triage", &["--set", "text=How does it work?"]), "See the guide: How does it work?");
+    assert_eq!(
+        run("support-triage", &["--set", "text=How does it work?"]),
+        "See the guide: How does it work?"
+    );
     assert_eq!(run("incident-response", &[]), "healed: restarted the worker");
     let digest = run("daily-digest", &[]);
     assert_eq!(digest, "#leadership: issues: 2 new\ntickets: 2 new\nfeedback: 2 new");

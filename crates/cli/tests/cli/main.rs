@@ -7,6 +7,7 @@
 )]
 
 mod append_loop;
+mod automation;
 mod completions;
 mod config;
 mod delete;
@@ -28,6 +29,8 @@ mod secret;
 mod serve;
 mod settings;
 mod show;
+mod token;
+mod trigger;
 mod usage;
 mod verify;
 mod workflow;

@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::env::{SESSION, TestEnv};
 
 /// A server that is stopped when the test ends, however it ends.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
-    fn start(env: &TestEnv, args: &[&str]) -> Self {
+    pub(crate) fn start(env: &TestEnv, args: &[&str]) -> Self {
         Self::start_where_told(env, &[&["--listen", "127.0.0.1:0"], args].concat())
     }
 
@@ -28,13 +28,13 @@ impl Server {
         Self { child, stdout }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    fn signal(&mut self, signal: Signal) -> Option<i32> {
+    pub(crate) fn signal(&mut self, signal: Signal) -> Option<i32> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.child.wait().unwrap().code()
     }
@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-fn get(address: &str, path: &str, token: &str) -> String {
+pub(crate) fn get(address: &str, path: &str, token: &str) -> String {
     let mut stream = TcpStream::connect(address.strip_prefix("http://").unwrap()).unwrap();
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"

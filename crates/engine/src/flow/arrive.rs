@@ -104,12 +104,14 @@ impl Inner {
     ) -> Result<Asked> {
         let Arrival { trigger, key, event, depth, .. } = arrival;
         let (Some(trigger), Some(key)) = (&trigger, key) else {
-            return self.begin(found, run, trigger, &event, depth).await;
+            let name = trigger.as_ref().map_or("manual", Slug::as_str);
+            let given = given(&event, name, "", now_ms());
+            return self.begin(found, run, trigger, given, depth).await;
         };
         let given = given(&event, trigger.as_str(), &key, now_ms());
         let received = TriggerReceived {
             key,
-            payload: Payload::inline(json!({"event": given, "depth": depth})),
+            payload: Payload::inline(json!({"event": given.clone(), "depth": depth})),
             run_id: run,
             trigger_id: trigger.clone(),
             workflow_id: found.id.clone(),
@@ -117,7 +119,7 @@ impl Inner {
         if self.note_received(&found.id, received).await? {
             return Ok(Asked { run, replayed: true });
         }
-        self.begin(found, run, Some(trigger.clone()), &event, depth).await
+        self.begin(found, run, Some(trigger.clone()), given, depth).await
     }
 
     /// Records that a trigger fired; says whether it had been recorded before.
@@ -149,11 +151,9 @@ impl Inner {
         found: &Found,
         run: RunId,
         trigger: Option<Slug>,
-        event: &Event,
+        given: Value,
         depth: u32,
     ) -> Result<Asked> {
-        let name = trigger.as_ref().map_or("manual", Slug::as_str).to_owned();
-        let given = given(event, &name, "", now_ms());
         let fresh = self.begin_given(found, run, trigger, given, None, depth).await?;
         Ok(Asked { run, replayed: !fresh })
     }

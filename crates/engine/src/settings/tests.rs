@@ -25,7 +25,7 @@ fn plan() -> Plan {
     let text = format!("name: T\nenv:{ENV}graph:\n  nodes: [{{ id: a, type: end }}]\n");
     let files = BTreeMap::from([("w/workflow.yaml".to_owned(), text.into_bytes())]);
     let tree = SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() };
-    let types: Catalog = cairn_lang::graph::standard();
+    let types = Catalog::new(cairn_core::catalog::interpreted::all());
     cairn_lang::graph::compile(&tree, "w/workflow.yaml", &types).unwrap().plan
 }
 

@@ -14,8 +14,8 @@ use crate::answer::Failure;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route { path: "/healthz", access: Access::Public, handler: get(alive) },
-        Route { path: "/readyz", access: Access::Public, handler: get(ready) },
+        Route::get("/healthz", Access::Public, "Say whether the server lives", get(alive)),
+        Route::get("/readyz", Access::Public, "Say whether the server can work", get(ready)),
     ]
 }
 

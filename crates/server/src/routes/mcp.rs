@@ -2,11 +2,14 @@
 //!
 //! What is done there is not this server's business; who may come in is.
 
-use super::{App, Route};
+use axum::routing::MethodRouter;
+
+use super::Route;
 use crate::access::{Access, Action};
 
-pub(super) fn routes(app: &App) -> Vec<Route> {
-    let handler = app.mcp.clone().map(|handler| handler.with_state(()));
+pub(super) fn routes(handler: Option<&MethodRouter>) -> Vec<Route> {
+    let handler = handler.map(|handler| handler.clone().with_state(()));
     let access = Access::Needs(Action::RunWorkflows);
-    handler.map(|handler| Route { path: "/mcp", access, handler }).into_iter().collect()
+    let route = |handler| Route::post("/mcp", access, "Speak MCP", handler);
+    handler.map(route).into_iter().collect()
 }

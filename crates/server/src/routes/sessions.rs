@@ -16,8 +16,8 @@ use crate::answer::Failure;
 pub(super) fn routes() -> Vec<Route> {
     let access = Access::Needs(Action::ReadSessions);
     vec![
-        Route { path: "/api/v1/sessions", access, handler: get(list) },
-        Route { path: "/api/v1/sessions/{id}", access, handler: get(show) },
+        Route::get("/api/v1/sessions", access, "List the sessions", get(list)),
+        Route::get("/api/v1/sessions/{id}", access, "Show a session", get(show)),
     ]
 }
 

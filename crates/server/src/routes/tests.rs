@@ -1,48 +1,104 @@
+use std::net::{Ipv4Addr, SocketAddr};
+
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
+use cairn_api::token::Scope;
+use cairn_engine::catalog::Catalog;
+use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::secrets::{KeySource, Secret, Vault};
+use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::tokens::Wanted;
 
 const TOKEN: &str = "cairn_adm_test";
+const RUN: &str = "run_01hf7yat000000000000000007";
 
-fn app() -> Shared {
-    let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
-    Arc::new(App {
-        store,
-        admin_token: Digest::of(TOKEN.as_bytes()),
-        public_hosts: Vec::new(),
-        mcp: Some(axum::routing::post(|| async { "tools" })),
-    })
+struct World {
+    app: Shared,
+    _home: TempDir,
 }
 
-async fn status(path: &str, authorization: Option<&str>) -> StatusCode {
-    let method = if path.starts_with("/mcp") { Method::POST } else { Method::GET };
-    let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
-    if let Some(value) = authorization {
-        request = request.header(header::AUTHORIZATION, value);
+impl World {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let catalog = Arc::new(Catalog::new(Vec::new()));
+        let parts = Parts {
+            store: store.clone(),
+            catalog: Arc::clone(&catalog),
+            types: cairn_lang::graph::standard(),
+            performers: cairn_steps::catalog::all(),
+            environment: Arc::new(NoSettings),
+            evaluator: Arc::new(NoEvaluator),
+        };
+        let automation = Automation {
+            engine: Automations::new(parts, Options::default()),
+            catalog,
+            triggers: cairn_triggers::catalog::all(cairn_triggers::channel::Channels::default()),
+            vault: Vault::new(home.path(), KeySource::Given(Secret::new("00".repeat(32)))),
+            home: home.path().to_owned(),
+        };
+        let config = crate::Config {
+            admin_token: Digest::of(TOKEN.as_bytes()),
+            public_hosts: Vec::new(),
+            mcp: Some(axum::routing::post(|| async { "tools" })),
+            automation,
+        };
+        let (_, closing) = watch::channel(false);
+        Self { app: Arc::new(App::new(config, store, closing)), _home: home }
     }
-    let request = request.body(Body::empty()).unwrap();
-    router(app()).oneshot(request).await.unwrap().status()
+
+    fn table(&self) -> Vec<Route> {
+        table(self.app.mcp.as_ref())
+    }
+
+    fn token(&self, name: &str, scope: Scope, expires_ms: Option<u64>) -> String {
+        let (text, scopes) = (format!("cairn_tok_{name}"), vec![scope]);
+        let wanted = Wanted { name: name.to_owned(), scopes, workflows: Vec::new(), expires_ms };
+        self.app.tokens.create(&text, wanted, 1).unwrap();
+        text
+    }
+
+    async fn status(&self, method: &str, path: &str, authorization: Option<&str>) -> StatusCode {
+        let mut request = Request::builder()
+            .method(method.to_ascii_uppercase().as_str())
+            .uri(path)
+            .header(header::HOST, "localhost");
+        if let Some(value) = authorization {
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        let peer = Peer(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+        let request = request.extension(peer).body(Body::empty()).unwrap();
+        router(Arc::clone(&self.app)).oneshot(request).await.unwrap().status()
+    }
+}
+
+fn filled(path: &str) -> String {
+    let task = "task_01hf7yat000000000000000007";
+    path.replace("{id}", RUN).replace("{task}", task).replace("{*path}", "nobody")
 }
 
 #[test]
-fn only_the_probes_are_public() {
-    let public: Vec<_> = table(&app())
+fn only_probes_and_signed_requests_are_public() {
+    let public: Vec<_> = World::new()
+        .table()
         .into_iter()
         .filter(|route| route.access == Access::Public)
         .map(|route| route.path)
         .collect();
-    assert_eq!(public, ["/healthz", "/readyz"]);
+    assert_eq!(public, ["/healthz", "/readyz", "/hooks/{*path}"]);
 }
 
 #[tokio::test]
 async fn every_other_route_wants_the_token() {
-    let session = "sess_01hf7yat000000000000000007";
-    for route in table(&app()) {
-        let path = route.path.replace("{id}", session);
-        let with_token = status(&path, Some(&format!("Bearer {TOKEN}"))).await;
+    let world = World::new();
+    for route in world.table() {
+        let path = filled(route.path);
+        let with_token = world.status(route.method, &path, Some(&format!("Bearer {TOKEN}"))).await;
         assert_ne!(with_token, StatusCode::UNAUTHORIZED, "{path}");
+        assert_ne!(with_token, StatusCode::METHOD_NOT_ALLOWED, "{} {path}", route.method);
         let in_url = format!("{path}?token={TOKEN}&access_token={TOKEN}");
         for (path, given) in [
             (&path, None),
@@ -51,10 +107,70 @@ async fn every_other_route_wants_the_token() {
             (&in_url, None),
         ] {
             let wanted = match route.access {
+                Access::Public if path.starts_with("/hooks") => StatusCode::NOT_FOUND,
                 Access::Public => StatusCode::OK,
                 Access::Needs(_) => StatusCode::UNAUTHORIZED,
             };
-            assert_eq!(status(path, given).await, wanted, "{path} {given:?}");
+            assert_eq!(world.status(route.method, path, given).await, wanted, "{path} {given:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_token_opens_what_its_scope_says_and_nothing_else() {
+    let world = World::new();
+    let expired = world.token("expired", Scope::Admin, Some(2));
+    let revoked = world.token("revoked", Scope::Admin, None);
+    world.app.tokens.revoke("revoked", 2).unwrap();
+    let tokens = Scope::ALL.map(|scope| (scope, world.token(scope.name(), scope, None)));
+    for route in world.table() {
+        let Access::Needs(action) = route.access else { continue };
+        let path = filled(route.path);
+        for token in [&expired, &revoked] {
+            let status = world.status(route.method, &path, Some(&format!("Bearer {token}"))).await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{path} {token}");
+        }
+        for (scope, token) in &tokens {
+            let status = world.status(route.method, &path, Some(&format!("Bearer {token}"))).await;
+            let allowed = *scope == action.scope() || *scope == Scope::Admin;
+            let told = format!("{} {path} with {scope}: {status}", route.method);
+            assert_ne!(status, StatusCode::UNAUTHORIZED, "{told}");
+            assert_eq!(status != StatusCode::FORBIDDEN, allowed, "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_call_that_changes_something_is_on_record() {
+    let world = World::new();
+    let reader = world.token("reader", Scope::Read, None);
+    let changes: Vec<Route> = world
+        .table()
+        .into_iter()
+        .filter(|route| route.path.starts_with("/api/v1/runs") && route.method == "post")
+        .collect();
+    assert!(changes.len() >= 8);
+    for route in &changes {
+        let path = filled(route.path);
+        world.status(route.method, &path, Some(&format!("Bearer {TOKEN}"))).await;
+        world.status(route.method, &path, Some(&format!("Bearer {reader}"))).await;
+        world.status(route.method, &path, Some("Bearer garbage")).await;
+    }
+    world.status("get", "/api/v1/runs", Some(&format!("Bearer {TOKEN}"))).await;
+    let count = u64::try_from(changes.len()).unwrap();
+    assert_eq!(world.app.audit.verify().unwrap(), 2 * count);
+    let page = world.app.audit.read(0, 2).unwrap();
+    let told: Vec<_> = page.items.iter().map(|e| (e.by.clone(), e.allowed)).collect();
+    assert_eq!(told[0], ("admin".to_owned(), true));
+    assert!(told[1].0.starts_with("reader (tok_") && !told[1].1, "{told:?}");
+}
+
+#[test]
+fn the_description_names_every_route() {
+    let document = document();
+    for route in table(None) {
+        let path = route.path.replace("{*path}", "{path}");
+        let summary = &document["paths"][&path][route.method]["summary"];
+        assert_eq!(summary.as_str(), Some(route.what), "{} {path}", route.method);
     }
 }

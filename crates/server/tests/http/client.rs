@@ -2,14 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
-use cairn_server::{Config, DEFAULT_ADDRESS, Front};
+use cairn_engine::catalog::{Catalog, Directory};
+use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::secrets::{self, KeySource, Secret, Vault};
+use cairn_lang::graph;
+use cairn_lang::ids::SourceKind;
+use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front};
 use cairn_store::{AppendPlan, Store};
+use cairn_triggers::channel::Channels;
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -22,6 +32,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<cairn_api::error::Result<()>>,
+    _folder: Option<TempDir>,
 }
 
 pub(crate) struct Answer {
@@ -30,14 +41,80 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
+/// A data directory and a directory of workflows. Servers come and go over it.
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+impl World {
+    pub(crate) fn new(workflows: &[(&str, &str)]) -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        for (name, text) in workflows {
+            world.write(name, text);
+        }
+        world
+    }
+
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let folder = self.folder.path().join("workflows");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
+    }
+
+    pub(crate) fn vault(&self) -> Vault {
+        Vault::new(self.home(), KeySource::Given(Secret::new("07".repeat(32))))
+    }
+
+    pub(crate) fn set_secret(&self, name: &str, value: &str) {
+        self.vault().set(&secrets::Scope::Global, name, &Secret::new(value), 1).unwrap();
+    }
+
+    /// A server over what the world holds.
+    pub(crate) async fn serve(&self) -> Server {
+        let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
+        Server::over(self.folder.path(), self.vault(), store, None).await
+    }
+}
+
+fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
+    let triggers = cairn_triggers::catalog::all(Channels::default());
+    let root = folder.join("workflows");
+    let directory = Directory { kind: SourceKind::Project, root };
+    let types = graph::standard().with_triggers(triggers.kinds());
+    let catalog = Arc::new(Catalog::new(vec![directory]).knowing(types));
+    let parts = Parts {
+        store: store.clone(),
+        catalog: Arc::clone(&catalog),
+        types: graph::standard(),
+        performers: cairn_steps::catalog::all(),
+        environment: Arc::new(NoSettings),
+        evaluator: Arc::new(NoEvaluator),
+    };
+    let engine = Automations::new(parts, Options::default());
+    Automation { engine, catalog, triggers, vault, home: folder.join("home") }
+}
+
 impl Server {
+    /// A server in whose world there is nothing.
     pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = Vault::new(folder.path(), KeySource::Given(Secret::new("07".repeat(32))));
+        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let path = folder.path().to_owned();
+        Self::over(&path, vault, store, Some(folder)).await
+    }
+
+    async fn over(path: &Path, vault: Vault, store: Store, folder: Option<TempDir>) -> Self {
         let config = Config {
             public_hosts: vec!["cairn.example".to_owned()],
             admin_token: Digest::of(TOKEN.as_bytes()),
             mcp: None,
+            automation: automation(path, vault, &store),
         };
-        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let free = SocketAddr::new(DEFAULT_ADDRESS.ip(), 0);
         let listener = cairn_server::listen(free, Front::None).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +123,77 @@ impl Server {
             let _ = stopped.await;
         };
         let running = tokio::spawn(cairn_server::serve(listener, config, store.clone(), shutdown));
-        Self { address, store, stop: Some(stop), running }
+        Self { address, store, stop: Some(stop), running, _folder: folder }
+    }
+
+    /// Asks as the administrator, with a JSON body when there is one.
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        self.call_with(method, path, body, &[]).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        more: &[(&str, &str)],
+    ) -> Answer {
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        let token = format!("Bearer {TOKEN}");
+        let mut headers = vec![("Content-Type", "application/json")];
+        if !more.iter().any(|(name, _)| *name == "Authorization") {
+            headers.push(("Authorization", &token));
+        }
+        headers.extend(more);
+        self.send_body(method, path, &headers, &body).await
+    }
+
+    /// Sends a request with these headers and this body.
+    pub(crate) async fn send_body(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        self.send(&format!("{request}\r\n{body}")).await
+    }
+
+    /// Begins a run and gives its id.
+    pub(crate) async fn begin(&self, workflow: &str, payload: Value) -> String {
+        let body = serde_json::json!({"workflow": workflow, "payload": payload});
+        let answer = self.call("POST", "/api/v1/runs", Some(&body)).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.json()["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// Looks at a path until something holds of it.
+    pub(crate) async fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let looked = async {
+            loop {
+                let seen = self.get(path).await;
+                if seen.status == 200 && holds(&seen.json()) {
+                    return seen.json();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(30), looked).await {
+            Ok(seen) => seen,
+            Err(_) => panic!("{path} stays as it is: {}", self.get(path).await.body),
+        }
+    }
+
+    /// Waits until a run stands somewhere.
+    pub(crate) async fn until_status(&self, run: &str, status: &str) -> Value {
+        self.until(&format!("/api/v1/runs/{run}"), |run| run["status"] == status).await
     }
 
     /// Makes a session that was created `minutes` after some day in 2023.

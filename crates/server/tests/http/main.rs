@@ -6,8 +6,13 @@
     reason = "helpers of tests may fail loudly, too"
 )]
 
+mod access;
 mod client;
+mod hooks;
 mod limits;
 mod problems;
+mod runs;
+mod schedule;
 mod sessions;
 mod shutdown;
+mod streams;

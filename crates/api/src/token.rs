@@ -1,0 +1,101 @@
+//! Tokens: what their holders may do, and for how long.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something that a token allows.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Scope {
+    /// Looking at workflows, runs and sessions.
+    #[serde(rename = "read")]
+    Read,
+    /// Starting and steering runs.
+    #[serde(rename = "run")]
+    Run,
+    /// Changing workflows.
+    #[serde(rename = "edit")]
+    Edit,
+    /// Answering the questions of runs.
+    #[serde(rename = "approve")]
+    Approve,
+    /// Setting secrets.
+    #[serde(rename = "secrets:write")]
+    SecretsWrite,
+    /// Everything.
+    #[serde(rename = "admin")]
+    Admin,
+}
+
+impl Scope {
+    /// Every scope there is.
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Run, Self::Edit, Self::Approve, Self::SecretsWrite, Self::Admin];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Run => "run",
+            Self::Edit => "edit",
+            Self::Approve => "approve",
+            Self::SecretsWrite => "secrets:write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no scope.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("there is no scope `{0}`; there are read, run, edit, approve, secrets:write and admin")]
+pub struct UnknownScope(pub String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        let found = Self::ALL.into_iter().find(|scope| scope.name() == text);
+        found.ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// A token, as far as it can be shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// Its own id, which is no secret.
+    pub token_id: String,
+    /// Whose it is, for people.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+    /// The workflows that it is for; all of them when there are none.
+    pub workflows: Vec<String>,
+    /// When it was made.
+    pub created_at: Option<String>,
+    /// Until when it is good; for good when there is no such time.
+    pub expires_at: Option<String>,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<String>,
+    /// Whether it is good no more.
+    pub revoked: bool,
+}
+
+/// The tokens there are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tokens {
+    /// The tokens, oldest first.
+    pub items: Vec<Token>,
+}

@@ -1,0 +1,54 @@
+//! `cairn token`: who may use the server, and for what.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_server::audit::{Audit, Deed};
+use cairn_server::tokens::Tokens;
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::fresh;
+
+mod create;
+mod list;
+mod revoke;
+
+/// Look after the tokens that open the server
+///
+/// A token is shown once, when it is made; only its digest is kept. A running server knows of a change at once.
+#[derive(clap::Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  cairn token create --name ci --scope read --scope run\n  cairn token list\n  cairn token revoke ci"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Create(create::Args),
+    List(list::Args),
+    Revoke(revoke::Args),
+}
+
+pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
+    match args.command {
+        Command::Create(args) => create::run(&args, config),
+        Command::List(args) => list::run(&args, config),
+        Command::Revoke(args) => revoke::run(&args, config),
+    }
+}
+
+fn tokens(config: &Config) -> Result<Tokens> {
+    Ok(Tokens::new(&config.home()?))
+}
+
+/// Puts on record what is about to be done to a token.
+fn record(config: &Config, action: &str, object: &str) -> Result<()> {
+    let by = format!("{} (command line)", super::runs::somebody());
+    let deed = Deed { by: &by, action, object, allowed: true };
+    Audit::new(&config.home()?).record(&deed, fresh::now_ms())
+}

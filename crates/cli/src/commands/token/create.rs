@@ -1,0 +1,100 @@
+//! `cairn token create`: makes a token and shows it, once.
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_api::token::Scope;
+use cairn_server::tokens::Wanted;
+use serde_json::json;
+
+use crate::config::Config;
+use crate::{fresh, sources};
+
+/// Make a token, and show it once
+///
+/// Scopes: read (look at workflows, runs and sessions), run (start and steer runs), edit (change workflows), approve (answer what runs ask), secrets:write (set secrets), admin (everything).
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn token create --name ci --scope read --scope run\n  cairn token create --name board --scope read --workflow triage --expires 30d"
+)]
+pub(crate) struct Args {
+    /// Whose it is; runs and the audit record call its holder by this name
+    #[arg(long, value_name = "NAME")]
+    name: String,
+
+    /// What it allows; may be repeated
+    #[arg(long, value_name = "SCOPE", required = true)]
+    scope: Vec<Scope>,
+
+    /// A workflow that it is for, and no other; may be repeated
+    #[arg(long, value_name = "ID")]
+    workflow: Vec<String>,
+
+    /// How long it is good: a number with s, m, h or d, or `never`
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = span_ms)]
+    expires: Span,
+}
+
+/// How long a token is good; none is for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span(Option<u64>);
+
+fn span_ms(text: &str) -> std::result::Result<Span, String> {
+    if text == "never" {
+        return Ok(Span(None));
+    }
+    let wrong = || "write a number with s, m, h or d, such as `90d`, or `never`".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let unit_ms: u64 = match unit {
+        's' => 1_000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let number = text.strip_suffix(unit).and_then(|number| number.parse::<u64>().ok());
+    let number = number.filter(|number| *number > 0).ok_or_else(wrong)?;
+    number.checked_mul(unit_ms).map(|ms| Span(Some(ms))).ok_or_else(wrong)
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    if args.name.is_empty() || args.name.len() > 64 || !args.name.chars().all(plain) {
+        return Err(Error::Usage {
+            message: format!("`{}` cannot name a token", args.name),
+            suggestion: "use letters, digits, `-`, `_`, `.` and `@`, such as `ci`".to_owned(),
+        });
+    }
+    let workflows = args.workflow.iter().map(|given| Ok(sources::find(given, config)?.id.clone()));
+    let workflows = workflows.collect::<Result<Vec<_>>>()?;
+    let mut scopes = args.scope.clone();
+    scopes.sort_unstable();
+    scopes.dedup();
+    let (now_ms, text) = (fresh::now_ms(), fresh::token()?);
+    let expires_ms = args.expires.0.map(|span| now_ms.saturating_add(span));
+    let wanted = Wanted { name: args.name.clone(), scopes, workflows, expires_ms };
+    super::record(config, "tokens:create", &args.name)?;
+    let token = super::tokens(config)?.create(&text, wanted, now_ms)?;
+    if config.output.json {
+        config.output.object(&json!({"token": text, "tokenId": token.token_id, "name": token.name, "scopes": token.scopes, "workflows": token.workflows, "expiresAt": token.expires_at}))?;
+        return Ok(Exit::Success);
+    }
+    config.output.line(&text)?;
+    let until = token.expires_at.as_deref().unwrap_or("it is revoked");
+    config.output.remark(&format!("{}: shown once; good until {until}", token.token_id));
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_numbers_with_a_unit() {
+        assert_eq!(span_ms("90d"), Ok(Span(Some(90 * 86_400_000))));
+        assert_eq!(span_ms("1s"), Ok(Span(Some(1_000))));
+        assert_eq!(span_ms("never"), Ok(Span(None)));
+        for text in ["", "d", "0d", "-1d", "1w", "90", "1.5h", "99999999999999999999d", "5é"] {
+            assert!(span_ms(text).is_err(), "{text}");
+        }
+    }
+}

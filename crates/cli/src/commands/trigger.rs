@@ -1,0 +1,43 @@
+//! `cairn trigger`: what starts runs.
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use clap::Subcommand;
+
+use crate::config::Config;
+
+mod fire;
+mod list;
+mod next;
+
+/// See what starts runs, and fire it by hand
+#[derive(clap::Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  cairn trigger list\n  cairn trigger next digest --count 5\n  cairn trigger fire digest nightly"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Fire(fire::Args),
+    List(list::Args),
+    Next(next::Args),
+}
+
+pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
+    match args.command {
+        Command::Fire(args) => fire::run(&args, config),
+        Command::List(args) => list::run(&args, config),
+        Command::Next(args) => next::run(&args, config),
+    }
+}
+
+/// The types of triggers there are.
+fn types() -> cairn_engine::trigger::Triggers {
+    cairn_triggers::catalog::all(cairn_triggers::channel::Channels::default())
+}

@@ -1,0 +1,79 @@
+//! `cairn trigger fire`: starts a run where a trigger would.
+
+use cairn_api::Exit;
+use cairn_api::error::{Error, Result};
+use cairn_engine::flow::{Arrival, Event};
+use cairn_engine::trigger::Watch;
+use cairn_server::watched;
+use serde_json::{Value, json};
+
+use crate::commands::run::{follow, read};
+use crate::config::Config;
+use crate::{automate, fresh, home, sources, stop};
+
+/// Start a run where a trigger would, and show how it goes
+///
+/// A trigger of the clock gives the run the payload of this moment, unless --event gives another. Nothing is checked that a sender would have to prove.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn trigger fire digest nightly\n  cairn trigger fire pager alert --event alert.json --json"
+)]
+pub(crate) struct Args {
+    /// Workflow: its id, the name part of it, or its file
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+
+    /// Trigger, as `cairn trigger list` names it
+    #[arg(value_name = "TRIGGER")]
+    trigger: String,
+
+    /// Read the event's payload from a JSON file, or from `-`
+    #[arg(long, value_name = "FILE")]
+    event: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    let found = sources::find(&args.workflow, config)?;
+    found.compiled()?;
+    let places = watched::places(&[found], &super::types());
+    let named = places.iter().find(|place| place.trigger.as_str() == args.trigger);
+    let place = named.ok_or_else(|| Error::TriggerUnknown {
+        workflow: args.workflow.clone(),
+        trigger: args.trigger.clone(),
+    })?;
+    let given = args.event.as_deref().map(payload).transpose()?;
+    let (payload, more) = match (&place.watch, given) {
+        (Watch::Times(times), None) => {
+            let firing = times.firing(fresh::now_ms());
+            (firing.payload, firing.event)
+        }
+        (Watch::Call(call), given) => {
+            let filled = call.fill(given.unwrap_or_else(|| json!({})));
+            let filled = filled.map_err(|faults| Error::Usage {
+                message: faults.first().map(|fault| fault.message.clone()).unwrap_or_default(),
+                suggestion: faults.first().map(|fault| fault.hint.clone()).unwrap_or_default(),
+            })?;
+            (filled, serde_json::Map::new())
+        }
+        (_, given) => (given.unwrap_or_else(|| json!({})), serde_json::Map::new()),
+    };
+    let (trigger, kind) = (Some(place.trigger.clone()), place.kind.clone());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
+    runtime.block_on(stop::by_signal(async {
+        let store = home::open(config)?;
+        let (engine, workflow) = automate::with_workflow(config, store, &args.workflow)?;
+        let watch = engine.watch();
+        let event = Event { payload, kind, more };
+        let arrival = Arrival { workflow, trigger, key: None, event, depth: 0 };
+        let asked = engine.receive(arrival).await?;
+        follow(&engine, asked.run, watch, config).await
+    }))
+}
+
+fn payload(given: &str) -> Result<Value> {
+    serde_json::from_slice(&read(given)?).map_err(|error| Error::Usage {
+        message: format!("{given} is not JSON: {error}"),
+        suggestion: "give a file with the event's payload as JSON".to_owned(),
+    })
+}

@@ -1,0 +1,52 @@
+//! `cairn trigger list`: every trigger, and when the clock fires it next.
+
+use cairn_api::Exit;
+use cairn_api::call::{Trigger, Triggers};
+use cairn_api::error::Result;
+use cairn_server::watched;
+
+use crate::config::Config;
+use crate::output::{Output, Style};
+use crate::render::{self, Cell};
+use crate::{fresh, sources};
+
+/// List the triggers of all workflows
+///
+/// Those of a workflow that does not compile are not there; `cairn workflow validate` says what is wrong with it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cairn trigger list\n  cairn trigger list --json")]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
+    let found = sources::catalog(config).list()?;
+    let items = watched::list(&found, &super::types(), fresh::now_ms());
+    let output = &config.output;
+    if output.json {
+        output.object(&Triggers { items })?;
+    } else if items.is_empty() {
+        output.remark("no workflow has a trigger");
+    } else {
+        print(&items, output)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn print(items: &[Trigger], output: &Output) -> Result<()> {
+    let heading = ["WORKFLOW", "TRIGGER", "TYPE", "FIRES"];
+    let mut rows = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
+    rows.extend(items.iter().map(|item| {
+        let fires = match (&item.next_at, &item.path) {
+            _ if !item.enabled => Cell::styled(Style::Faint, "not: the workflow is switched off"),
+            (Some(at), _) => Cell::new(format!("at {at}")),
+            (None, Some(path)) => Cell::new(format!("on requests to {path}")),
+            (None, None) => Cell::new("-"),
+        };
+        vec![
+            Cell::styled(Style::Strong, &item.workflow_id),
+            Cell::new(&item.trigger_id),
+            Cell::new(&item.r#type),
+            fires,
+        ]
+    }));
+    render::table(output, &rows).iter().try_for_each(|line| output.line(line))
+}

@@ -1,0 +1,152 @@
+//! `cairn serve` with workflows: settings, secrets, and what is left when it stops.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env::TestEnv;
+use crate::serve::{Server, get};
+
+const CANARY: &str = "CANARY-7f3a91c2d4";
+
+const NEEDY: &str = "name: Needy
+env:
+  - { name: WHO, required: true }
+  - { name: TOKEN, widget: secret, required: true }
+graph:
+  nodes:
+    - { id: a, type: shell, command: [sh, -c, 'printf %s \"$WHO:$KEY\"'], env: { WHO: '{{ env.WHO }}', KEY: '{{ secret.TOKEN }}' }, next: b }
+    - { id: b, type: end, result: '{{ steps.a.stdout }}' }
+";
+
+fn with_workflow(name: &str, text: &str) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    fs::write(env.path("workflows").join(format!("{name}.yaml")), text).unwrap();
+    env
+}
+
+/// A running server, and how to speak to it.
+struct Running {
+    server: Server,
+    address: String,
+    token: String,
+}
+
+impl Running {
+    fn start(env: &TestEnv) -> Self {
+        let mut server = Server::start(env, &[]);
+        let address = server.line().strip_prefix("listening on ").unwrap().to_owned();
+        server.line();
+        let token = fs::read_to_string(env.home().join("keys/admin.token")).unwrap();
+        Self { server, address, token: token.trim().to_owned() }
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (String, Value) {
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(self.address.strip_prefix("http://").unwrap()).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            self.token,
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        read(stream)
+    }
+
+    fn get(&self, path: &str) -> Value {
+        body(&get(&self.address, path, &self.token)).1
+    }
+
+    fn begin(&self, workflow: &str) -> String {
+        let (status, answer) = self.post("/api/v1/runs", &json!({"workflow": workflow}));
+        assert_eq!(status, "201", "{answer}");
+        answer["runId"].as_str().unwrap().to_owned()
+    }
+
+    fn until(&self, run: &str, status: &str) -> Value {
+        let by = Instant::now() + Duration::from_secs(60);
+        loop {
+            let shown = self.get(&format!("/api/v1/runs/{run}"));
+            if shown["status"] == status {
+                return shown;
+            }
+            assert!(Instant::now() < by, "{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn read(mut stream: TcpStream) -> (String, Value) {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    body(&answer)
+}
+
+fn body(answer: &str) -> (String, Value) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().to_owned();
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+/// Fails when the canary is in any file below a folder.
+fn scan(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            scan(&path);
+        } else if let Ok(bytes) = fs::read(&path) {
+            let found = bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes());
+            assert!(!found, "the secret is in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
+    let env = with_workflow("needy", NEEDY);
+    let running = Running::start(&env);
+    let (status, answer) = running.post("/api/v1/runs", &json!({"workflow": "needy"}));
+    assert_eq!((status.as_str(), &answer["code"]), ("422", &json!("SETTING_INVALID")), "{answer}");
+    let told = answer.to_string();
+    assert!(told.contains("`WHO`") && told.contains("`TOKEN`"), "{told}");
+    assert_eq!(env.run(&["env", "set", "needy", "WHO", "Ada"]).code, 0);
+    let set = env.run_with_input(&["secret", "set", "TOKEN"], CANARY.as_bytes());
+    assert_eq!(set.code, 0, "{set}");
+
+    let run = running.begin("needy");
+    let shown = running.until(&run, "succeeded");
+    assert_eq!(shown["result"], "Ada:[secret:TOKEN]");
+    let answers = get(&running.address, &format!("/api/v1/runs/{run}/events"), &running.token);
+    assert!(!answers.contains(CANARY), "{answers}");
+    scan(&env.path("."));
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_parks_its_steps_and_the_next_one_goes_on() {
+    // The first time it waits for a file, the second time the file is there.
+    let text = "name: Slow
+graph:
+  nodes:
+    - { id: a, type: shell, timeout_sec: 60, command: [sh, -c, 'touch \"$HOME/begun\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; echo done'], next: b }
+    - { id: b, type: end, result: '{{ steps.a.stdout | trim }}' }
+";
+    let env = with_workflow("slow", text);
+    let mut running = Running::start(&env);
+    let run = running.begin("slow");
+    let by = Instant::now() + Duration::from_secs(60);
+    while !env.path("begun").exists() {
+        assert!(Instant::now() < by, "the step never began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(running.server.signal(Signal::TERM), Some(0));
+    fs::write(env.path("go"), "").unwrap();
+    let again = Running::start(&env);
+    let shown = again.until(&run, "succeeded");
+    assert_eq!((&shown["result"], &shown["steps"]["a"]["attempts"]), (&json!("done"), &json!(1)));
+}

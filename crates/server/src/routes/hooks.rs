@@ -1,0 +1,205 @@
+//! `/hooks/…`: requests of others that start runs.
+//!
+//! Anybody may send one, so whoever is refused learns next to nothing: a path that is not
+//! there, one that is switched off and one of a workflow that does not compile look the same.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use cairn_api::Error;
+use cairn_api::call::Started;
+use cairn_api::problem::CONTENT_TYPE;
+use cairn_core::event::engine::EndStatus;
+use cairn_engine::flow::{Arrival, Call, Ended, Event};
+use cairn_engine::secrets::Scope;
+use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::runs::limited;
+use super::{Route, Shared};
+use crate::access::Access;
+use crate::answer::Failure;
+use crate::body;
+use crate::clock::now_ms;
+use crate::guard::BODY_MAX;
+use crate::watched::Place;
+
+/// How long a sender waits for what a run answers.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// What keeps a browser from taking what a workflow made for a page of ours.
+const SANDBOX: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
+/// Headers that a workflow may set, beside those of its own that begin with `x-`.
+const HEADERS: [&str; 3] = ["content-language", "etag", "retry-after"];
+/// Headers that begin with `x-` and mean something to browsers and proxies.
+const NOT_ITS_OWN: [&str; 6] = [
+    "x-accel-",
+    "x-content-type-options",
+    "x-forwarded-",
+    "x-frame-options",
+    "x-sendfile",
+    "x-xss-protection",
+];
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+pub(super) fn routes() -> Vec<Route> {
+    let what = "Take a signed request that starts a run";
+    vec![Route::post("/hooks/{*path}", Access::Public, what, any(take)).gives::<Started>()]
+}
+
+async fn take(
+    State(shared): State<Shared>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().strip_prefix("/hooks").unwrap_or_default();
+    let view = shared.watched.view();
+    let Some((place, hook)) = view.hook(path).and_then(|place| match &place.watch {
+        Watch::Hook(hook) => Some((place, hook)),
+        _ => None,
+    }) else {
+        return Err(Failure(Error::PathUnknown));
+    };
+    if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+        return Ok(refused(Refusal { status: 415, code: "WEBHOOK_BODY_ENCODED" }));
+    }
+    let Ok(bytes) = read(body, hook.as_ref()).await else {
+        return Ok(refused(Refusal { status: 413, code: "WEBHOOK_BODY_TOO_LARGE" }));
+    };
+    let secrets = secrets(&shared, place, hook.as_ref()).await;
+    let asked = Asked {
+        method: parts.method.as_str(),
+        path,
+        query: parts.uri.query().unwrap_or_default(),
+        headers: &seen(&parts.headers),
+        body: &bytes,
+        peer: peer.ip(),
+    };
+    match hook.verify(&asked, now_ms(), &secrets) {
+        Err(refusal) => Ok(refused(refusal)),
+        Ok(firing) => start(&shared, place, hook.respond(), firing).await,
+    }
+}
+
+async fn read(body: Body, hook: &dyn Hook) -> Result<Vec<u8>, Error> {
+    let max = hook.body_max().min(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
+    body::bytes(body, max).await
+}
+
+fn seen(headers: &HeaderMap) -> Vec<(Cow<'_, str>, Cow<'_, [u8]>)> {
+    let pair = |(name, value)| {
+        let (name, value): (&HeaderName, &HeaderValue) = (name, value);
+        (Cow::Borrowed(name.as_str()), Cow::Borrowed(value.as_bytes()))
+    };
+    headers.iter().map(pair).collect()
+}
+
+/// What may have signed the request. Without any, no signature is good.
+async fn secrets(shared: &Shared, place: &Place, hook: &dyn Hook) -> Vec<HookSecret> {
+    let (vault, scope) = (shared.automation.vault.clone(), Scope::Workflow(place.workflow.clone()));
+    let (name, grace_ms) = (hook.secret().to_owned(), hook.grace_ms());
+    let signing = move || vault.signing(&scope, &name, grace_ms).unwrap_or_default();
+    tokio::task::spawn_blocking(signing).await.unwrap_or_default()
+}
+
+/// Starts the run of a request that is genuine, and answers as its trigger says.
+async fn start(
+    shared: &Shared,
+    place: &Arc<Place>,
+    respond: Respond,
+    firing: Firing,
+) -> Result<Response, Failure> {
+    if let Err(after_ms) = shared.pace.take(&place.workflow, &place.limit, now_ms()) {
+        return Err(Failure(limited(&place.workflow, &place.limit, after_ms)));
+    }
+    let Firing { key, payload, event } = firing;
+    let arrival = Arrival {
+        workflow: place.workflow.clone(),
+        trigger: Some(place.trigger.clone()),
+        key: Some(key),
+        event: Event { payload, kind: place.kind.clone(), more: event },
+        depth: 0,
+    };
+    let call = shared.automation.engine.call(arrival).await;
+    // What is wrong is for those who may see the workflow.
+    let Call { asked, response, ended } = call.map_err(|_| Failure(Error::NotReady))?;
+    let started = Started { run_id: asked.run, replayed: asked.replayed };
+    if asked.replayed {
+        shared.pace.give_back(&place.workflow);
+        return Ok((StatusCode::OK, Json(started)).into_response());
+    }
+    let accepted = || Ok((StatusCode::ACCEPTED, Json(&started)).into_response());
+    match respond {
+        Respond::Immediately => accepted(),
+        Respond::RespondStep => match timeout(ANSWER_MAX, response).await {
+            Ok(Ok(response)) => Ok(made(&response)),
+            // It ended without an answer, or takes its time.
+            _ => accepted(),
+        },
+        Respond::LastStep => match timeout(ANSWER_MAX, ended).await {
+            Ok(Ok(ended)) => Ok(last(&started, ended)),
+            _ => accepted(),
+        },
+    }
+}
+
+/// The answer of a run that is over.
+fn last(started: &Started, ended: Ended) -> Response {
+    if ended.status == EndStatus::Succeeded {
+        return made(&json!({"body": ended.result}));
+    }
+    // Why it did not go well is for those who may see the run.
+    let answer = json!({"runId": started.run_id, "status": "failed"});
+    (StatusCode::INTERNAL_SERVER_ERROR, Json(answer)).into_response()
+}
+
+/// What a workflow made, as plain text or JSON and nothing that a browser would run.
+fn made(response: &Value) -> Response {
+    let status = response.get("status").and_then(Value::as_u64);
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+    let mut answer = match response.get("body") {
+        None | Some(Value::Null) => StatusCode::OK.into_response(),
+        Some(Value::String(text)) => text.clone().into_response(),
+        Some(value) => Json(value).into_response(),
+    };
+    *answer.status_mut() = status.unwrap_or(StatusCode::OK);
+    let headers = answer.headers_mut();
+    let given = response.get("headers").and_then(Value::as_object).into_iter().flatten();
+    for (name, value) in given.filter(|(name, _)| may_set(name)) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_str(value.as_str().unwrap_or_default());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
+    answer
+}
+
+fn may_set(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let own = name.starts_with("x-") && !NOT_ITS_OWN.iter().any(|taken| name.starts_with(taken));
+    own || HEADERS.contains(&name.as_str())
+}
+
+/// A refusal, which says its code and nothing of what was sent.
+fn refused(Refusal { status, code }: Refusal) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    let title = "the request starts nothing";
+    let body =
+        json!({"type": "about:blank", "title": title, "status": status.as_u16(), "code": code});
+    (status, [(header::CONTENT_TYPE, CONTENT_TYPE)], body.to_string()).into_response()
+}

@@ -1,0 +1,62 @@
+//! `/api/v1/triggers`: what starts runs, and when next.
+
+use axum::Json;
+use axum::extract::{Extension, State};
+use axum::routing::get;
+use cairn_api::call::{Trigger, Triggers};
+use cairn_api::time::rfc3339;
+use cairn_engine::trigger::Watch;
+
+use super::{Route, Shared};
+use crate::access::{Access, Action, Caller};
+use crate::clock::now_ms;
+use crate::watched::Place;
+
+pub(super) fn routes() -> Vec<Route> {
+    let read = Access::Needs(Action::ReadWorkflows);
+    vec![
+        Route::get(
+            "/api/v1/triggers",
+            read,
+            "List the triggers, and when each fires next",
+            get(list),
+        )
+        .gives::<Triggers>(),
+    ]
+}
+
+async fn list(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Json<Triggers> {
+    let view = shared.watched.view();
+    let covered = view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok());
+    let items = covered.map(|place| {
+        let key = place.key();
+        Trigger {
+            seen_until: shared.marks.seen(&key).and_then(rfc3339),
+            last_error: shared.marks.error(&key),
+            ..shown(place, now_ms())
+        }
+    });
+    Json(Triggers { items: items.collect() })
+}
+
+/// A trigger, as far as its own settings say.
+pub(crate) fn shown(place: &Place, now_ms: u64) -> Trigger {
+    let (next_at, path) = match &place.watch {
+        Watch::Times(times) if place.enabled => (times.next_after(now_ms).and_then(rfc3339), None),
+        Watch::Hook(hook) => (None, Some(format!("/hooks{}", hook.path()))),
+        _ => (None, None),
+    };
+    Trigger {
+        workflow_id: place.workflow.clone(),
+        trigger_id: place.trigger.to_string(),
+        r#type: place.kind.clone(),
+        enabled: place.enabled,
+        next_at,
+        path,
+        seen_until: None,
+        last_error: None,
+    }
+}

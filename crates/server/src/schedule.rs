@@ -1,0 +1,252 @@
+//! Keeping time: one task that knows when each trigger of the clock fires next.
+//!
+//! It sleeps until the earliest of them. Up to when each was seen to is kept in a file, so
+//! that instants which passed while nobody was there are made up for as the trigger says.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_engine::flow::{Arrival, Event};
+use cairn_engine::trigger::{Times, Watch};
+use tokio::time::sleep;
+
+use crate::clock::now_ms;
+use crate::routes::Shared;
+use crate::watched::{Place, View};
+
+/// How long is slept at most before the clock is looked at again, which may have moved.
+const NAP_MAX_MS: u64 = 30_000;
+/// When what could not be started is tried again.
+const RETRY_MS: u64 = 30_000;
+/// How often files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Up to when triggers were seen to, and what went wrong with them.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    path: PathBuf,
+    seen: Mutex<BTreeMap<String, u64>>,
+    errors: Mutex<BTreeMap<String, String>>,
+}
+
+impl Marks {
+    /// The marks of a data directory. A file that cannot be read counts as none: then nothing
+    /// was missed.
+    pub(crate) fn load(home: &Path) -> Self {
+        let path = home.join("schedules.json");
+        let bytes = fs::read(&path).unwrap_or_default();
+        let seen = serde_json::from_slice(&bytes).unwrap_or_default();
+        Self { path, seen: Mutex::new(seen), errors: Mutex::default() }
+    }
+
+    pub(crate) fn seen(&self, key: &str) -> Option<u64> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    pub(crate) fn error(&self, key: &str) -> Option<String> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    fn note(&self, key: &str, error: Option<String>) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Some(error) => errors.insert(key.to_owned(), error),
+            None => errors.remove(key),
+        };
+    }
+
+    fn set(&self, key: &str, at_ms: Option<u64>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match at_ms {
+            Some(at_ms) => seen.insert(key.to_owned(), at_ms),
+            None => seen.remove(key),
+        };
+    }
+
+    /// Writes beside the file first, so that a crash leaves the old marks or the new ones. An
+    /// instant that is fired twice for an old mark starts the same run.
+    fn save(&self) -> io::Result<()> {
+        let bytes = {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            serde_json::to_vec_pretty(&*seen)?
+        };
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let part = self.path.with_extension("part");
+        fs::write(&part, bytes)?;
+        fs::File::open(&part)?.sync_all()?;
+        fs::rename(&part, &self.path)
+    }
+}
+
+/// Looks at the files of workflows from time to time, until the server closes.
+pub(crate) async fn look(shared: Shared) {
+    let mut closing = shared.closing.clone();
+    loop {
+        let watched = Arc::clone(&shared.watched);
+        // What cannot be read now may be read the next time; until then nothing changes.
+        let _ = tokio::task::spawn_blocking(move || watched.look()).await;
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            _ = closing.wait_for(|closing| *closing) => return,
+        }
+    }
+}
+
+/// Fires what the clock fires, until the server closes.
+pub(crate) async fn keep(shared: Shared) {
+    let mut closing = shared.closing.clone();
+    let mut plan = Plan::default();
+    loop {
+        // Asked for before the view is looked at, so that no change in between is missed.
+        let changed = shared.watched.changed.notified();
+        let view = shared.watched.view();
+        plan.follow(&shared, &view);
+        let nap_ms = plan.fire(&shared).await;
+        tokio::select! {
+            () = sleep(Duration::from_millis(nap_ms)) => {}
+            () = changed => {}
+            _ = closing.wait_for(|closing| *closing) => return,
+        }
+    }
+}
+
+/// Something that is to be done at an instant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// To see which instants of a trigger have come.
+    Look(usize),
+    /// To fire an instant that had to wait.
+    Fire(usize, u64),
+}
+
+/// What is to be done when.
+#[derive(Default)]
+struct Plan {
+    view: Arc<View>,
+    heap: BinaryHeap<Reverse<(u64, Due)>>,
+    /// Instants that had to wait, by trigger.
+    waiting: BTreeSet<(usize, u64)>,
+}
+
+fn times(place: &Place) -> Option<&Arc<dyn Times>> {
+    match &place.watch {
+        Watch::Times(times) => Some(times),
+        _ => None,
+    }
+}
+
+impl Plan {
+    /// Takes over the triggers when they are others than before.
+    fn follow(&mut self, shared: &Shared, view: &Arc<View>) {
+        if Arc::ptr_eq(&self.view, view) {
+            return;
+        }
+        self.view = Arc::clone(view);
+        self.heap.clear();
+        self.waiting.clear();
+        let now = now_ms();
+        for (at, place) in view.places.iter().enumerate() {
+            let Some(times) = times(place) else { continue };
+            let key = place.key();
+            if !place.enabled {
+                // What passes while it is off was not missed.
+                shared.marks.set(&key, None);
+                continue;
+            }
+            let seen = shared.marks.seen(&key).unwrap_or(now);
+            shared.marks.set(&key, Some(seen));
+            if let Some(next) = times.next_after(seen) {
+                self.heap.push(Reverse((next, Due::Look(at))));
+            }
+        }
+        // Without the file nothing is lost but what passes until the next start.
+        let _ = shared.marks.save();
+    }
+
+    /// Does what is due; gives how long there is nothing to do.
+    async fn fire(&mut self, shared: &Shared) -> u64 {
+        let mut moved = false;
+        loop {
+            let now = now_ms();
+            let Some(Reverse((next, _))) = self.heap.peek() else { break };
+            if *next > now {
+                break;
+            }
+            let Some(Reverse((_, due))) = self.heap.pop() else { break };
+            match due {
+                Due::Look(at) => self.look(shared, at, now).await,
+                Due::Fire(at, instant) => self.start(shared, at, instant, now).await,
+            }
+            moved = true;
+        }
+        if moved {
+            let _ = shared.marks.save();
+        }
+        let next = self.heap.peek().map(|Reverse((next, _))| next.saturating_sub(now_ms()));
+        next.unwrap_or(NAP_MAX_MS).clamp(1, NAP_MAX_MS)
+    }
+
+    /// Fires the instants of a trigger that have come.
+    async fn look(&mut self, shared: &Shared, at: usize, now: u64) {
+        let Some(place) = self.view.places.get(at).cloned() else { return };
+        let Some(times) = times(&place) else { return };
+        let key = place.key();
+        let seen = shared.marks.seen(&key).unwrap_or(now);
+        for instant in times.due(seen, now) {
+            self.start(shared, at, instant, now).await;
+        }
+        shared.marks.set(&key, Some(self.seen_until(at, now.max(seen))));
+        if let Some(next) = times.next_after(now.max(seen)) {
+            self.heap.push(Reverse((next, Due::Look(at))));
+        }
+    }
+
+    /// Up to when everything of a trigger was started.
+    fn seen_until(&self, at: usize, now: u64) -> u64 {
+        let first = self.waiting.iter().find(|(of, _)| *of == at);
+        first.map_or(now, |(_, instant)| instant.saturating_sub(1))
+    }
+
+    /// Starts the run of an instant, or has it wait.
+    async fn start(&mut self, shared: &Shared, at: usize, instant: u64, now: u64) {
+        let Some(place) = self.view.places.get(at).cloned() else { return };
+        let Some(times) = times(&place) else { return };
+        let wait_ms = match shared.pace.take(&place.workflow, &place.limit, now) {
+            Err(wait_ms) => Some(wait_ms),
+            Ok(()) => {
+                let firing = times.firing(instant);
+                let (payload, more) = (firing.payload, firing.event);
+                let arrival = Arrival {
+                    workflow: place.workflow.clone(),
+                    trigger: Some(place.trigger.clone()),
+                    key: Some(firing.key),
+                    event: Event { payload, kind: place.kind.clone(), more },
+                    depth: 0,
+                };
+                let asked = shared.automation.engine.receive(arrival).await;
+                let error = asked.as_ref().err().map(|error| format!("{}: {error}", error.code()));
+                shared.marks.note(&place.key(), error);
+                asked.is_err().then_some(RETRY_MS)
+            }
+        };
+        match wait_ms {
+            Some(wait_ms) => {
+                self.waiting.insert((at, instant));
+                self.heap.push(Reverse((now.saturating_add(wait_ms), Due::Fire(at, instant))));
+            }
+            None => {
+                if self.waiting.remove(&(at, instant)) {
+                    let until = self.seen_until(at, now);
+                    shared.marks.set(&place.key(), Some(until));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The triggers of all workflows, as their files are now.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use cairn_api::call::Trigger;
+use cairn_api::error::Result;
+use cairn_core::canonical;
+use cairn_core::digest::Digest;
+use cairn_core::plan::RateLimit;
+use cairn_core::text::Slug;
+use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::trigger::{Triggers, Watch};
+use cairn_lang::{graph, source};
+use tokio::sync::Notify;
+
+use crate::pace;
+
+/// A trigger of a workflow.
+pub struct Place {
+    /// The workflow.
+    pub workflow: String,
+    /// Its own id.
+    pub trigger: Slug,
+    /// Its type.
+    pub kind: String,
+    /// Whether it fires.
+    pub enabled: bool,
+    /// What fires it.
+    pub watch: Watch,
+    /// How many runs may begin.
+    pub(crate) limit: RateLimit,
+    /// What tells its settings from others.
+    pub(crate) settings: Digest,
+}
+
+impl Place {
+    /// Its name among all triggers; another when its settings are others.
+    pub(crate) fn key(&self) -> String {
+        format!("{}/{}/{}", self.workflow, self.trigger, self.settings)
+    }
+}
+
+/// The triggers of some workflows, by workflow and id. Those of a workflow that does not
+/// compile are not there.
+#[must_use]
+pub fn places(found: &[Arc<Found>], triggers: &Triggers) -> Vec<Place> {
+    found.iter().flat_map(|found| of_one(found, triggers)).collect()
+}
+
+fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
+    let Ok(compiled) = &found.outcome else { return Vec::new() };
+    let plan = &compiled.plan;
+    if plan.triggers.is_empty() {
+        return Vec::new();
+    }
+    let enabled = is_enabled(found);
+    let place = |trigger: &cairn_core::plan::Trigger| {
+        let kind = trigger.r#type.to_string();
+        // Settings that the compiler let through and the trigger does not take fire nothing.
+        let watch = triggers.get(&kind)?.watch(&trigger.config.0).ok()?;
+        let settings = canonical::to_vec(&trigger.config).unwrap_or_default();
+        Some(Place {
+            workflow: found.id.clone(),
+            trigger: trigger.id.clone(),
+            kind,
+            enabled,
+            watch,
+            limit: plan.policy.rate_limit.clone().unwrap_or(pace::DEFAULT),
+            settings: Digest::of(&settings),
+        })
+    };
+    plan.triggers.iter().filter_map(place).collect()
+}
+
+/// The triggers of some workflows, for people.
+#[must_use]
+pub fn list(found: &[Arc<Found>], triggers: &Triggers, now_ms: u64) -> Vec<Trigger> {
+    places(found, triggers)
+        .iter()
+        .map(|place| crate::routes::shown_trigger(place, now_ms))
+        .collect()
+}
+
+/// Whether the triggers of a workflow are to fire.
+#[must_use]
+pub fn is_enabled(found: &Found) -> bool {
+    let path = found.path.display().to_string();
+    source::parse(&path, &found.bytes).is_ok_and(|document| graph::is_enabled(&document))
+}
+
+/// The triggers at one time.
+#[derive(Default)]
+pub(crate) struct View {
+    found: Vec<Arc<Found>>,
+    pub(crate) places: Vec<Arc<Place>>,
+    hooks: HashMap<String, Arc<Place>>,
+}
+
+impl View {
+    /// The trigger that takes the requests of a path.
+    pub(crate) fn hook(&self, path: &str) -> Option<&Arc<Place>> {
+        self.hooks.get(path)
+    }
+}
+
+/// Keeps the triggers as the files say.
+pub(crate) struct Watched {
+    catalog: Arc<Catalog>,
+    triggers: Triggers,
+    view: RwLock<Arc<View>>,
+    pub(crate) changed: Notify,
+}
+
+impl Watched {
+    pub(crate) fn new(catalog: Arc<Catalog>, triggers: Triggers) -> Self {
+        Self { catalog, triggers, view: RwLock::default(), changed: Notify::new() }
+    }
+
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks at the files; says whether something is another than it was. It waits for disks.
+    pub(crate) fn look(&self) -> Result<bool> {
+        let found = self.catalog.list()?;
+        let before = self.view();
+        let same = before.found.len() == found.len()
+            && before.found.iter().zip(&found).all(|(a, b)| Arc::ptr_eq(a, b));
+        if same {
+            return Ok(false);
+        }
+        let places: Vec<Arc<Place>> =
+            places(&found, &self.triggers).into_iter().map(Arc::new).collect();
+        let mut hooks = HashMap::new();
+        for place in places.iter().filter(|place| place.enabled) {
+            if let Watch::Hook(hook) = &place.watch {
+                // Of two with one path the first keeps it, so that none takes another's requests.
+                hooks.entry(hook.path().to_owned()).or_insert_with(|| Arc::clone(place));
+            }
+        }
+        let view = Arc::new(View { found, places, hooks });
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+        self.changed.notify_waiters();
+        Ok(true)
+    }
+}

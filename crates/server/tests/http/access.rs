@@ -1,0 +1,68 @@
+use cairn_api::token::Scope;
+use cairn_server::tokens::{Tokens, Wanted};
+use serde_json::json;
+
+use crate::client::World;
+
+const HELLO: &str = "name: Hello\ngraph: { nodes: [{ id: a, type: end, result: hi }] }\n";
+
+#[tokio::test]
+async fn a_token_for_one_workflow_sees_and_starts_no_other() {
+    let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
+    let server = world.serve().await;
+    let wanted = Wanted {
+        name: "ci".to_owned(),
+        scopes: vec![Scope::Read, Scope::Run],
+        workflows: vec!["project.mine".to_owned()],
+        expires_ms: None,
+    };
+    let tokens = Tokens::new(&world.home());
+    tokens.create("cairn_tok_ci", wanted, 1).unwrap();
+    let own = [("Authorization", "Bearer cairn_tok_ci")];
+    let mine = server.begin("mine", json!({})).await;
+    let yours = server.begin("yours", json!({})).await;
+    server.until_status(&mine, "succeeded").await;
+    server.until_status(&yours, "succeeded").await;
+
+    let listed = server.ask("GET", "/api/v1/runs", &own).await.json();
+    let ids: Vec<_> = listed["items"].as_array().unwrap().iter().map(|r| &r["runId"]).collect();
+    assert_eq!(json!(ids), json!([mine]));
+    let workflows = server.ask("GET", "/api/v1/workflows", &own).await.json();
+    assert_eq!(workflows["items"].as_array().unwrap().len(), 1);
+    assert_eq!(server.ask("GET", &format!("/api/v1/runs/{mine}"), &own).await.status, 200);
+    let start = json!({"workflow": "yours"});
+    let refused = server.call_with("POST", "/api/v1/runs", Some(&start), &own).await;
+    assert_eq!((refused.status, refused.code().as_str()), (403, "AUTH_FORBIDDEN"));
+    for path in [
+        format!("/api/v1/runs/{yours}"),
+        format!("/api/v1/runs/{yours}/events"),
+        format!("/api/v1/runs/{yours}/events/stream"),
+        "/api/v1/runs?workflow=project.yours".to_owned(),
+        "/api/v1/workflows/yours".to_owned(),
+        "/api/v1/sessions".to_owned(),
+        "/api/v1/events".to_owned(),
+        "/metrics".to_owned(),
+        "/api/v1/audit".to_owned(),
+    ] {
+        assert_eq!(server.ask("GET", &path, &own).await.status, 403, "{path}");
+    }
+    for what in ["cancel", "pause", "resume", "replay"] {
+        let path = format!("/api/v1/runs/{yours}/{what}");
+        let answer = server.call_with("POST", &path, None, &own).await;
+        assert_eq!(answer.status, 403, "{path}");
+    }
+    tokens.revoke("ci", 2).unwrap();
+    assert_eq!(server.ask("GET", "/api/v1/runs", &own).await.code(), "AUTH_TOKEN_INVALID");
+}
+
+#[tokio::test]
+async fn the_record_says_who_did_what() {
+    let world = World::new(&[("mine", HELLO)]);
+    let server = world.serve().await;
+    server.begin("mine", json!({})).await;
+    let page = server.get("/api/v1/audit").await.json();
+    let entry = &page["items"][0];
+    assert_eq!((&entry["by"], &entry["action"]), (&json!("admin"), &json!("runs:start")));
+    assert_eq!((&entry["object"], &entry["allowed"]), (&json!("/api/v1/runs"), &json!(true)));
+    assert_eq!(cairn_server::audit::Audit::new(&world.home()).verify().unwrap(), 1);
+}

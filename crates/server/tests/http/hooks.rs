@@ -1,0 +1,215 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::json;
+use sha2::Sha256;
+
+use crate::client::{Answer, Server, World};
+
+const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const OTHER: &str = "C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+fn workflow(more: &str, nodes: &str) -> String {
+    format!(
+        "name: Pager\n{more}env: [{{ name: KEY, widget: secret }}]\ntriggers: [{{ id: pager, type: webhook, path: /pager, secret: KEY, RESPOND }}]\ngraph:\n  nodes:\n    - {nodes}\n"
+    )
+}
+
+fn answering(respond: &str, nodes: &str) -> String {
+    workflow("", nodes).replace("RESPOND", &format!("respond: {respond}"))
+}
+
+const END: &str = "{ id: a, type: end, result: { service: '{{ event.payload.service }}' } }";
+
+fn world(text: &str) -> World {
+    let world = World::new(&[("pager", text)]);
+    world.set_secret("KEY", SECRET);
+    world
+}
+
+fn now_sec() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn signature(secret: &str, id: &str, sec: u64, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(secret).unwrap()).unwrap();
+    mac.update(format!("{id}.{sec}.{body}").as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+struct Delivery<'a> {
+    id: &'a str,
+    sec: u64,
+    secret: &'a str,
+    path: &'a str,
+    method: &'a str,
+    body: &'a str,
+}
+
+const BODY: &str = r#"{"service":"api"}"#;
+
+impl Default for Delivery<'_> {
+    fn default() -> Self {
+        let (path, method) = ("/hooks/pager", "POST");
+        Self { id: "msg_1", sec: now_sec(), secret: SECRET, path, method, body: BODY }
+    }
+}
+
+impl Delivery<'_> {
+    async fn send(&self, server: &Server) -> Answer {
+        let signature = signature(self.secret, self.id, self.sec, self.body);
+        let sec = self.sec.to_string();
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("webhook-id", self.id),
+            ("webhook-timestamp", &sec),
+            ("webhook-signature", &signature),
+        ];
+        server.send_body(self.method, self.path, &headers, self.body).await
+    }
+}
+
+/// Waits until the server knows its triggers.
+async fn ready(server: &Server) {
+    server.until("/api/v1/triggers", |page| page["items"][0].is_object()).await;
+}
+
+#[tokio::test]
+async fn a_delivery_starts_one_run_however_often_it_comes() {
+    let world = world(&answering("immediately", END));
+    let server = world.serve().await;
+    ready(&server).await;
+    let first = Delivery::default().send(&server).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    let run = first.json()["runId"].as_str().unwrap().to_owned();
+    let shown = server.until_status(&run, "succeeded").await;
+    assert_eq!(shown["result"], json!({"service": "api"}));
+    assert_eq!(shown["triggerId"], "pager");
+    let again = Delivery::default().send(&server).await;
+    assert_eq!((again.status, &again.json()["runId"]), (200, &json!(run)));
+    server.stop().await;
+
+    let server = world.serve().await;
+    ready(&server).await;
+    let later = Delivery::default().send(&server).await;
+    assert_eq!((later.status, &later.json()["runId"]), (200, &json!(run)), "after a restart, too");
+    let other = Delivery { id: "msg_2", ..Delivery::default() }.send(&server).await;
+    assert_eq!(other.status, 202);
+    assert_ne!(other.json()["runId"], json!(run));
+}
+
+#[tokio::test]
+async fn what_is_not_genuine_has_no_effect() {
+    let world = world(&answering("immediately", END));
+    let server = world.serve().await;
+    ready(&server).await;
+    let plain = [("Content-Type", "application/json")];
+    let unsigned = server.send_body("POST", "/hooks/pager", &plain, BODY).await;
+    let bad = Delivery { secret: OTHER, ..Delivery::default() }.send(&server).await;
+    let old = Delivery { sec: now_sec() - 301, ..Delivery::default() }.send(&server).await;
+    let early = Delivery { sec: now_sec() + 330, ..Delivery::default() }.send(&server).await;
+    let read = Delivery { method: "PUT", ..Delivery::default() }.send(&server).await;
+    for (answer, status, code) in [
+        (&unsigned, 401, "WEBHOOK_SIGNATURE_MISSING"),
+        (&bad, 401, "WEBHOOK_SIGNATURE_BAD"),
+        (&old, 401, "WEBHOOK_STALE"),
+        (&early, 401, "WEBHOOK_STALE"),
+        (&read, 405, "WEBHOOK_METHOD_NOT_ALLOWED"),
+    ] {
+        assert_eq!((answer.status, answer.code().as_str()), (status, code));
+    }
+    let another = Delivery { secret: OTHER, body: "{}", ..Delivery::default() }.send(&server).await;
+    assert_eq!(another.body, bad.body, "a refusal says nothing of what was sent");
+    let zipped = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")];
+    let zipped = server.send_body("POST", "/hooks/pager", &zipped, BODY).await;
+    assert_eq!((zipped.status, zipped.code().as_str()), (415, "WEBHOOK_BODY_ENCODED"));
+    assert_eq!(server.get("/api/v1/runs").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_body_that_goes_on_for_too_long_is_refused_before_it_is_kept() {
+    let world = world(&answering("immediately, body_max: 1000", END));
+    let server = world.serve().await;
+    ready(&server).await;
+    let long = json!({"service": "x".repeat(1000)}).to_string();
+    let answer = Delivery { body: &long, ..Delivery::default() }.send(&server).await;
+    assert_eq!((answer.status, answer.code().as_str()), (413, "WEBHOOK_BODY_TOO_LARGE"));
+    let chunk = format!("400\r\n{}\r\n", "x".repeat(1024));
+    let head = "POST /hooks/pager HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let answer = server.send(&format!("{head}{}", chunk.repeat(3))).await;
+    assert_eq!(answer.status, 413, "though it says no length and does not end");
+    let lie = "POST /hooks/pager HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n";
+    assert_eq!(server.send(lie).await.code(), "REQUEST_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn paths_that_are_not_there_and_paths_that_are_off_look_the_same() {
+    let text = workflow("enabled: false\n", END).replace(", RESPOND", "");
+    let world = world(&text);
+    let server = world.serve().await;
+    ready(&server).await;
+    let off = Delivery::default().send(&server).await;
+    let none = Delivery { path: "/hooks/nobody", ..Delivery::default() }.send(&server).await;
+    let deep = Delivery { path: "/hooks/pager/..", ..Delivery::default() }.send(&server).await;
+    assert_eq!((off.status, &off.body), (404, &none.body));
+    assert_eq!(deep.body, off.body);
+    assert_eq!(server.get("/api/v1/runs").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn the_sender_can_wait_for_the_result() {
+    let world = world(&answering("last_step", END));
+    let server = world.serve().await;
+    ready(&server).await;
+    let answer = Delivery::default().send(&server).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"service": "api"})));
+    assert_eq!(answer.headers["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn a_run_that_fails_tells_its_sender_no_more_than_that() {
+    let world =
+        world(&answering("last_step", "{ id: a, type: fail, message: the inner workings }"));
+    let server = world.serve().await;
+    ready(&server).await;
+    let answer = Delivery::default().send(&server).await;
+    assert_eq!((answer.status, &answer.json()["status"]), (500, &json!("failed")));
+    assert!(!answer.body.contains("workings"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn what_a_workflow_answers_is_nothing_that_a_browser_would_run() {
+    let nodes = "{ id: a, type: webhook_respond, status: 203, body: '<script>alert(1)</script>', headers: { Content-Type: text/html, X-Own: kept, X-Frame-Options: ALLOWALL, Set-Cookie: a=b, Access-Control-Allow-Origin: '*', Content-Security-Policy: none }, next: b }
+    - { id: b, type: end, result: x }";
+    let world = world(&answering("respond_step", nodes));
+    let server = world.serve().await;
+    ready(&server).await;
+    let answer = Delivery::default().send(&server).await;
+    assert_eq!((answer.status, answer.body.as_str()), (203, "<script>alert(1)</script>"));
+    let header = |name: &str| answer.headers.get(name).map(String::as_str);
+    assert_eq!(header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(header("x-content-type-options"), Some("nosniff"));
+    assert!(header("content-security-policy").unwrap().contains("sandbox"));
+    assert_eq!((header("x-own"), header("x-frame-options")), (Some("kept"), Some("DENY")));
+    assert_eq!((header("set-cookie"), header("access-control-allow-origin")), (None, None));
+}
+
+#[tokio::test]
+async fn more_than_may_begin_are_told_when_to_come_back() {
+    let text = answering("immediately", END)
+        .replace("env:", "rate_limit: { max: 2, per_sec: 3600 }\nenv:");
+    let world = world(&text);
+    let server = world.serve().await;
+    ready(&server).await;
+    for id in ["m1", "m1", "m2"] {
+        let answer = Delivery { id, ..Delivery::default() }.send(&server).await;
+        assert!(answer.status < 300, "{}", answer.body);
+    }
+    let answer = Delivery { id: "m3", ..Delivery::default() }.send(&server).await;
+    assert_eq!((answer.status, answer.code().as_str()), (429, "RUN_RATE_LIMITED"));
+    let after: u64 = answer.headers["retry-after"].parse().unwrap();
+    assert!((3_500..=3_600).contains(&after), "{after}");
+    assert_eq!(server.get("/api/v1/runs").await.json()["items"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,141 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::{Server, TOKEN, World};
+
+const APPROVE: &str = "name: Approve
+graph:
+  nodes:
+    - { id: a, type: log, message: first, next: ask }
+    - { id: ask, type: human, prompt: May it?, cases: { default: out } }
+    - { id: out, type: end, result: done }
+";
+
+/// A stream of events that is read line by line.
+struct Stream(BufReader<TcpStream>);
+
+/// One event.
+#[derive(Debug)]
+struct Told {
+    id: u64,
+    kind: String,
+    data: Value,
+}
+
+impl Stream {
+    async fn open(server: &Server, path: &str, last: Option<u64>) -> Self {
+        let mut stream = server.connect().await;
+        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{last}\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut stream = Self(BufReader::new(stream));
+        let status = stream.line().await.unwrap();
+        assert!(status.starts_with("HTTP/1.1 200"), "{status}");
+        while stream.line().await.is_some_and(|line| !line.is_empty()) {}
+        stream
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = timeout(Duration::from_secs(20), self.0.read_line(&mut line)).await;
+        (read.unwrap().unwrap() > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// The next event; none when the stream is over.
+    async fn next(&mut self) -> Option<Told> {
+        let mut told = Told { id: 0, kind: String::new(), data: Value::Null };
+        loop {
+            let line = self.line().await?;
+            if let Some(id) = line.strip_prefix("id: ") {
+                told.id = id.rsplit(':').next().unwrap().parse().unwrap();
+            } else if let Some(kind) = line.strip_prefix("event: ") {
+                told.kind = kind.to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                told.data = serde_json::from_str(data).unwrap();
+            } else if line == "0" {
+                return None;
+            } else if line.is_empty() && !told.kind.is_empty() {
+                return Some(told);
+            }
+        }
+    }
+
+    async fn until(&mut self, kind: &str) -> Told {
+        loop {
+            let told = self.next().await.unwrap();
+            if told.kind == kind {
+                return told;
+            }
+        }
+    }
+}
+
+async fn approve(server: &Server, run: &str) {
+    let shown = server.until_status(run, "waiting").await;
+    let task = shown["tasks"][0]["taskId"].as_str().unwrap();
+    let path = format!("/api/v1/runs/{run}/tasks/{task}/answer");
+    let answer = server.call("POST", &path, Some(&json!({"verdict": "approved"}))).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_run_is_told_as_it_goes_and_again_from_where_somebody_left() {
+    let world = World::new(&[("approve", APPROVE)]);
+    let server = world.serve().await;
+    let run = server.begin("approve", json!({})).await;
+    let path = format!("/api/v1/runs/{run}/events/stream");
+    let mut stream = Stream::open(&server, &path, None).await;
+    let first = stream.next().await.unwrap();
+    assert_eq!((first.kind.as_str(), &first.data["runId"]), ("run_queued", &json!(run)));
+    let opened = stream.until("step_waiting").await;
+    approve(&server, &run).await;
+    let mut kinds = Vec::new();
+    while let Some(told) = stream.next().await {
+        assert!(told.id > opened.id, "{told:?}");
+        kinds.push(told.kind);
+    }
+    assert_eq!(kinds.first().map(String::as_str), Some("task_answered"));
+    assert_eq!(kinds.last().map(String::as_str), Some("run_completed"), "it ends with the run");
+
+    let mut again = Stream::open(&server, &path, Some(opened.id)).await;
+    let mut replayed = Vec::new();
+    while let Some(told) = again.next().await {
+        replayed.push(told.kind);
+    }
+    assert_eq!(replayed, kinds, "nothing is missed, and nothing comes twice");
+    let authorization = format!("Bearer {TOKEN}");
+    let headers = [("Authorization", authorization.as_str()), ("Last-Event-ID", "999999")];
+    let over = server.ask("GET", &path, &headers).await;
+    assert_eq!(over.status, 204, "there is nothing to come back for");
+}
+
+#[tokio::test]
+async fn everything_is_told_to_who_follows_all_runs() {
+    let world = World::new(&[("approve", APPROVE)]);
+    let server = world.serve().await;
+    let mut stream = Stream::open(&server, "/api/v1/events", None).await;
+    let runs = [server.begin("approve", json!({})).await, server.begin("approve", json!({})).await];
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        seen.push(stream.until("run_queued").await.data["runId"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(seen, runs);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_its_streams() {
+    let world = World::new(&[("approve", APPROVE)]);
+    let server = world.serve().await;
+    let run = server.begin("approve", json!({})).await;
+    let path = format!("/api/v1/runs/{run}/events/stream");
+    let mut stream = Stream::open(&server, &path, None).await;
+    stream.until("task_opened").await;
+    timeout(Duration::from_secs(8), server.stop()).await.unwrap();
+    while stream.next().await.is_some() {}
+}
