@@ -206,7 +206,8 @@ struct Faulty;
 #[async_trait::async_trait]
 impl Performer for Faulty {
     fn kind(&self) -> StepType {
-        cairn_lang::graph::standard().get("log").cloned().unwrap()
+        let open = serde_json::json!({"type": "object"});
+        StepType::new("log", cairn_core::catalog::Class::Effectful, open.clone(), open)
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {

@@ -28,8 +28,11 @@ impl World {
         let parts = Parts {
             store: store.clone(),
             catalog: Arc::clone(&catalog),
-            types: cairn_lang::graph::standard(),
-            performers: cairn_steps::catalog::all(),
+            types: cairn_steps::catalog::types(),
+            performers: cairn_steps::catalog::all(&cairn_steps::catalog::Settings::new(
+                std::path::PathBuf::new(),
+                std::path::PathBuf::new(),
+            )),
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
-use cairn_lang::graph;
 use cairn_lang::ids::SourceKind;
 use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front};
 use cairn_store::{AppendPlan, Store};
@@ -84,13 +83,16 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
     let triggers = cairn_triggers::catalog::all(Channels::default());
     let root = folder.join("workflows");
     let directory = Directory { kind: SourceKind::Project, root };
-    let types = graph::standard().with_triggers(triggers.kinds());
+    let types = cairn_steps::catalog::types().with_triggers(triggers.kinds());
     let catalog = Arc::new(Catalog::new(vec![directory]).knowing(types));
     let parts = Parts {
         store: store.clone(),
         catalog: Arc::clone(&catalog),
-        types: graph::standard(),
-        performers: cairn_steps::catalog::all(),
+        types: cairn_steps::catalog::types(),
+        performers: cairn_steps::catalog::all(&cairn_steps::catalog::Settings::new(
+            PathBuf::new(),
+            PathBuf::new(),
+        )),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
     };
