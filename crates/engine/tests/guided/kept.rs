@@ -24,7 +24,7 @@ struct Command {
 #[async_trait]
 impl Performer for Command {
     fn kind(&self) -> StepType {
-        cairn_lang::graph::standard().get("shell").cloned().unwrap()
+        crate::performed::kind("shell")
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
@@ -191,7 +191,7 @@ struct Waiting {
 #[async_trait]
 impl Performer for Waiting {
     fn kind(&self) -> StepType {
-        cairn_lang::graph::standard().get("shell").cloned().unwrap()
+        crate::performed::kind("shell")
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
@@ -229,7 +229,7 @@ struct Ends;
 #[async_trait]
 impl Performer for Ends {
     fn kind(&self) -> StepType {
-        cairn_lang::graph::standard().get("end").cloned().unwrap()
+        crate::performed::kind("end")
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {

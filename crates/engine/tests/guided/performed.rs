@@ -14,13 +14,18 @@ use serde_json::{Value, json};
 
 use crate::world::{NOTES, World, ack, prompt, step};
 
+/// A step type that takes and gives anything.
+pub(crate) fn kind(name: &str) -> StepType {
+    StepType::new(name, Class::Effectful, json!({}), json!({}))
+}
+
 /// Gives what it is told to.
 struct Giver(Value);
 
 #[async_trait]
 impl Performer for Giver {
     fn kind(&self) -> StepType {
-        StepType::new("log", Class::Effectful, json!({}), json!({}))
+        kind("log")
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {

@@ -1,11 +1,11 @@
 //! A small fixed list of triggers, and how mistakes in them are told.
 
+use cairn_core::catalog::schema::{closed, text, texts};
 use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::{compile, lines};
-use crate::graph::types::{closed, text, texts};
 
 pub(super) fn all() -> Vec<TriggerType> {
     let kind =
