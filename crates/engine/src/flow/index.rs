@@ -1,5 +1,6 @@
 //! The list of runs: noted as they go, caught up on from the sessions.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -188,11 +189,13 @@ impl Index {
                 continue;
             }
             let Some(status) = status_after(&event.data) else { continue };
-            if !rows.contains_key(&run) {
-                let Some(row) = self.store.runs.find(run).await? else { continue };
-                rows.insert(run, Summary::of(row));
-            }
-            let Some(row) = rows.get_mut(&run) else { continue };
+            let row = match rows.entry(run) {
+                Entry::Occupied(row) => row.into_mut(),
+                Entry::Vacant(place) => {
+                    let Some(row) = self.store.runs.find(run).await? else { continue };
+                    place.insert(Summary::of(row))
+                }
+            };
             let over =
                 matches!(status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled);
             row.status = status;

@@ -219,7 +219,7 @@ mod tests {
         for index in [&files as &dyn RunIndex, &*memory] {
             index.record(rows.clone(), vec![read.clone()]).await.unwrap();
             index.record(vec![run(3, "a", true)], Vec::new()).await.unwrap();
-            assert_eq!(index.sessions().await.unwrap(), [read.clone()]);
+            assert_eq!(index.sessions().await.unwrap(), std::slice::from_ref(&read));
             assert_eq!(index.find(RunId::from_bits(2)).await.unwrap(), Some(run(2, "b", false)));
             assert_eq!(index.find(RunId::from_bits(8)).await.unwrap(), None);
         }
