@@ -195,6 +195,10 @@ impl Deciding<'_, '_> {
         if self.status(&instance) != Some(StepStatus::Waiting) {
             return Err(Rejection::NotPending(instance));
         }
+        // After a crash it is asked for again, and is known already.
+        if self.run.state.children.contains_key(&child) {
+            return Ok(());
+        }
         self.emit(ChildStarted { child_run_id: child, child_session_id: session, instance });
         Ok(())
     }

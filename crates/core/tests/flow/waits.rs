@@ -118,6 +118,22 @@ fn an_agent_does_a_step_that_is_handed_to_it() {
 }
 
 #[test]
+fn a_child_that_is_known_is_not_recorded_again_after_a_crash() {
+    let nodes = "{ id: c, type: workflow, workflow: project.other }";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start();
+    for _ in 0..2 {
+        let Some(Effect::Child { instance, child, .. }) = play.owed.pop_front() else {
+            panic!("{:?}", play.owed)
+        };
+        let session = SessionId::from_bits(3);
+        play.tell(Command::ChildStarted { child, session, instance }).unwrap();
+        play.crash();
+    }
+    assert_eq!(play.told().matches("child started").count(), 1, "{}", play.told());
+}
+
+#[test]
 fn a_run_waits_for_its_child() {
     let nodes =
         "{ id: c, type: workflow, workflow: project.other, input: { n: '{{ event.payload.n }}' } }";
