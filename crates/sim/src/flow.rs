@@ -12,6 +12,7 @@ mod deeds;
 mod laws;
 mod reference;
 mod story;
+mod types;
 mod words;
 mod world;
 
@@ -83,7 +84,7 @@ fn compile(text: &str) -> Result<Graph, Violation> {
     let files = BTreeMap::from([(path.to_owned(), text.as_bytes().to_vec())]);
     let kind = cairn_lang::ids::SourceKind::Project;
     let tree = SourceTree { kind, files, library: BTreeMap::new() };
-    let catalog = graph::standard();
+    let catalog = types::all();
     let compiled = graph::compile(&tree, path, &catalog).map_err(|found| {
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         Violation(format!("it does not compile\n{}", found.join("\n")))

@@ -56,7 +56,8 @@ impl World {
     }
 
     fn pause_or_resume(&mut self) -> Result<(), Violation> {
-        let (change, by) = (ChangeId::from_bits(u128::from(self.now_ms)), "ada".to_owned());
+        let (change, by) =
+            (ChangeId::mint(self.now_ms, u128::from(self.random.next())), "ada".to_owned());
         let paused = self.folded.paused;
         let wanted =
             if paused { Command::Resume { change, by } } else { Command::Pause { change, by } };

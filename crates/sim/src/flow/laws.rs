@@ -12,6 +12,7 @@ use cairn_core::plan::OnInterrupt;
 use cairn_core::projection::run::RunState;
 
 use super::Violation;
+use super::world::SESSION;
 
 /// What was recorded and done so far.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +21,8 @@ pub(super) struct Laws {
     over: BTreeSet<StepInstanceKey>,
     begun: BTreeSet<StepInstanceKey>,
     entered: BTreeSet<StepInstanceKey>,
-    intents: BTreeMap<(StepInstanceKey, u32), Digest>,
+    intents: BTreeSet<(StepInstanceKey, u32)>,
+    facts: BTreeSet<String>,
     keys: BTreeMap<StepInstanceKey, Digest>,
     performed: BTreeMap<(StepInstanceKey, u32), u32>,
 }
@@ -46,6 +48,11 @@ impl Laws {
             if self.ended {
                 return wrong(format!("{} behind the end", event.data.kind().name()));
             }
+            // A store takes no fact twice, and nothing else of a plan that has such a one.
+            let fact = event.dedupe_key(SESSION).to_string();
+            if !self.facts.insert(fact.clone()) {
+                return wrong(format!("{fact} is recorded twice"));
+            }
             let begins = match &event.data {
                 EventData::StepStarted(step) => Some(&step.instance),
                 EventData::StepWaiting(step) => Some(&step.instance),
@@ -64,21 +71,7 @@ impl Laws {
         let wrong = |what: String| Err(Violation(what));
         let over = match data {
             EventData::StepStarted(step) => {
-                let key = (step.instance.clone(), step.attempt);
-                if self.intents.insert(key, step.idempotency_key).is_some() {
-                    return wrong(format!(
-                        "{} try {} has two intents",
-                        step.instance, step.attempt
-                    ));
-                }
-                let key = self.keys.insert(step.instance.clone(), step.idempotency_key);
-                if key.is_some_and(|key| key != step.idempotency_key) {
-                    return wrong(format!("{} has two idempotency keys", step.instance));
-                }
-                let others = self.keys.iter().filter(|(_, key)| **key == step.idempotency_key);
-                if others.count() > 1 {
-                    return wrong(format!("{} has the key of another step", step.instance));
-                }
+                self.intents.insert((step.instance.clone(), step.attempt));
                 None
             }
             EventData::StepCompleted(step) => Some(&step.instance),
@@ -155,10 +148,14 @@ impl Laws {
         }
         let wrong = |what: &str| Err(Violation(format!("{instance} try {attempt} {what}")));
         let number = (instance.clone(), *attempt);
-        match self.intents.get(&number) {
-            None => return wrong("is performed without an intent"),
-            Some(intent) if intent != key => return wrong("is performed with another key"),
-            Some(_) => {}
+        if !self.intents.contains(&number) {
+            return wrong("is performed without an intent");
+        }
+        if self.keys.insert(instance.clone(), *key).is_some_and(|known| known != *key) {
+            return wrong("is performed with another key");
+        }
+        if self.keys.values().filter(|known| *known == key).count() > 1 {
+            return wrong("is performed with the key of another step");
         }
         if self.ended {
             return wrong("is performed behind the end");

@@ -26,7 +26,7 @@ use super::reference::Notes;
 use crate::random::Random;
 
 pub(super) const RUN: RunId = RunId::from_bits(7);
-const SESSION: SessionId = SessionId::from_bits(1);
+pub(super) const SESSION: SessionId = SessionId::from_bits(1);
 
 /// Something that is to be done.
 #[derive(Clone, PartialEq, Debug)]
