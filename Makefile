@@ -34,7 +34,7 @@ bench: ## Measure the store beside the raw limit of this machine
 	cargo build --release --package cairn-cli --bin cairn
 	cargo run --release --package cairn-bench
 
-sim: ## Run the store in a simulated world (SEED=42 picks the world)
+sim: ## Run the store and an automation in a simulated world (SEED=42 picks it)
 	cargo run --release --package cairn-sim -- --seed $(SEED)
 
 soak: ## Kill the binary 5,000 times and enumerate more crash states; takes long

@@ -1,11 +1,12 @@
-//! `cairn-sim`: plays one world and says what happens in it.
+//! `cairn-sim`: plays the worlds of one seed and says what happens in them: the store's, then
+//! that of a random automation.
 //!
 //! `cairn-sim --seed 42 --steps 200`
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use cairn_sim::life;
+use cairn_sim::{flow, life};
 
 const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N]";
 
@@ -26,12 +27,20 @@ fn main() -> io::Result<ExitCode> {
     let played = life::play(seed, steps, &mut |line| drop(writeln!(out, "{line}")));
     let mut out = io::stdout().lock();
     match played {
-        Ok(plans) => {
-            writeln!(out, "{plans} plans, all that were acknowledged are there")?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Ok(plans) => writeln!(out, "{plans} plans, all that were acknowledged are there\n")?,
         Err(violation) => {
             writeln!(out, "violation: {violation}")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    match flow::play(seed) {
+        Ok(played) => {
+            writeln!(out, "{}\n{}", played.text, played.log)?;
+            writeln!(out, "{} events, as the reference says", played.events)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(failure) => {
+            writeln!(out, "violation: {failure}")?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -29,6 +29,7 @@ impl Deciding<'_, '_> {
             Some(StepStatus::Waiting) => self.wait_again(instance, place),
             Some(StepStatus::Unknown | StepStatus::Cancelled) => {}
             Some(StepStatus::Pending) if self.is_to_be_retried(instance) => {}
+            Some(StepStatus::Pending) if self.rests() => self.keep_ready(instance.clone()),
             Some(StepStatus::Pending) | None => self.try_step(instance, place),
         }
     }
@@ -66,12 +67,14 @@ impl Deciding<'_, '_> {
 
     /// Tries a step, for the first time or again.
     pub(super) fn try_step(&mut self, instance: &StepInstanceKey, place: &Place) {
-        if self.run.state.reached >= self.run.limits.steps_max {
+        let is_new = self.status(instance).is_none();
+        if is_new && self.run.state.reached >= self.run.limits.steps_max {
             let max = self.run.limits.steps_max;
             let message = format!("the run has begun {max} steps, which is as many as it may");
             return self.fail_run(Fault::new("MAX_STEPS", message), Some(instance));
         }
-        let Some(condition) = place.condition.as_ref().filter(|_| self.attempts(instance) == 0)
+        // Once there was an intent, the condition held.
+        let Some(condition) = place.condition.as_ref().filter(|_| !self.was_intended(instance))
         else {
             return self.with_settings(instance, place);
         };
@@ -80,6 +83,10 @@ impl Deciding<'_, '_> {
         }
         let holds = self.value(condition, instance);
         self.with_condition(instance, place, holds);
+    }
+
+    fn was_intended(&self, instance: &StepInstanceKey) -> bool {
+        self.run.state.steps.get(instance).is_some_and(|step| step.input.is_some())
     }
 
     pub(super) fn with_condition(
@@ -152,7 +159,7 @@ impl Deciding<'_, '_> {
             Does::Child => self.start_child(instance, &settings),
             Does::Perform(Class::Effectful) => self.start(instance, settings),
             Does::Perform(class) => {
-                self.compute(instance);
+                self.compute(instance, settings);
                 self.perform(instance, class);
             }
         }
@@ -168,7 +175,8 @@ impl Deciding<'_, '_> {
     fn perform(&mut self, instance: &StepInstanceKey, class: Class) {
         // Equal for every try and after a crash; a fork is another run.
         let key = instance.within(self.run_id());
-        let attempt = self.attempts(instance).saturating_sub(1);
+        let begun = self.status(instance) == Some(StepStatus::Running);
+        let attempt = self.attempts(instance).saturating_sub(u32::from(begun));
         let instance = instance.clone();
         self.decision.effects.push(Effect::Perform { instance, attempt, key, class });
     }

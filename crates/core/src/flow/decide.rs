@@ -1,6 +1,6 @@
 //! What a command means for a run.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::event::{EventData, NewEvent, Scope};
 use crate::expression::Prepared;
 use crate::id::RunId;
 use crate::instance::StepInstanceKey;
-use crate::projection::run::{RunState, StepStatus};
+use crate::projection::run::{RunState, StepState, StepStatus};
 
 /// A run under way.
 #[derive(Clone, Debug)]
@@ -24,8 +24,9 @@ pub struct Run {
     /// How much it may do.
     pub limits: Limits,
     frontier: Frontier,
-    /// Steps without an intent that are being computed.
-    computing: BTreeSet<StepInstanceKey>,
+    /// Steps without an intent that are being computed, with their settings once these are
+    /// known.
+    computing: BTreeMap<StepInstanceKey, Option<Value>>,
 }
 
 /// What follows from a command.
@@ -41,7 +42,7 @@ impl Run {
     /// A run as its events left it. A [`Command::Recover`] makes it go on.
     #[must_use]
     pub fn new(state: RunState, limits: Limits) -> Self {
-        Self { state, limits, frontier: Frontier::default(), computing: BTreeSet::new() }
+        Self { state, limits, frontier: Frontier::default(), computing: BTreeMap::new() }
     }
 
     /// Says what a command means, and takes it in.
@@ -90,6 +91,9 @@ impl Run {
         let Some(place) = place else {
             return Err(Fault::new("STEP_UNKNOWN", format!("the plan has no `{}`", instance.step)));
         };
+        if let Some(Some(settings)) = self.computing.get(instance) {
+            return Ok(settings.clone());
+        }
         evaluate(&place.settings, &self.seen(graph, instance, secrets))
     }
 
@@ -99,7 +103,11 @@ impl Run {
         instance: &'a StepInstanceKey,
         secrets: &'a dyn Secrets,
     ) -> Seen<'a> {
-        let attempt = self.state.steps.get(instance).map_or(0, |step| step.attempts);
+        // A try that is under way has been counted.
+        let tried = |step: &StepState| {
+            step.attempts.saturating_sub(u32::from(step.status == StepStatus::Running))
+        };
+        let attempt = self.state.steps.get(instance).map_or(0, tried);
         Seen { graph, state: &self.state, path: &instance.loop_path, attempt, secrets }
     }
 }
@@ -145,7 +153,7 @@ impl Deciding<'_, '_> {
             }
             Command::Recover => self.recover(),
             Command::Complete { instance, result, duration_ms } => {
-                let computed = self.run.computing.remove(&instance);
+                let computed = self.run.computing.remove(&instance).is_some();
                 if !computed && self.status(&instance) != Some(StepStatus::Running) {
                     return Err(Rejection::NotPending(instance));
                 }
@@ -157,10 +165,14 @@ impl Deciding<'_, '_> {
                 }
             }
             Command::Evaluated { instance, ask, result } => {
-                if !self.run.computing.remove(&instance) {
+                if self.run.computing.remove(&instance).is_none() {
                     return Err(Rejection::NotPending(instance));
                 }
-                self.evaluated(&instance, ask, result);
+                // It is evaluated again when the run may go on.
+                match self.rests() {
+                    true => self.keep_ready(instance),
+                    false => self.evaluated(&instance, ask, result),
+                }
             }
             Command::FireTimer(timer) => self.fire(timer)?,
             Command::Answer { task, by, answer } => self.answer(task, by, answer)?,
@@ -231,6 +243,9 @@ impl Deciding<'_, '_> {
     }
 
     fn begin_ready(&mut self) {
+        if self.rests() {
+            return;
+        }
         let ready = std::mem::take(&mut self.run.frontier.ready);
         self.todo.extend(ready.into_iter().map(Todo::Begin));
     }
@@ -272,7 +287,7 @@ impl Deciding<'_, '_> {
             StepInstanceKey { loop_path: path.clone(), step: found.id.clone(), visit: 0 };
         // What is recorded is so, whether the run rests or not.
         if self.rests() && !self.is_recorded(&instance) {
-            self.run.frontier.ready.insert(instance);
+            self.keep_ready(instance);
         } else {
             self.todo.push_back(Todo::Begin(instance));
         }
@@ -344,13 +359,13 @@ impl Deciding<'_, '_> {
 
     /// Leaves something to a worker.
     pub(super) fn ask(&mut self, instance: &StepInstanceKey, ask: Ask) {
-        self.run.computing.insert(instance.clone());
+        self.run.computing.insert(instance.clone(), None);
         self.decision.effects.push(Effect::Evaluate { instance: instance.clone(), ask });
     }
 
     /// Leaves a step without an intent to whoever performs it.
-    pub(super) fn compute(&mut self, instance: &StepInstanceKey) {
-        self.run.computing.insert(instance.clone());
+    pub(super) fn compute(&mut self, instance: &StepInstanceKey, settings: Value) {
+        self.run.computing.insert(instance.clone(), Some(settings));
     }
 
     pub(super) const fn run_id(&self) -> RunId {

@@ -94,6 +94,8 @@ impl Deciding<'_, '_> {
             _ => EndStatus::Cancelled,
         };
         self.emit(data);
+        // What the same decision began is not owed any more.
+        self.decision.effects.retain(|effect| matches!(effect, Effect::Respond { .. }));
         if status != EndStatus::Succeeded {
             self.decision.effects.push(Effect::CallOff);
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::command::{Answer, Effect, Fault, Rejection, Verdict, inline};
+use super::command::{Answer, Ask, Effect, Fault, Rejection, Verdict, inline};
 use super::decide::Deciding;
 use super::graph::{Does, Place};
 use super::scope::value;
@@ -73,7 +73,9 @@ impl Deciding<'_, '_> {
         by: String,
         answer: Answer,
     ) -> Result<(), Rejection> {
-        let task = self.run.state.tasks.get(&task_id).ok_or(Rejection::NoTask(task_id))?;
+        let task = self.run.state.tasks.get(&task_id);
+        let task = task.filter(|task| self.waits_for(&task.instance, WaitingFor::Person));
+        let task = task.ok_or(Rejection::NoTask(task_id))?;
         let (instance, request) = (task.instance.clone(), value(&task.request).cloned());
         let request = request.unwrap_or_default();
         let who: Vec<String> = match request.get("who").and_then(Value::as_array) {
@@ -91,6 +93,11 @@ impl Deciding<'_, '_> {
         }
         self.answered(task_id, &instance, by, &answer);
         Ok(())
+    }
+
+    fn waits_for(&self, instance: &StepInstanceKey, what: WaitingFor) -> bool {
+        let step = self.run.state.steps.get(instance);
+        step.is_some_and(|step| step.waiting_for == Some(what))
     }
 
     fn answered(&mut self, task_id: TaskId, key: &StepInstanceKey, by: String, answer: &Answer) {
@@ -142,9 +149,7 @@ impl Deciding<'_, '_> {
         output: Value,
     ) -> Result<(), Rejection> {
         let task_id = self.task_id(instance);
-        let waits = self.run.state.steps.get(instance).is_some_and(|step| {
-            step.status == StepStatus::Waiting && step.waiting_for == Some(WaitingFor::Caller)
-        });
+        let waits = self.waits_for(instance, WaitingFor::Caller);
         let Some(task) = self.run.state.tasks.get(&task_id).filter(|_| waits) else {
             return Err(Rejection::NotPending(instance.clone()));
         };
@@ -167,7 +172,9 @@ impl Deciding<'_, '_> {
             let message = format!("{depth} runs stand above this one, which is the limit");
             return self.failed(instance, Fault::new("MAX_DEPTH", message), 0);
         }
-        self.waits(instance, WaitingFor::Child);
+        if !self.waits_for(instance, WaitingFor::Child) {
+            self.waits(instance, WaitingFor::Child);
+        }
         self.owe_child(instance, settings);
     }
 
@@ -187,6 +194,10 @@ impl Deciding<'_, '_> {
     ) -> Result<(), Rejection> {
         if self.status(&instance) != Some(StepStatus::Waiting) {
             return Err(Rejection::NotPending(instance));
+        }
+        // After a crash it is asked for again, and is known already.
+        if self.run.state.children.contains_key(&child) {
+            return Ok(());
         }
         self.emit(ChildStarted { child_run_id: child, child_session_id: session, instance });
         Ok(())
@@ -232,6 +243,9 @@ impl Deciding<'_, '_> {
     pub(super) fn wait_again(&mut self, instance: &StepInstanceKey, place: &Place) {
         if place.does != Does::Child {
             return;
+        }
+        if place.settings.needs_worker() {
+            return self.ask(instance, Ask::Settings);
         }
         match self.value(&place.settings, instance) {
             Ok(settings) => self.owe_child(instance, &settings),

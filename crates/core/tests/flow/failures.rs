@@ -1,6 +1,6 @@
 //! What failures, pauses, cancels and crashes lead to.
 
-use cairn_core::event::engine::InterruptDecision;
+use cairn_core::event::engine::{EndStatus, InterruptDecision};
 use cairn_core::flow::{Command, Effect, Rejection};
 use cairn_core::id::ChangeId;
 use insta::assert_snapshot;
@@ -178,6 +178,43 @@ fn a_cancelled_run_ends_when_what_was_under_way_has_stopped() {
     play.start();
     play.tell(Command::Cancel { by: "ada".into(), reason: "enough".into() }).unwrap();
     assert!(play.crash().play().ends_with("run cancelled"), "{}", play.told());
+}
+
+#[test]
+fn what_a_decision_begins_that_ends_the_run_is_not_owed() {
+    let nodes = "
+        { id: p, type: parallel, branches: [a, b] }
+        { id: a, type: log, message: a }
+        { id: b, type: branch, expr: event.payload.no, cases: { x: end, default: end } }
+    ";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start();
+    assert!(play.told().ends_with("run failed EXPR_UNDEFINED at b"), "{}", play.told());
+    assert_eq!(play.owed, [Effect::CallOff, Effect::End(EndStatus::Failed)]);
+}
+
+#[test]
+fn another_try_is_no_further_step() {
+    let mut play = failing("{ id: a, type: log, message: a, retry: { max: 1 } }", "a", 1);
+    play.run.limits.steps_max = 1;
+    assert!(play.start().play().ends_with("run completed {\"message\":\"a\"}"), "{}", play.told());
+}
+
+#[test]
+fn a_step_is_performed_with_what_was_recorded() {
+    let nodes = "{ id: a, type: log, message: '{{ run.attempt }}', retry: { max: 1 } }";
+    let mut play = failing(nodes, "a", 1);
+    play.start();
+    for attempt in 0..2 {
+        let step = &play.run.state.steps[&"a".parse().unwrap()];
+        let recorded = step.input.clone().unwrap();
+        let settings = json!({"message": attempt});
+        assert_eq!(recorded, cairn_core::event::engine::Payload::inline(settings.clone()));
+        let given = play.run.settings(&play.graph, &"a".parse().unwrap(), &crate::play::NoSecrets);
+        assert_eq!(given, Ok(settings));
+        play.step();
+        play.step();
+    }
 }
 
 #[test]

@@ -7,4 +7,6 @@ mod failures;
 mod forks;
 mod loops;
 mod play;
+mod rests;
 mod waits;
+mod workers;

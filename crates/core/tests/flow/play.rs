@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cairn_core::catalog::schema::{closed, one_of, text};
-use cairn_core::catalog::{Catalog, Class, StepType, Takes, interpreted};
+use cairn_core::catalog::{Catalog, Class, StepType, Takes, TriggerType, interpreted};
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload, RunQueued};
 use cairn_core::event::guided::{RunStarted, SourceKind};
@@ -28,7 +28,7 @@ pub(crate) fn graph(nodes: &str) -> Graph {
     whole(&format!("name: Test\ngraph:\n  nodes:\n{nodes}"))
 }
 
-/// What the interpreter decides, and two types that are performed.
+/// What the interpreter decides, two types that are performed, and a trigger.
 fn catalog() -> Catalog {
     let levels = one_of(&["debug", "info", "warning", "error"]);
     let input = closed(&json!({"level": levels, "message": text()}), &["message"]);
@@ -37,7 +37,9 @@ fn catalog() -> Catalog {
     let input = json!({"engine": engines, "expression": text(), "input": {}, "template": text()});
     let transform = StepType::new("transform", Class::Evaluated, closed(&input, &[]), json!({}))
         .taking(&[("expression", Takes::Literal)]);
-    Catalog::new(interpreted::all().into_iter().chain([log, transform]))
+    let input = closed(&json!({}), &[]);
+    let manual = TriggerType { name: "manual".into(), input, check: |_| Vec::new() };
+    Catalog::new(interpreted::all().into_iter().chain([log, transform])).with_triggers([manual])
 }
 
 pub(crate) fn whole(text: &str) -> Graph {

@@ -64,6 +64,34 @@ fn nobody_answers_in_time() {
 }
 
 #[test]
+fn an_answer_that_comes_too_late_is_refused() {
+    let nodes = "
+        { id: ask, type: human, prompt: Go?, expires_sec: 60, on_expire: fail, on_failure: skip, cases: { default: b } }
+        { id: b, type: log, message: b, next: c }
+        { id: c, type: log, message: c }
+    ";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start();
+    let task = task(&play);
+    play.step();
+    assert!(play.told().ends_with("failed ask 0 TASK_EXPIRED then Skip\nstart b 0"));
+    assert!(play.run.state.tasks.is_empty(), "the question is not open any more");
+    let late = answered(Verdict::Approved, json!({}), "ada", task);
+    assert_eq!(play.tell(late), Err(Rejection::NoTask(task)));
+    assert!(play.play().ends_with("run completed {\"message\":\"c\"}"), "{}", play.told());
+}
+
+#[test]
+fn a_person_does_not_answer_for_an_agent() {
+    let nodes = "{ id: g, type: guide, prompt: Look around, output_contract: { type: object, required: [seen] } }";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start();
+    let task = task(&play);
+    let answer = answered(Verdict::Approved, json!({}), "ada", task);
+    assert_eq!(play.tell(answer), Err(Rejection::NoTask(task)));
+}
+
+#[test]
 fn a_wait_ends_at_its_time_also_after_a_crash() {
     let nodes = "{ id: w, type: wait, until: '2026-01-01T00:00:00Z' }";
     let mut play = Play::new(graph(nodes), json!({}));
@@ -87,6 +115,22 @@ fn an_agent_does_a_step_that_is_handed_to_it() {
     assert!(matches!(play.tell(tell(json!({}))), Err(Rejection::Unfit(_))));
     play.tell(tell(json!({"seen": 3}))).unwrap();
     assert!(play.play().ends_with("run completed {\"seen\":3}"), "{}", play.told());
+}
+
+#[test]
+fn a_child_that_is_known_is_not_recorded_again_after_a_crash() {
+    let nodes = "{ id: c, type: workflow, workflow: project.other }";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start();
+    for _ in 0..2 {
+        let Some(Effect::Child { instance, child, .. }) = play.owed.pop_front() else {
+            panic!("{:?}", play.owed)
+        };
+        let session = SessionId::from_bits(3);
+        play.tell(Command::ChildStarted { child, session, instance }).unwrap();
+        play.crash();
+    }
+    assert_eq!(play.told().matches("child started").count(), 1, "{}", play.told());
 }
 
 #[test]

@@ -38,8 +38,9 @@ impl<'a> Build<'a> {
                 self.link(from, case, &target);
             }
         }
-        self.joins();
         self.merges();
+        self.joins();
+        self.strays();
         for place in 0..self.drafts.len() {
             self.cases(place);
         }
@@ -102,46 +103,57 @@ impl<'a> Build<'a> {
 
     /// What comes after a `parallel` waits for all its branches.
     fn joins(&mut self) {
+        let mut joined = BTreeSet::new();
         for place in 0..self.drafts.len() {
-            let Some(draft) = self.drafts.get(place).filter(|draft| draft.is("parallel")) else {
-                continue;
-            };
-            let branches = draft.fields.as_ref().and_then(|fields| fields.get("branches"));
-            let Some(branches) = branches.filter(|spot| spot.is_list()) else { continue };
-            let branches: BTreeSet<usize> = branches
-                .items()
-                .iter()
-                .filter_map(|s| self.places.get(s.node.as_text()?).copied())
-                .collect();
-            let after: Vec<usize> =
-                self.links.iter().filter(|l| l.from == place && !l.fails).map(|l| l.to).collect();
-            let after: Vec<usize> = after.into_iter().filter(|to| !branches.contains(to)).collect();
-            self.links
-                .retain(|link| link.from != place || link.fails || branches.contains(&link.to));
-            let ends = self.ends(&branches, &after);
-            let (merges, others): (Vec<usize>, Vec<usize>) = after
-                .into_iter()
-                .partition(|to| self.drafts.get(*to).is_some_and(|draft| draft.is("merge")));
-            for merge in merges {
-                if self.inputs(merge).is_none() {
-                    ends.iter().for_each(|end| self.push(*end, merge));
-                }
-            }
-            if others.is_empty() {
-                continue;
-            }
-            let Some(draft) = self.drafts.get(place) else { continue };
-            let Ok(id) = format!("{}.join", draft.id).parse() else { continue };
-            let (spot, around) = (draft.spot.clone(), draft.around);
-            let inputs: Vec<&Slug> = ends.iter().filter_map(|end| self.id(*end)).collect();
-            let made = (json!({"inputs": inputs, "strategy": "object"}), "parallel");
-            let join = self.make(id, spot, "merge", Some(made));
-            if let Some(draft) = self.drafts.get_mut(join) {
-                draft.around = around;
-            }
-            ends.iter().for_each(|end| self.push(*end, join));
-            others.into_iter().for_each(|to| self.push(join, to));
+            self.join(place, &mut joined);
         }
+    }
+
+    /// Joins the branches of a `parallel`, those of the ones inside first.
+    fn join(&mut self, place: usize, joined: &mut BTreeSet<usize>) {
+        let Some(branches) = self.branches(place).filter(|_| joined.insert(place)) else { return };
+        let links = self.links.iter().filter(|link| link.from == place && !link.fails);
+        let after: Vec<usize> =
+            links.map(|link| link.to).filter(|to| !branches.contains(to)).collect();
+        for inner in self.within(&branches, &after) {
+            self.join(inner, joined);
+        }
+        self.links.retain(|link| link.from != place || link.fails || branches.contains(&link.to));
+        let ends = self.ends(&branches, &after);
+        let (merges, others): (Vec<usize>, Vec<usize>) = after
+            .into_iter()
+            .partition(|to| self.drafts.get(*to).is_some_and(|draft| draft.is("merge")));
+        for merge in merges {
+            if self.inputs(merge).is_none() {
+                ends.iter().for_each(|end| self.push(*end, merge));
+            }
+        }
+        if !others.is_empty() {
+            self.made_join(place, &ends, others);
+        }
+    }
+
+    /// The first steps of the branches of a `parallel` that names them.
+    fn branches(&self, place: usize) -> Option<BTreeSet<usize>> {
+        let draft = self.drafts.get(place).filter(|draft| draft.is("parallel"))?;
+        let branches = draft.fields.as_ref().and_then(|fields| fields.get("branches"));
+        let branches = branches.filter(|spot| spot.is_list())?.items();
+        Some(branches.iter().filter_map(|s| self.places.get(s.node.as_text()?).copied()).collect())
+    }
+
+    /// Adds the step that waits for all ends.
+    fn made_join(&mut self, place: usize, ends: &[usize], others: Vec<usize>) {
+        let Some(draft) = self.drafts.get(place) else { return };
+        let Ok(id) = format!("{}.join", draft.id).parse() else { return };
+        let (spot, around) = (draft.spot.clone(), draft.around);
+        let inputs: Vec<&Slug> = ends.iter().filter_map(|end| self.id(*end)).collect();
+        let made = (json!({"inputs": inputs, "strategy": "object"}), "parallel");
+        let join = self.make(id, spot, "merge", Some(made));
+        if let Some(draft) = self.drafts.get_mut(join) {
+            draft.around = around;
+        }
+        ends.iter().for_each(|end| self.push(*end, join));
+        others.into_iter().for_each(|to| self.push(join, to));
     }
 
     fn push(&mut self, from: usize, to: usize) {
@@ -150,8 +162,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// The last steps of branches, before what comes after all of them.
-    fn ends(&self, branches: &BTreeSet<usize>, after: &[usize]) -> Vec<usize> {
+    /// The steps of branches, before what comes after all of them.
+    fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         let mut open: Vec<usize> = branches.iter().copied().collect();
         while let Some(place) = open.pop() {
@@ -161,13 +173,18 @@ impl<'a> Build<'a> {
                 );
             }
         }
+        seen
+    }
+
+    /// The last of them.
+    fn ends(&self, branches: &BTreeSet<usize>, after: &[usize]) -> Vec<usize> {
         let last = |place: &usize| {
             let draft = self.drafts.get(*place);
             let goes_on =
                 self.links.iter().any(|l| l.from == *place && !l.fails && !after.contains(&l.to));
             !goes_on && !draft.is_some_and(|draft| draft.is("end") || draft.is("fail"))
         };
-        seen.into_iter().filter(last).collect()
+        self.within(branches, after).into_iter().filter(last).collect()
     }
 
     /// The inputs that a merge names.
@@ -176,29 +193,42 @@ impl<'a> Build<'a> {
         inputs.is_list().then(|| inputs.items())
     }
 
-    /// A merge is reached from its inputs, and from nothing else.
+    /// A merge is reached from its inputs.
     fn merges(&mut self) {
         for place in 0..self.drafts.len() {
-            if !self.drafts.get(place).is_some_and(|draft| draft.is("merge")) {
+            for spot in self.merge_inputs(place) {
+                let Some(input) = self.place(&spot) else { continue };
+                self.push(input, place);
+            }
+        }
+    }
+
+    /// A merge that names its inputs is reached from nothing else.
+    fn strays(&self) {
+        for (place, draft) in self.drafts.iter().enumerate() {
+            let spots = self.merge_inputs(place);
+            if spots.is_empty() {
                 continue;
             }
-            let Some(spots) = self.inputs(place) else { continue };
             let mut named = BTreeSet::new();
             for spot in &spots {
-                let Some(input) = self.place(spot) else { continue };
-                if !named.insert(input) {
+                let input = spot.node.as_text().and_then(|name| self.places.get(name).copied());
+                if input.is_some_and(|input| !named.insert(input)) {
                     spot.error(Code::DuplicateId, "this input is named twice");
                 }
-                self.push(input, place);
             }
             let stray =
                 self.links.iter().filter(|l| l.to == place && !l.fails && !named.contains(&l.from));
             for id in stray.filter_map(|link| self.id(link.from)) {
-                let Some(draft) = self.drafts.get(place) else { continue };
                 let message = format!("`{id}` leads here and is not among the `inputs`");
                 draft.spot.error_hint(Code::Conflict, message, format!("add `{id}` to `inputs`"));
             }
         }
+    }
+
+    fn merge_inputs(&self, place: usize) -> Vec<Spot<'a>> {
+        let is_merge = self.drafts.get(place).is_some_and(|draft| draft.is("merge"));
+        self.inputs(place).filter(|_| is_merge).unwrap_or_default()
     }
 
     /// Every outcome of a step must have somewhere to go.

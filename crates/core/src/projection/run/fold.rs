@@ -127,6 +127,8 @@ impl RunState {
             AfterFailure::Skip => StepStatus::Skipped,
         });
         state.error = Some(step.error.clone());
+        // Nobody waits for an answer any more.
+        self.tasks.retain(|_, task| task.instance != step.instance);
     }
 
     /// Lets everything inside the loop leave and puts the loop itself in its place.

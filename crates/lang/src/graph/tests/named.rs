@@ -27,6 +27,44 @@ fn what_follows_a_parallel_waits_for_its_branches() {
 }
 
 #[test]
+fn a_parallel_inside_another_is_joined_first() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: outer, type: parallel, branches: [inner, c], next: after }
+    - { id: inner, type: parallel, branches: [a, b], next: d }
+    - { id: a, type: log, message: a }
+    - { id: b, type: log, message: b }
+    - { id: c, type: log, message: c }
+    - { id: d, type: log, message: d }
+    - { id: after, type: log, message: all }
+",
+    )
+    .unwrap();
+    assert_snapshot!(setting(&plan, "inner.join", "inputs"), @r#"["a","b"]"#);
+    assert_snapshot!(setting(&plan, "outer.join", "inputs"), @r#"["c","d"]"#);
+}
+
+#[test]
+fn what_follows_a_parallel_waits_for_the_merges_in_its_branches() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: p, type: parallel, branches: [a, b], next: after }
+    - { id: a, type: log, message: a, next: [x, y] }
+    - { id: x, type: log, message: x }
+    - { id: y, type: log, message: y }
+    - { id: m, type: merge, inputs: [x, y], next: z }
+    - { id: z, type: log, message: z }
+    - { id: b, type: log, message: b }
+    - { id: after, type: log, message: all }
+",
+    )
+    .unwrap();
+    assert_snapshot!(setting(&plan, "p.join", "inputs"), @r#"["z","b"]"#);
+}
+
+#[test]
 fn a_merge_takes_the_ends_of_branches_when_it_names_no_inputs() {
     let plan = with_nodes(
         "
