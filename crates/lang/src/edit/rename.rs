@@ -71,9 +71,7 @@ struct Work<'w> {
 
 impl Work<'_> {
     fn document(&mut self, tree: &Node) -> Result<(), Refused> {
-        for pointer in ["/graph/entry"] {
-            tree.at(pointer).into_iter().for_each(|node| self.names(node));
-        }
+        tree.at("/graph/entry").into_iter().for_each(|node| self.names(node));
         for trigger in items(tree.at("/triggers")) {
             trigger.at("/entry_node").into_iter().for_each(|node| self.names(node));
         }
