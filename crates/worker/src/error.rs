@@ -32,27 +32,30 @@ pub enum Code {
 }
 
 impl Code {
-    const OWN: [Self; 6] =
-        [Self::Busy, Self::Crash, Self::Failed, Self::Memory, Self::Syntax, Self::Timeout];
+    /// The codes that evaluating without a worker does not know.
+    const OWN: [(Self, &'static str); 6] = [
+        (Self::Busy, "EXPR_BUSY"),
+        (Self::Crash, "EXPR_CRASH"),
+        (Self::Failed, "EXPR_FAILED"),
+        (Self::Memory, "EXPR_MEMORY"),
+        (Self::Syntax, "EXPR_SYNTAX"),
+        (Self::Timeout, "EXPR_TIMEOUT"),
+    ];
+
+    fn all() -> impl Iterator<Item = (Self, &'static str)> {
+        let values = ErrorKind::ALL.into_iter().map(|(kind, name)| (Self::Value(kind), name));
+        Self::OWN.into_iter().chain(values)
+    }
 
     /// Its stable name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Busy => "EXPR_BUSY",
-            Self::Crash => "EXPR_CRASH",
-            Self::Failed => "EXPR_FAILED",
-            Self::Memory => "EXPR_MEMORY",
-            Self::Syntax => "EXPR_SYNTAX",
-            Self::Timeout => "EXPR_TIMEOUT",
-            Self::Value(kind) => kind.code(),
-        }
+    pub fn name(self) -> &'static str {
+        Self::all().find(|(code, _)| *code == self).map_or("EXPR_FAILED", |(_, name)| name)
     }
 
     /// The code with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = Self::OWN.into_iter().chain(ErrorKind::ALL.into_iter().map(Self::Value));
-        all.into_iter().find(|code| code.name() == name)
+        Self::all().find(|(_, known)| *known == name).map(|(code, _)| code)
     }
 }
 

@@ -30,29 +30,22 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Every kind there is.
-    pub const ALL: [Self; 7] = [
-        Self::DivisionByZero,
-        Self::Invalid,
-        Self::Overflow,
-        Self::TooLarge,
-        Self::Type,
-        Self::Undefined,
-        Self::Worker,
+    /// Every kind there is, with its stable name. They are told in the log of a run, where a
+    /// step failed for them.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::DivisionByZero, "EXPR_DIVISION_BY_ZERO"),
+        (Self::Invalid, "EXPR_INVALID"),
+        (Self::Overflow, "EXPR_OVERFLOW"),
+        (Self::TooLarge, "EXPR_TOO_LARGE"),
+        (Self::Type, "EXPR_TYPE"),
+        (Self::Undefined, "EXPR_UNDEFINED"),
+        (Self::Worker, "EXPR_WORKER"),
     ];
 
     /// Its stable name.
     #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::DivisionByZero => "EXPR_DIVISION_BY_ZERO",
-            Self::Invalid => "EXPR_INVALID",
-            Self::Overflow => "EXPR_OVERFLOW",
-            Self::TooLarge => "EXPR_TOO_LARGE",
-            Self::Type => "EXPR_TYPE",
-            Self::Undefined => "EXPR_UNDEFINED",
-            Self::Worker => "EXPR_WORKER",
-        }
+    pub fn code(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("EXPR_FAILED", |(_, name)| name)
     }
 }
 
@@ -69,7 +62,7 @@ impl Error {
 
     /// Its stable name.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 }
