@@ -95,6 +95,8 @@ pub(crate) struct View {
     found: Vec<Arc<Found>>,
     pub(crate) places: Vec<Arc<Place>>,
     hooks: HashMap<String, Arc<Place>>,
+    /// Whether the files were looked at.
+    pub(crate) is_known: bool,
 }
 
 impl View {
@@ -125,7 +127,8 @@ impl Watched {
     pub(crate) fn look(&self) -> Result<bool> {
         let found = self.catalog.list()?;
         let before = self.view();
-        let same = before.found.len() == found.len()
+        let same = before.is_known
+            && before.found.len() == found.len()
             && before.found.iter().zip(&found).all(|(a, b)| Arc::ptr_eq(a, b));
         if same {
             return Ok(false);
@@ -139,7 +142,7 @@ impl Watched {
                 hooks.entry(hook.path().to_owned()).or_insert_with(|| Arc::clone(place));
             }
         }
-        let view = Arc::new(View { found, places, hooks });
+        let view = Arc::new(View { found, places, hooks, is_known: true });
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.changed.notify_waiters();
         Ok(true)

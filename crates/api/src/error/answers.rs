@@ -68,13 +68,13 @@ const UNLISTED: Answer = person(
 /// Every code, in alphabetical order.
 #[rustfmt::skip]
 pub(super) const ANSWERS: &[Answer] = &[
-    answer("ACCESS_TOKENS_UNUSABLE", 500, Exit::Denied, NEVER,
+    person("ACCESS_TOKENS_UNUSABLE", 500, Exit::Denied, NEVER,
         "give the file mode 0600, or put a backup in its place; the admin token works meanwhile"),
     answer("ACCESS_TOKEN_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the tokens there are with `cairn token list`"),
     person("ADMIN_TOKEN_UNUSABLE", 500, Exit::Denied, NEVER,
         "give the file mode 0600, or delete it: the next `cairn serve` makes a new token"),
-    answer("AUDIT_BROKEN", 500, Exit::Failed, NEVER,
+    person("AUDIT_BROKEN", 500, Exit::Failed, NEVER,
         "find out who changed the file; what stands before that line can be trusted"),
     person("AUTH_FORBIDDEN", 403, Exit::Denied, NEVER,
         "use a token whose scopes cover this"),

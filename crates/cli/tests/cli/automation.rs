@@ -130,13 +130,15 @@ fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
 #[test]
 fn a_server_that_is_told_to_stop_parks_its_steps_and_the_next_one_goes_on() {
     // The first time it waits for a file, the second time the file is there.
-    let text = "name: Slow
+    let text = r#"name: Slow
 graph:
   nodes:
-    - { id: a, type: shell, timeout_sec: 60, command: [sh, -c, 'touch \"$HOME/begun\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; echo done'], next: b }
+    - { id: a, type: shell, timeout_sec: 60, command: [sh, -c, 'touch "$AT/begun"; while [ ! -e "$AT/go" ]; do sleep 0.05; done; echo done'], env: { AT: FOLDER }, next: b }
     - { id: b, type: end, result: '{{ steps.a.stdout | trim }}' }
-";
+"#;
     let env = with_workflow("slow", text);
+    let text = text.replace("FOLDER", env.path("").to_str().unwrap());
+    fs::write(env.path("workflows/slow.yaml"), text).unwrap();
     let mut running = Running::start(&env);
     let run = running.begin("slow");
     let by = Instant::now() + Duration::from_secs(60);

@@ -42,7 +42,7 @@ fn sessions_are_listed_newest_first() {
     assert_snapshot!(env.run(&["session", "list", "--cursor", "sess_01hf7yzz000000000000000001", "--json"]), @r#"
     exit 0
     --- stdout
-    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","damage":null,"createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}}],"nextCursor":null}
+    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"healthy","damage":null,"createdAt":"2023-11-14T22:13:20.000Z","updatedAt":"2023-11-14T22:13:20.010Z","events":11,"bytes":"[size]","kept":false,"runCount":1,"latestRun":{"runId":"run_2vs7m9naht9m8j50ahpxk73q6k","kind":"engine","label":null,"status":"queued","workflowId":"append-loop","workflowHash":null,"events":6,"nodes":0,"createdAt":"2023-11-14T22:13:20.001Z","updatedAt":"2023-11-14T22:13:20.010Z"}}],"nextCursor":null}
     "#);
 }
 

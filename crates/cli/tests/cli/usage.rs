@@ -22,15 +22,22 @@ fn help_shows_the_commands() {
     Usage: cairn [OPTIONS] <COMMAND>
 
     Commands:
+      audit        See and check the record of who changed what
       completions  Print a script that lets a shell complete commands
       config       See the configuration
       doctor       Check the data directory: file system, sync latency, permissions, free space,
                    versions
+      env          Look after the settings that a workflow asks for
       guide        Go through a workflow in the terminal, step by step
       key          Look after the keys that sign tokens
       mcp          Lead an agent through workflows, over MCP on standard input and output
-      serve        Start the server
+      run          Run an automation, and show how it goes
+      runs         See, stop, carry on and repeat runs of automations
+      secret       Look after secrets, which are kept encrypted
+      serve        Start the server, which runs automations
       session      See, check, move and remove sessions
+      token        Look after the tokens that open the server
+      trigger      See what starts runs, and fire it by hand
       workflow     See, check and compile workflows
 
     Options:

@@ -274,6 +274,8 @@ impl Inner {
     pub(super) async fn start_received(self: &Arc<Self>) -> Result<()> {
         let workflows: Vec<String> =
             self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
+        // One that cannot be begun, for want of a setting perhaps, holds up no other.
+        let mut failed = None;
         for workflow in workflows {
             let session = triggers_of(&workflow);
             let Ok(events) = self.store.log.read(session, EventIndex(0)).await else { continue };
@@ -284,12 +286,14 @@ impl Inner {
                 }
             }
             for received in open.into_values() {
-                if self.index.find(received.run_id).await?.is_none() {
-                    self.begin_received(received).await?;
+                if self.index.find(received.run_id).await?.is_none()
+                    && let Err(error) = self.begin_received(received).await
+                {
+                    failed.get_or_insert(error);
                 }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     async fn begin_received(self: &Arc<Self>, received: TriggerReceived) -> Result<()> {

@@ -210,11 +210,15 @@ impl Inner {
         for summary in &open {
             sessions.insert(summary.session, summary.workflow.clone());
         }
+        // One session that cannot be gone on with holds up no other.
+        let mut failed = None;
         for (session, workflow) in sessions {
-            self.take_over(session, &workflow).await?;
+            if let Err(error) = self.take_over(session, &workflow).await {
+                failed.get_or_insert(error);
+            }
         }
         self.start_received().await?;
-        Ok(open.len())
+        failed.map_or(Ok(open.len()), Err)
     }
 
     /// The lane of a run that is not over; none when another process has it.

@@ -70,7 +70,9 @@ async fn take(
         Watch::Hook(hook) => Some((place, hook)),
         _ => None,
     }) else {
-        return Err(Failure(Error::PathUnknown));
+        // A server that has just started does not know yet, and the sender is to come back.
+        let is_known = view.is_known;
+        return Err(Failure(if is_known { Error::PathUnknown } else { Error::NotReady }));
     };
     if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
         return Ok(refused(Refusal { status: 415, code: "WEBHOOK_BODY_ENCODED" }));

@@ -50,7 +50,9 @@ impl World {
             automation,
         };
         let (_, closing) = watch::channel(false);
-        Self { app: Arc::new(App::new(config, store, closing)), _home: home }
+        let app = Arc::new(App::new(config, store, closing));
+        app.watched.look().unwrap();
+        Self { app, _home: home }
     }
 
     fn table(&self) -> Vec<Route> {
