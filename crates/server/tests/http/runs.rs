@@ -1,3 +1,5 @@
+use cairn_api::token::Scope;
+use cairn_server::tokens::{Tokens, Wanted};
 use serde_json::json;
 
 use crate::client::World;
@@ -252,4 +254,29 @@ async fn figures_are_counted_by_fixed_words() {
     ] {
         assert!(answer.body.contains(wanted), "{wanted} is not in\n{}", answer.body);
     }
+}
+
+#[tokio::test]
+async fn only_who_is_asked_may_answer() {
+    let text = APPROVE.replace("prompt: May it?", "prompt: May it?, who: [boss]");
+    let world = World::new(&[("approve", &text)]);
+    let server = world.serve().await;
+    let wanted = Wanted {
+        name: "boss".to_owned(),
+        scopes: vec![Scope::Approve],
+        workflows: Vec::new(),
+        expires_ms: None,
+    };
+    Tokens::new(&world.home()).create("cairn_tok_boss", wanted, 1).unwrap();
+    let run = server.begin("approve", json!({})).await;
+    let shown = server.until_status(&run, "waiting").await;
+    let task = shown["tasks"][0]["taskId"].as_str().unwrap();
+    let path = format!("/api/v1/runs/{run}/tasks/{task}/answer");
+    let approved = json!({"verdict": "approved"});
+    let refused = server.call("POST", &path, Some(&approved)).await;
+    assert_eq!((refused.status, refused.code().as_str()), (403, "TASK_FORBIDDEN"));
+    let boss = [("Authorization", "Bearer cairn_tok_boss")];
+    let answer = server.call_with("POST", &path, Some(&approved), &boss).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    server.until_status(&run, "succeeded").await;
 }
