@@ -10,7 +10,7 @@ fn compiled(text: &str, files: &[(String, String)]) -> Plan {
     for (path, text) in files {
         tree.files.insert(path.clone(), text.clone().into_bytes());
     }
-    super::super::compile(&tree, "w/workflow.yaml", &standard())
+    super::super::compile(&tree, "w/workflow.yaml", &catalog())
         .map(|compiled| compiled.plan)
         .unwrap_or_else(|found| panic!("{}", lines(&found)))
 }
