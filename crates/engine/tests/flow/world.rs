@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::catalog::schema::{closed, one_of, text};
-use cairn_core::catalog::{Catalog as Types, Class, StepType, interpreted};
+use cairn_core::catalog::{Catalog as Types, Class, StepType, TriggerType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
     Arrival, Automations, Ended, Event, NoEvaluator, NoSettings, Options, Parts, Past,
@@ -102,7 +102,13 @@ impl World {
 }
 
 fn types(performers: &Performers) -> Types {
-    Types::new(interpreted::all().into_iter().chain(performers.kinds()))
+    let trigger = |name: &str| TriggerType {
+        name: name.to_owned(),
+        input: json!({"type": "object"}),
+        check: |_| Vec::new(),
+    };
+    let steps = interpreted::all().into_iter().chain(performers.kinds());
+    Types::new(steps).with_triggers(["error", "manual"].map(trigger))
 }
 
 pub(crate) fn write(root: &Path, name: &str, nodes: &str) {
