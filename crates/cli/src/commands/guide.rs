@@ -115,7 +115,7 @@ impl Walk<'_> {
     async fn typed(&self, mut answer: Answer) -> Result<Exit> {
         let mut draft = Said::default();
         while let Some(token) = self.arrive(&answer)? {
-            let mut refused = None;
+            let (step, mut refused) = (step_of(&answer), None);
             answer = loop {
                 let next = match self.screen.ask(&mut draft).await? {
                     Given::Answer => self.guide.proceed(draft.clone().ack(&token, self.args)).await,
@@ -131,8 +131,9 @@ impl Walk<'_> {
                     }
                 }
             };
-            // What the run stays at for, and what is only shown again, is answered anew.
-            if answer.blockers.is_empty() && answer.lifecycle == Lifecycle::Advance {
+            // Where the run stays at the step, and where it is only shown again, the draft stays.
+            let stays = !answer.blockers.is_empty() || answer.lifecycle == Lifecycle::Rehydrate;
+            if !stays || step != step_of(&answer) {
                 draft = Said::default();
             }
         }
@@ -181,6 +182,10 @@ pub(super) fn fact(set: &str) -> Result<(String, Value)> {
     })?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok((name.to_owned(), value))
+}
+
+fn step_of(answer: &Answer) -> Option<String> {
+    answer.pending.as_ref().map(|pending| pending.step_id.clone())
 }
 
 /// The token to go on with: after a block that for another try.
