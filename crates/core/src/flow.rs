@@ -27,4 +27,4 @@ pub use command::{
 pub use decide::{Decision, Run};
 pub use fork::{Change, Fork, NotThere, Repeated};
 pub use graph::{Graph, Unfit};
-pub use scope::Secrets;
+pub use scope::{Hidden, Secrets};

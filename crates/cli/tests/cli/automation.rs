@@ -20,7 +20,7 @@ env:
   - { name: TOKEN, widget: secret, required: true }
 graph:
   nodes:
-    - { id: a, type: shell, command: [sh, -c, 'printf %s \"$WHO:$KEY\"'], env: { WHO: '{{ env.WHO }}', KEY: '{{ secret.TOKEN }}' }, next: b }
+    - { id: a, type: shell, command: [sh, -c, 'printf %s \"$WHO:$KEY\"'], env: { WHO: '{% if env.WHO %}{{ env.WHO }}{% endif %}', KEY: '{{ secret.TOKEN }}' }, next: b }
     - { id: b, type: end, result: '{{ steps.a.stdout }}' }
 ";
 

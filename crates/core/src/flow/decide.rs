@@ -69,6 +69,7 @@ impl Run {
         graph: &'g Graph,
         instance: &StepInstanceKey,
         ask: Ask,
+        secrets: &dyn Secrets,
     ) -> Option<(&'g Prepared, serde_json::Map<String, Value>)> {
         let place = graph.place(graph.find(&instance.step)?)?;
         let prepared = match ask {
@@ -77,7 +78,15 @@ impl Run {
         };
         let last = matches!(ask, Ask::Again).then(|| last_turn(&self.state, instance));
         let instance = last.as_ref().unwrap_or(instance);
-        Some((prepared, prepared.context(&self.seen(graph, instance, &Hidden))))
+        Some((prepared, prepared.context(&self.seen(graph, instance, secrets))))
+    }
+
+    /// Whether somebody is owed the outcome of a step.
+    #[must_use]
+    pub fn is_under_way(&self, instance: &StepInstanceKey) -> bool {
+        let running = |step: &StepState| step.status == StepStatus::Running;
+        let started = self.state.steps.get(instance).is_some_and(running);
+        self.state.end.is_none() && (started || self.computing.contains_key(instance))
     }
 
     /// The settings of a step with everything in them, secrets too.

@@ -21,6 +21,16 @@ impl Deciding<'_, '_> {
     pub(super) fn failed(&mut self, instance: &StepInstanceKey, fault: Fault, duration_ms: u64) {
         let running = self.status(instance) == Some(StepStatus::Running);
         let attempt = self.attempts(instance).saturating_sub(u32::from(running));
+        self.failed_at(instance, attempt, fault, duration_ms);
+    }
+
+    fn failed_at(
+        &mut self,
+        instance: &StepInstanceKey,
+        attempt: u32,
+        fault: Fault,
+        duration_ms: u64,
+    ) {
         let step = self.graph.find(&instance.step).and_then(|at| self.graph.step(at));
         let retry = step.and_then(|step| step.retry.as_ref());
         let retry = retry.filter(|policy| is_retried(policy, attempt, fault.kind)).cloned();
@@ -53,7 +63,7 @@ impl Deciding<'_, '_> {
         fault: &Fault,
     ) {
         let pause = self.pause_ms(policy, attempt).max(fault.after_ms.unwrap_or_default());
-        let due_ms = self.at.now_ms.saturating_add(pause.min(policy.delay_max_ms.max(pause)));
+        let due_ms = self.at.now_ms.saturating_add(pause);
         let timer_id = self.timer_id(instance, &format!("retry {attempt}"));
         let instance = Some(instance.clone());
         self.emit_timer(TimerSet { due_ms, instance, purpose: TimerPurpose::Retry, timer_id });
@@ -176,7 +186,7 @@ impl Deciding<'_, '_> {
             InterruptDecision::Skip => self.settle(&instance, Fate::Done(None)),
             InterruptDecision::Fail => {
                 let message = format!("{by} says that the step failed when it was cut off");
-                self.fail_run(Fault::new("STEP_INTERRUPTED", message), Some(&instance));
+                self.failed_at(&instance, attempt, Fault::new("STEP_INTERRUPTED", message), 0);
             }
         }
         Ok(())

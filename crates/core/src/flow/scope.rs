@@ -18,7 +18,7 @@ pub trait Secrets {
 }
 
 /// What stands for a secret in everything that is recorded.
-pub(super) struct Hidden;
+pub struct Hidden;
 
 impl Secrets for Hidden {
     fn reveal(&self, name: &str) -> Option<String> {

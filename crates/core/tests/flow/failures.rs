@@ -141,6 +141,31 @@ fn a_crash_repeats_fails_or_asks_as_the_step_says() {
 }
 
 #[test]
+fn what_somebody_calls_failed_after_a_crash_fails_as_the_step_says() {
+    for (then, end) in [
+        ("stop, next: b", "run failed STEP_INTERRUPTED at a"),
+        ("skip, next: b", "run completed {\"message\":\"b\"}"),
+        ("fallback, fallback: b", "run completed {\"message\":\"b\"}"),
+    ] {
+        let nodes = format!(
+            "{{ id: a, type: log, message: a, on_interrupt: ask, on_failure: {then} }}
+             {{ id: b, type: log, message: b }}"
+        );
+        for crashes in [false, true] {
+            let mut play = Play::new(graph(&nodes), json!({}));
+            play.start().crash();
+            let (instance, by) = ("a".parse().unwrap(), "ada".into());
+            let decision = InterruptDecision::Fail;
+            play.tell(Command::Resolve { instance, by, decision }).unwrap();
+            if crashes && play.told().lines().all(|line| !line.starts_with("run failed")) {
+                play.crash();
+            }
+            assert!(play.play().ends_with(end), "{then}: {}", play.told());
+        }
+    }
+}
+
+#[test]
 fn a_paused_run_finishes_what_is_under_way_and_begins_nothing() {
     let nodes = "
         { id: a, type: log, message: a, next: b }

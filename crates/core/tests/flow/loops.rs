@@ -102,6 +102,24 @@ fn a_loop_does_not_go_on_for_ever() {
 }
 
 #[test]
+fn a_loop_goes_on_until_its_last_turn_says_enough() {
+    let nodes = "
+        { id: l, type: loop, while: 'steps.a is not defined', body: [a] }
+        { id: a, type: log, message: a }
+    ";
+    for crash in 0..2 {
+        let mut play = Play::new(graph(nodes), json!({}));
+        play.start();
+        for _ in 0..crash {
+            play.step();
+        }
+        let told = play.crash().play();
+        let turns = told.lines().filter(|line| line.starts_with("done l@0::a")).count();
+        assert!(turns == 1 && told.contains("run completed"), "after {crash}: {told}");
+    }
+}
+
+#[test]
 fn a_run_begins_no_more_steps_than_it_may() {
     let nodes = "
         { id: l, type: loop, count: 900, body: [a] }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cairn_core::event::engine::{EndStatus, ParentStep, RunQueued};
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, NewEvent, Scope};
-use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
+use cairn_core::flow::{Command, Decision, Effect, Hidden, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{End, RunState};
@@ -378,6 +378,8 @@ impl Actor {
     fn let_happen(&mut self, inner: &Arc<Inner>, id: RunId, effect: Effect) {
         let Some(active) = self.runs.get_mut(&id) else { return };
         match effect {
+            // A later decision of the same batch may have ended the run.
+            Effect::Perform { instance, .. } if !active.run.is_under_way(&instance) => {}
             Effect::Perform { instance, key, .. } => {
                 let work = super::perform::Work {
                     instance: instance.clone(),
@@ -396,9 +398,8 @@ impl Actor {
             }
             Effect::Evaluate { instance, ask } => {
                 let graph = &active.ready.graph;
-                let Some((prepared, context)) = active.run.question(graph, &instance, ask) else {
-                    return;
-                };
+                let question = active.run.question(graph, &instance, ask, &Hidden);
+                let Some((prepared, context)) = question else { return };
                 let (source, is_expression) = (prepared.source().clone(), prepared.is_expression());
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 let at = instance.clone();

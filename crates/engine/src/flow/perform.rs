@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload};
-use cairn_core::flow::{Command, Fault, Graph, Outcome, Run, Secrets};
+use cairn_core::flow::{Ask, Command, Fault, Graph, Outcome, Run, Secrets};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Action, FailureKind, Plan};
 use serde_json::Value;
@@ -137,7 +137,7 @@ impl Inner {
                 let bindings = self.environment.secrets(&graph.plan).await;
                 let bindings =
                     bindings.map_err(|error| Fault::new(error.code(), error.to_string()))?;
-                (run.settings(graph, &instance, &bindings)?, bindings)
+                (self.secret_settings(&run, graph, &instance, &bindings).await?, bindings)
             }
         };
         let timeout = step.timeout_ms.map_or(self.options.step_timeout, Duration::from_millis);
@@ -159,6 +159,24 @@ impl Inner {
             Ok(Err(failed)) => Err(fault(failed)),
         };
         redacted(done, &bindings)
+    }
+}
+
+impl Inner {
+    /// The settings of a step with its secrets in them.
+    async fn secret_settings(
+        &self,
+        run: &Run,
+        graph: &Graph,
+        instance: &StepInstanceKey,
+        bindings: &Bindings,
+    ) -> Result<Value, Fault> {
+        match run.question(graph, instance, Ask::Settings, bindings) {
+            Some((settings, context)) if settings.needs_worker() => {
+                self.evaluator.evaluate(settings.source(), false, context).await
+            }
+            _ => run.settings(graph, instance, bindings),
+        }
     }
 }
 

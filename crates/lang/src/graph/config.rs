@@ -158,7 +158,7 @@ impl Build<'_> {
             Err(fault) => self.fault(written, fault),
             Ok(template) => {
                 let guarded = template.values().flat_map(Expr::guarded).collect();
-                let look = Look { here, flow, secrets, guarded };
+                let look = Look { here, flow, secrets, turns: false, guarded };
                 for (expr, names) in template.scoped() {
                     self.looked_at(&look, written, expr, &names);
                 }
@@ -169,12 +169,23 @@ impl Build<'_> {
 
     /// One expression, which fills the value.
     pub(super) fn expression(&self, here: usize, flow: &Flow, spot: &Spot<'_>) -> Option<String> {
+        self.expression_after(here, flow, spot, false)
+    }
+
+    /// One expression, which may look at the last turn of the loop it stands in.
+    pub(super) fn expression_after(
+        &self,
+        here: usize,
+        flow: &Flow,
+        spot: &Spot<'_>,
+        turns: bool,
+    ) -> Option<String> {
         let text = spot.filled()?;
         let written = Written { spot, text, is_file: false };
         match expression::expression(text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(&written, fault),
             Ok(expr) => {
-                let look = Look { here, flow, secrets: false, guarded: expr.guarded() };
+                let look = Look { here, flow, secrets: false, turns, guarded: expr.guarded() };
                 self.looked_at(&look, &written, &expr, &[]);
                 Some(expr.to_string())
             }

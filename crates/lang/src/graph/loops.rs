@@ -3,7 +3,7 @@
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{Loop, LoopVariables, Repeat};
 use cairn_core::text::Slug;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Build;
 use super::flow::Flow;
@@ -114,10 +114,12 @@ impl Build<'_> {
                 Some(Repeat::Each { items: StrictValue(items) })
             }
             (None, Some(count), None) => {
-                Some(Repeat::Count { count: StrictValue(json!(count.node.to_json())) })
+                let count =
+                    self.value(place, flow, &count, &mut vec!["count"]).unwrap_or(Value::Null);
+                Some(Repeat::Count { count: StrictValue(count) })
             }
             (None, None, Some(spot)) => {
-                let expression = self.expression(place, flow, &spot)?;
+                let expression = self.expression_after(place, flow, &spot, true)?;
                 let condition_id = self.condition(&format!("{id}.while"), expression)?;
                 Some(Repeat::While { condition_id })
             }

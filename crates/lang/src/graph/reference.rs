@@ -34,6 +34,8 @@ pub(super) struct Look<'f> {
     pub(super) flow: &'f Flow,
     /// Whether secrets may be looked at.
     pub(super) secrets: bool,
+    /// Whether turns of the loop that looks may have been made.
+    pub(super) turns: bool,
     /// What is looked at under the condition that it is there.
     pub(super) guarded: Vec<Reference>,
 }
@@ -83,7 +85,7 @@ impl Build<'_> {
             if names.contains(&reference.root.as_str()) {
                 continue;
             }
-            match self.reference(look.here, look.flow, &reference, look.secrets) {
+            match self.reference(look, &reference) {
                 Ok(()) => self.sometimes(look, written, &reference),
                 Err(error) => wrong.push(error),
             }
@@ -103,6 +105,12 @@ impl Build<'_> {
         let Some((name, at)) = step(reference) else { return };
         let guarded = look.guarded.iter().filter_map(step).any(|(guarded, _)| guarded == name);
         let Some(place) = self.places.get(&name).copied().filter(|_| !guarded) else { return };
+        if self.is_of_turn(look, place) {
+            let message = format!("`{name}` has not run before the first turn");
+            let hint = "put `| default(…)` behind it, or look with `is defined`";
+            let at = self.position(written, at);
+            return written.spot.warn_at(at, Code::StepNotAlways, message, hint);
+        }
         if self.always_has_run(look.flow, place, look.here) {
             return;
         }
@@ -113,13 +121,13 @@ impl Build<'_> {
         written.spot.warn_at(at, Code::StepNotAlways, message, hint);
     }
 
-    fn reference(
-        &self,
-        here: usize,
-        flow: &Flow,
-        reference: &Reference,
-        secrets: bool,
-    ) -> Result<(), Wrong> {
+    /// Whether a step belongs to the turns of the loop that looks.
+    fn is_of_turn(&self, look: &Look<'_>, place: usize) -> bool {
+        let around = self.drafts.get(place).and_then(|draft| draft.around);
+        look.turns && around == Some(look.here)
+    }
+
+    fn reference(&self, look: &Look<'_>, reference: &Reference) -> Result<(), Wrong> {
         let Reference { root, at, members } = reference;
         let first = members.first();
         let name = |what: &str| match first {
@@ -134,7 +142,7 @@ impl Build<'_> {
         match root.as_str() {
             "steps" => {
                 let (step, at) = name("a step")?;
-                self.step_read(here, flow, step, at, members)
+                self.step_read(look, step, at, members)
             }
             "event" if members.is_empty() => Ok(()),
             "event" => {
@@ -145,9 +153,9 @@ impl Build<'_> {
             }
             "env" | "secret" => {
                 let (name, at) = name("a setting")?;
-                self.setting_read(root == "secret", name, at, secrets)
+                self.setting_read(root == "secret", name, at, look.secrets)
             }
-            other if self.variable(here, other).is_some() => Ok(()),
+            other if self.variable(look.here, other).is_some() => Ok(()),
             other => {
                 let mut names: Vec<&str> = ROOTS.to_vec();
                 names.extend(self.places.keys().map(String::as_str));
@@ -164,8 +172,7 @@ impl Build<'_> {
 
     fn step_read(
         &self,
-        here: usize,
-        flow: &Flow,
+        look: &Look<'_>,
         step: &str,
         at: usize,
         members: &[(Option<String>, usize)],
@@ -175,12 +182,13 @@ impl Build<'_> {
             let hint = meant(step, &names).or_else(|| schema::known_are(&names));
             return Err((at, Code::UnknownName, format!("there is no step `{step}`"), hint));
         };
-        self.has_run(flow, place, here).map_err(|message| {
-            let earlier = self
-                .drafts
-                .iter()
-                .enumerate()
-                .filter(|(p, _)| self.has_run(flow, *p, here).is_ok());
+        let can_be_read = |place: usize| match self.is_of_turn(look, place) {
+            true => Ok(()),
+            false => self.has_run(look.flow, place, look.here),
+        };
+        can_be_read(place).map_err(|message| {
+            let drafts = self.drafts.iter().enumerate();
+            let earlier = drafts.filter(|(place, _)| can_be_read(*place).is_ok());
             let names: Vec<&str> = earlier.map(|(_, draft)| draft.id.as_str()).collect();
             let hint = match names.is_empty() {
                 true => Some("nothing has run before this step".to_owned()),

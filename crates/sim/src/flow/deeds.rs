@@ -1,7 +1,7 @@
 //! What happens in a world, one thing after another.
 
 use cairn_core::event::engine::{InterruptDecision, Payload, WaitingFor};
-use cairn_core::flow::{Answer, Ask, Command, Effect, Fault, Rejection, Verdict};
+use cairn_core::flow::{Answer, Ask, Command, Effect, Fault, Hidden, Rejection, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId, TaskId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::OnInterrupt;
@@ -181,7 +181,7 @@ impl World {
                 self.folded.steps.get(instance).map_or(0, |step| step.attempts)
             }
         };
-        let question = self.run.question(&self.graph, instance, ask);
+        let question = self.run.question(&self.graph, instance, ask, &Hidden);
         let Some((prepared, context)) = question else {
             return Err(Violation(format!("{duty:?} asks nothing")));
         };

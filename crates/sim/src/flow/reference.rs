@@ -374,14 +374,11 @@ impl<'a> Reference<'a> {
     ) -> Try {
         *intended = kind != "transform";
         match self.notes.cuts.get(&(key.clone(), attempt)) {
-            Some(Cut::Failed) => {
+            Some(Cut::Failed | Cut::Resolved(InterruptDecision::Fail)) => {
                 return Try::Failed("STEP_INTERRUPTED".to_owned(), FailureKind::Permanent);
             }
             Some(Cut::Resolved(InterruptDecision::Retry)) => return Try::Again,
             Some(Cut::Resolved(InterruptDecision::Skip)) => return Try::Over(Fate::Skipped),
-            Some(Cut::Resolved(InterruptDecision::Fail)) => {
-                return Try::Over(Fate::Stopped("STEP_INTERRUPTED".to_owned()));
-            }
             None => {}
         }
         match self.chance.perform(key, attempt, settings, *intended) {

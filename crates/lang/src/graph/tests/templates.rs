@@ -135,3 +135,21 @@ fn a_trigger_vouches_for_what_it_declares() {
     let two = format!("{manual}\n  - {{ id: other, type: cron, cron: '* * * * *' }}");
     assert!(graph(&two, "tool").contains("tainted_value"));
 }
+
+#[test]
+fn what_keeps_a_loop_going_may_look_at_its_last_turn() {
+    let polls = |held: &str| {
+        nodes(&format!(
+            "    - {{ id: poll, type: loop, {held}, body: [ask], next: z }}
+    - {{ id: ask, type: http, url: 'http://localhost/' }}
+    - {{ id: z, type: end }}
+"
+        ))
+    };
+    assert_snapshot!(polls("while: '{{ steps.ask.status | default(0) != 200 }}'"), @"");
+    assert_snapshot!(polls("while: '{{ steps.ask.status != 200 and steps.z.result }}'"), @"
+    w/workflow.yaml:4:48: warning[step_not_always] /graph/nodes/0/while: `ask` has not run before the first turn; put `| default(…)` behind it, or look with `is defined`
+    w/workflow.yaml:4:76: error[step_not_before] /graph/nodes/0/while: `z` cannot have run before `poll`; what has run is `ask`
+    ");
+    assert_snapshot!(polls("count: '{{ steps.ask.status }}'"), @"w/workflow.yaml:4:48: error[step_not_before] /graph/nodes/0/count: `ask` cannot have run before `poll`; nothing has run before this step");
+}
