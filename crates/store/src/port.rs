@@ -36,6 +36,20 @@ pub trait EventLog: Send + Sync {
 
     /// Moves what was appended into its final, compact form. Changes nothing that can be read.
     async fn seal(&self, session: SessionId) -> Result<()>;
+
+    /// Says whether there is room for more; `Full` says how much is missing.
+    async fn room(&self, _: Room) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What room is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// For a run that is to begin.
+    Run,
+    /// For a run under way to go on.
+    Step,
 }
 
 /// What can still be trusted of a session.

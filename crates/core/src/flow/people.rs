@@ -95,7 +95,7 @@ impl Deciding<'_, '_> {
         Ok(())
     }
 
-    fn waits_for(&self, instance: &StepInstanceKey, what: WaitingFor) -> bool {
+    pub(super) fn waits_for(&self, instance: &StepInstanceKey, what: WaitingFor) -> bool {
         let step = self.run.state.steps.get(instance);
         step.is_some_and(|step| step.waiting_for == Some(what))
     }

@@ -12,7 +12,7 @@ use cairn_core::flow::{Command, Decision, Effect, Hidden, Moment, Rejection, Run
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{End, RunState};
-use cairn_store::port::Lease;
+use cairn_store::port::{Lease, Room};
 use cairn_store::{AppendPlan, Blob};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -29,6 +29,8 @@ use crate::guided::{now_ms, random};
 const BATCH_MAX: usize = 512;
 /// How long a timer is slept on before the clock is looked at again, which may have moved.
 const NAP_MAX: Duration = Duration::from_secs(30);
+/// How long a full disk is left alone before it is looked at again.
+const ROOM_NAP: Duration = Duration::from_millis(500);
 
 /// A handle to a lane.
 #[derive(Clone)]
@@ -92,6 +94,8 @@ struct Actor {
     stopped: Option<oneshot::Sender<()>>,
     /// Whether a run ended since waiting ones were last looked at.
     freed: bool,
+    /// Whether runs wait for room on the disk.
+    crowded: bool,
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
     _lease: Box<dyn Lease>,
@@ -105,11 +109,38 @@ struct Batch {
     effects: Vec<(RunId, Effect)>,
     begun: Vec<RunId>,
     replies: Vec<Reply>,
+    /// Whether there is room for new runs, once somebody asked.
+    room: Option<Result<()>>,
+}
+
+impl Batch {
+    async fn room(&mut self, inner: &Inner) -> Result<()> {
+        if self.room.is_none() {
+            self.room = Some(inner.store.log.room(Room::Run).await.map_err(Error::from));
+        }
+        self.room.clone().unwrap_or(Ok(()))
+    }
+}
+
+/// Waits until there is room to record what runs under way come to. They lose nothing by it.
+async fn wait_for_room(inner: &Inner) {
+    while let Err(cairn_store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
+        tokio::time::sleep(ROOM_NAP).await;
+    }
 }
 
 enum Reply {
-    Begun(oneshot::Sender<Result<bool>>, bool),
+    Begun(oneshot::Sender<Result<bool>>, Result<bool>),
     Done(oneshot::Sender<Result<()>>, Result<()>),
+}
+
+impl Reply {
+    fn refuse(self, error: &Error) {
+        match self {
+            Self::Begun(reply, _) => drop(reply.send(Err(error.clone()))),
+            Self::Done(reply, _) => drop(reply.send(Err(error.clone()))),
+        }
+    }
 }
 
 impl Lane {
@@ -128,6 +159,7 @@ impl Lane {
             messages: messages.clone(),
             stopped: None,
             freed: false,
+            crowded: false,
             bits: random().unwrap_or_default(),
             _lease: lease,
         };
@@ -168,28 +200,32 @@ impl Actor {
                 () = tokio::time::sleep(nap) => None,
             };
             let Some(inner) = self.inner.upgrade() else { return };
+            wait_for_room(&inner).await;
             let mut batch = Batch::default();
             let mut next = first;
             let mut taken = 0;
             while let Some(message) = next.take() {
-                self.take(&inner, message, &mut batch);
+                self.take(&inner, message, &mut batch).await;
                 taken += 1;
                 if taken < BATCH_MAX {
                     next = inbox.try_recv().ok();
                 }
             }
             self.fire_timers(&mut batch);
-            self.begin_waiting(&inner, &mut batch);
-            if let Err(error) = self.commit(&inner, batch).await {
+            self.begin_waiting(&inner, &mut batch).await;
+            if self.commit(&inner, batch).await.is_err() {
                 // What was decided is not recorded, so nothing of it holds. Whoever opens the
                 // session next goes on from what is.
                 self.call_off_all();
-                inner.lanes.forget(self.session, &error);
+                let (session, workflow) = (self.session, self.workflow.clone());
+                inner.lanes.forget(session);
+                drop(self);
+                inner.revive(session, workflow);
                 return;
             }
             if let Some(stopped) = self.stopped.take() {
                 self.call_off_all();
-                inner.lanes.forget_quietly(self.session);
+                inner.lanes.forget(self.session);
                 drop(self);
                 let _ = stopped.send(());
                 return;
@@ -203,14 +239,15 @@ impl Actor {
         }
     }
 
-    fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
+    async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
         match message {
             Message::Begin(run, reply) => {
                 let fresh = !self.runs.contains_key(&run.id);
-                if fresh {
+                let begun = if fresh { batch.room(inner).await } else { Ok(()) };
+                if fresh && begun.is_ok() {
                     self.queue(inner, *run, batch);
                 }
-                batch.replies.push(Reply::Begun(reply, fresh));
+                batch.replies.push(Reply::Begun(reply, begun.map(|()| fresh)));
             }
             Message::Adopt(adopted) => self.adopt(inner, *adopted, batch),
             Message::Tell(run, command, reply) => {
@@ -288,9 +325,14 @@ impl Actor {
     }
 
     /// Begins runs that wait, as far as there is room.
-    fn begin_waiting(&mut self, inner: &Inner, batch: &mut Batch) {
+    async fn begin_waiting(&mut self, inner: &Inner, batch: &mut Batch) {
         self.freed = false;
-        if self.stopped.is_some() {
+        self.crowded = false;
+        if self.stopped.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        if batch.room(inner).await.is_err() {
+            self.crowded = true;
             return;
         }
         while let Some(id) = self.waiting.front().copied() {
@@ -317,6 +359,9 @@ impl Actor {
         if self.freed && !self.waiting.is_empty() {
             return Duration::ZERO;
         }
+        if self.crowded {
+            return ROOM_NAP;
+        }
         let Some(Reverse((due_ms, _, _))) = self.timers.peek() else { return NAP_MAX };
         Duration::from_millis(due_ms.saturating_sub(now_ms())).min(NAP_MAX)
     }
@@ -335,12 +380,19 @@ impl Actor {
 
     /// Makes durable what was decided, and then lets it happen.
     async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { mut events, mut blobs, effects, begun, replies } = batch;
+        let Batch { mut events, mut blobs, effects, begun, replies, room: _ } = batch;
         if !events.is_empty() {
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
             let plan = AppendPlan { events, seen: Vec::new(), blobs };
-            let appended = inner.store.log.append(self.session, plan).await?;
+            let appended = match inner.store.log.append(self.session, plan).await {
+                Ok(appended) => appended,
+                Err(error) => {
+                    let error = Error::from(error);
+                    replies.into_iter().for_each(|reply| reply.refuse(&error));
+                    return Err(error);
+                }
+            };
             self.note_begun(inner, &begun, appended.first);
             inner.index.moved(self.session, appended.last);
             if let Some(events) = watched {
@@ -352,7 +404,7 @@ impl Actor {
         }
         for reply in replies {
             match reply {
-                Reply::Begun(reply, fresh) => drop(reply.send(Ok(fresh))),
+                Reply::Begun(reply, begun) => drop(reply.send(begun)),
                 Reply::Done(reply, outcome) => drop(reply.send(outcome)),
             }
         }

@@ -22,6 +22,10 @@ use super::{Inner, payload, socket};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
+/// How long a session is left alone whose lane could not record what it decided.
+const REVIVE_MIN: Duration = Duration::from_millis(100);
+const REVIVE_MAX: Duration = Duration::from_secs(30);
+
 #[derive(Default)]
 pub(super) struct Lanes {
     /// The lane that new runs of a workflow go into.
@@ -41,12 +45,7 @@ impl Lanes {
         self.open().get(&session).cloned()
     }
 
-    /// A lane ended because what it decided could not be recorded.
-    pub(super) fn forget(&self, session: SessionId, _: &Error) {
-        self.forget_quietly(session);
-    }
-
-    pub(super) fn forget_quietly(&self, session: SessionId) {
+    pub(super) fn forget(&self, session: SessionId) {
         self.open().remove(&session);
     }
 
@@ -144,6 +143,23 @@ impl Inner {
         self.lanes.open().insert(session, lane.clone());
         self.listen(&lane);
         Ok(Some(lane))
+    }
+
+    /// Takes a session up again whose lane could not record what it decided. Nothing of that
+    /// came to pass, so its runs go on from what is recorded.
+    pub(super) fn revive(self: &Arc<Self>, session: SessionId, workflow: String) {
+        let inner = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut pause = REVIVE_MIN;
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(inner) = inner.upgrade() else { return };
+                if inner.take_over(session, &workflow).await.is_ok() {
+                    return;
+                }
+                pause = (pause * 2).min(REVIVE_MAX);
+            }
+        });
     }
 
     /// Runs of a session as their events left them.

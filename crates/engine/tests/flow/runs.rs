@@ -90,6 +90,22 @@ async fn a_child_run_gives_its_result() {
 }
 
 #[tokio::test]
+async fn a_child_that_cannot_be_started_fails_its_step() {
+    let world = World::new(&[(
+        "outer",
+        "{ id: c, type: workflow, workflow: project.gone, on_failure: fallback, fallback: e }
+         { id: e, type: end, result: alone }",
+    )]);
+    let (ended, past) = run(&world.engine(), "outer", json!({})).await;
+    assert_eq!(result(&ended), json!({"status": "Succeeded", "result": "alone"}));
+    let failed = past.events.iter().find_map(|event| match &event.data {
+        cairn_core::event::EventData::StepFailed(failed) => Some(failed.error.code.clone()),
+        _ => None,
+    });
+    assert_eq!(failed.as_deref(), Some("WORKFLOW_NOT_FOUND"));
+}
+
+#[tokio::test]
 async fn a_failed_run_tells_its_error_workflow() {
     let failing = |name: &str, to: &str| {
         format!(

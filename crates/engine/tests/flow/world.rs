@@ -82,11 +82,15 @@ impl World {
 
     /// An engine that knows nothing but what is stored.
     pub(crate) fn engine(&self) -> Automations {
+        self.engine_on(self.store())
+    }
+
+    pub(crate) fn engine_on(&self, store: cairn_store::Store) -> Automations {
         let root: PathBuf = self.home.path().join("workflows");
         let directory = Directory { kind: SourceKind::Project, root };
         let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
         let parts = Parts {
-            store: self.store(),
+            store,
             catalog: Arc::new(Catalog::new(vec![directory]).knowing(types(&performers))),
             types: types(&performers),
             performers,

@@ -24,7 +24,7 @@ use crate::admit::{Prepared, prepare};
 use crate::error::{Error, Result};
 use crate::health::Health;
 use crate::plan::{AppendPlan, Appended};
-use crate::port::{EventLog, Prefix, Status};
+use crate::port::{EventLog, Prefix, Room, Status};
 
 /// Sessions that a process keeps open; each costs a few file descriptors.
 const OPEN_MAX: usize = 128;
@@ -124,22 +124,19 @@ impl FileLog {
     }
 
     /// New work is refused while there is still room to finish what is under way.
-    fn require_room(&self, plan: &AppendPlan) -> Result<()> {
-        let starts =
-            |data: &EventData| matches!(data, EventData::RunStarted(_) | EventData::RunQueued(_));
-        if !plan.events.iter().any(|event| starts(&event.data)) {
-            return Ok(());
-        }
+    fn require_room(&self, wanted: Room) -> Result<()> {
         let root = &self.layout.root;
         let space = self.fs.space(root).map_err(failed("measuring", root))?;
         let min = self.config.free_min;
-        let wanted = min.bytes.max(space.total / 100 * min.percent);
-        if space.free >= wanted {
+        let (who, needed) = match wanted {
+            Room::Run => ("new runs need", min.bytes.max(space.total / 100 * min.percent)),
+            Room::Step => ("runs under way need", min.bytes / 4),
+        };
+        if space.free >= needed {
             return Ok(());
         }
-        let free = space.free >> 20;
-        let context = format!("{free} MiB are free, and new runs need {} MiB", wanted >> 20);
-        Err(Error::Full { context })
+        let (free, needed) = (space.free >> 20, needed >> 20);
+        Err(Error::Full { context: format!("{free} MiB are free, and {who} {needed} MiB") })
     }
 
     /// Looks at a session. One that is deleted meanwhile looks like many things, and is gone.
@@ -316,8 +313,16 @@ fn blocking<T>(work: impl FnOnce() -> T) -> T {
 
 #[async_trait]
 impl EventLog for FileLog {
+    async fn room(&self, wanted: Room) -> Result<()> {
+        self.require_room(wanted)
+    }
+
     async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended> {
-        self.require_room(&plan)?;
+        let begins =
+            |data: &EventData| matches!(data, EventData::RunStarted(_) | EventData::RunQueued(_));
+        if plan.events.iter().any(|event| begins(&event.data)) {
+            self.require_room(Room::Run)?;
+        }
         let blobs = plan.blobs.clone();
         let prepared = prepare(session, plan)?;
         let needed: Vec<_> = prepared.events.iter().flat_map(|event| event.blobs()).collect();
