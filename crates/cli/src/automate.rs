@@ -33,7 +33,7 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         environment: Arc::new(environment),
         evaluator: workers,
     };
-    Ok(Automations::new(parts, Options { sockets, ..Options::default() }))
+    Ok(Automations::new(parts, Options { sockets, trouble, ..Options::default() }))
 }
 
 /// The engine, and the id by which it knows a workflow that is given by id or file.
@@ -58,4 +58,10 @@ pub(crate) fn run_id(text: &str) -> Result<RunId> {
         message: format!("`{text}` is not a run id; one looks like `{}`", RunId::from_bits(0)),
         suggestion: "list the runs with `cairn runs list`".to_owned(),
     })
+}
+
+/// Tells whoever reads the log of this process.
+#[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
+fn trouble(what: &str) {
+    eprintln!("trouble: {what}");
 }

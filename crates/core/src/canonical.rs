@@ -4,9 +4,11 @@
 //! not finite and integers that a double cannot hold. Reading refuses duplicate keys,
 //! such integers, and depth beyond [`DEPTH_MAX`].
 
+mod exact;
 mod read;
 mod write;
 
+pub use exact::{check, exact};
 pub use read::{StrictValue, parse};
 pub use write::{to_vec, to_vec_within};
 

@@ -82,6 +82,8 @@ pub struct Options {
     pub session_max: u64,
     /// Where this process listens for others; nowhere when there is no place.
     pub sockets: Option<std::path::PathBuf>,
+    /// Tells people of trouble that no caller hears of.
+    pub trouble: fn(&str),
 }
 
 impl Default for Options {
@@ -96,6 +98,7 @@ impl Default for Options {
             inline_max: 32 << 10,
             session_max: 64 << 20,
             sockets: None,
+            trouble: |_| {},
         }
     }
 }

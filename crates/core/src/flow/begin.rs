@@ -6,11 +6,17 @@ use super::command::{Ask, Effect, Fault, inline};
 use super::decide::{Deciding, Fate, is_taken};
 use super::graph::{Does, Place, Strategy};
 use super::scope::value;
+use crate::canonical;
 use crate::catalog::Class;
 use crate::event::engine::{SkipReason, StepCompleted, StepInterrupted, StepSkipped, StepStarted};
+use crate::event::limits;
 use crate::instance::StepInstanceKey;
-use crate::plan::OnInterrupt;
+use crate::plan::{FailureKind, OnInterrupt};
 use crate::projection::run::StepStatus;
+
+/// How deep a value of a step may nest. Results of loops and of runs hold such values, and
+/// events hold those.
+const VALUE_DEPTH_MAX: usize = 48;
 
 impl Deciding<'_, '_> {
     /// A step is reached, now or when this was recorded.
@@ -130,6 +136,9 @@ impl Deciding<'_, '_> {
 
     /// Everything about a step is known.
     pub(super) fn with(&mut self, instance: &StepInstanceKey, place: &Place, settings: Value) {
+        if let Err(fault) = recordable("its settings", &settings) {
+            return self.failed(instance, fault, 0);
+        }
         match place.does {
             Does::Branch => {
                 let case = case_of(&settings);
@@ -189,6 +198,11 @@ impl Deciding<'_, '_> {
         case: Option<String>,
         duration_ms: u64,
     ) {
+        if let Err(fault) = recordable("what came out", &output) {
+            return self.failed(instance, fault, duration_ms);
+        }
+        // No edge has a name that long: it is the default's.
+        let case = case.filter(|case| case.len() <= limits::NAME);
         let begun = self.status(instance) == Some(StepStatus::Running);
         let attempt = self.attempts(instance).saturating_sub(u32::from(begun));
         self.emit(StepCompleted {
@@ -263,6 +277,14 @@ impl Deciding<'_, '_> {
         self.decision.effects.extend(timers);
         self.open_level(Vec::new(), None);
     }
+}
+
+/// Whether a value can stand in an event, with room for what is made of it.
+pub(super) fn recordable(what: &str, value: &Value) -> Result<(), Fault> {
+    canonical::check(value, VALUE_DEPTH_MAX).map_err(|error| {
+        let kind = FailureKind::InvalidOutput;
+        Fault { kind, ..Fault::new("VALUE_INVALID", format!("{what} cannot be recorded: {error}")) }
+    })
 }
 
 /// The case that a value stands for.

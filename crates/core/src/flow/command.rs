@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::begin::recordable;
 use crate::catalog::Class;
 use crate::digest::Digest;
 use crate::event::engine::{EndStatus, Failure, InterruptDecision, Payload};
 use crate::event::guided::RunStarted;
+use crate::event::limits;
 use crate::id::{ChangeId, EventId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::StepInstanceKey;
 use crate::plan::FailureKind;
@@ -103,6 +105,43 @@ pub enum Command {
     },
     /// What was under way when it was cancelled has stopped.
     Stopped,
+}
+
+impl Command {
+    /// Whether what it says can be recorded.
+    pub(super) fn check(&self) -> Result<(), Rejection> {
+        let unfit = |message: String| Rejection::Unfit(vec![message]);
+        let value = |what: &str, value: &Value| {
+            recordable(what, value).map_err(|fault| unfit(fault.error.message))
+        };
+        match self {
+            Self::Answer { answer, .. } => value("the answer", &answer.values)?,
+            Self::Acknowledge { output, .. } => value("the output", output)?,
+            Self::Cancel { reason, .. } if reason.len() > limits::SUMMARY => {
+                let max = limits::SUMMARY;
+                return Err(unfit(format!(
+                    "the reason has {} bytes; at most {max} may be",
+                    reason.len()
+                )));
+            }
+            _ => {}
+        }
+        let (Self::Answer { by, .. }
+        | Self::Resolve { by, .. }
+        | Self::Pause { by, .. }
+        | Self::Resume { by, .. }
+        | Self::Cancel { by, .. }) = self
+        else {
+            return Ok(());
+        };
+        match by.len() {
+            1..=limits::NAME => Ok(()),
+            length => Err(unfit(format!(
+                "who says it is a name of 1 to {} bytes, not of {length}",
+                limits::NAME
+            ))),
+        }
+    }
 }
 
 /// What came of a step.

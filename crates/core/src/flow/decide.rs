@@ -153,6 +153,7 @@ pub(super) enum Fate<'c> {
 
 impl Deciding<'_, '_> {
     fn take(&mut self, command: Command) -> Result<(), Rejection> {
+        command.check()?;
         match command {
             Command::Start(started) => {
                 if self.run.state.started.is_some() {

@@ -6,15 +6,16 @@ use super::command::{Effect, Fault, Rejection, inline};
 use super::decide::{Deciding, Fate};
 use super::graph::Does;
 use super::scope::value;
-use crate::event::EventData;
 use crate::event::engine::{
-    AfterFailure, EndStatus, InterruptDecision, Payload, RunFailed, StepFailed, StepResolved,
-    TimerFired, TimerPurpose, TimerSet,
+    AfterFailure, EndStatus, Failure, InterruptDecision, Payload, RunFailed, StepFailed,
+    StepResolved, TimerFired, TimerPurpose, TimerSet,
 };
+use crate::event::{EventData, limits};
 use crate::id::TimerId;
 use crate::instance::StepInstanceKey;
 use crate::plan::{Backoff, FailureKind, OnFailure, RetryPolicy};
 use crate::projection::run::{StepState, StepStatus};
+use crate::text::truncate;
 
 impl Deciding<'_, '_> {
     /// A try failed: it is made again, passed over, replaced, or ends the run.
@@ -43,7 +44,7 @@ impl Deciding<'_, '_> {
         self.emit(StepFailed {
             attempt,
             duration_ms,
-            error: fault.error.clone(),
+            error: bounded(fault.error.clone()),
             instance: instance.clone(),
             then: then.clone(),
         });
@@ -92,7 +93,7 @@ impl Deciding<'_, '_> {
 
     /// The run fails.
     pub(super) fn fail_run(&mut self, fault: Fault, instance: Option<&StepInstanceKey>) {
-        self.end_with(RunFailed { error: fault.error, instance: instance.cloned() });
+        self.end_with(RunFailed { error: bounded(fault.error), instance: instance.cloned() });
     }
 
     /// The run is over.
@@ -191,6 +192,14 @@ impl Deciding<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// A failure as it can be recorded.
+fn bounded(error: Failure) -> Failure {
+    let Failure { code, message } = error;
+    let code =
+        if code.is_empty() { "STEP_FAILED".to_owned() } else { truncate(&code, limits::NAME) };
+    Failure { code, message: truncate(&message, limits::FAILURE_MESSAGE) }
 }
 
 fn is_retried(policy: &RetryPolicy, attempt: u32, kind: FailureKind) -> bool {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::begin::recordable;
 use super::command::{Ask, Fault, inline};
 use super::decide::{Deciding, Fate};
 use super::frontier::Path;
@@ -134,7 +135,11 @@ impl Deciding<'_, '_> {
         self.close_level(path);
         let Some((turn, outer)) = path.split_last() else {
             let result = self.result();
-            return self.end_with(RunCompleted { result });
+            let fits = value(&result).map_or(Ok(()), |result| recordable("the result", result));
+            return match fits {
+                Ok(()) => self.end_with(RunCompleted { result }),
+                Err(fault) => self.fail_run(fault, None),
+            };
         };
         let instance =
             StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };

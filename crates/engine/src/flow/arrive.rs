@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cairn_core::canonical::{self, exact};
 use cairn_core::event::engine::{EndStatus, ParentStep, Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::SessionCreated;
-use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::event::{EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
 use cairn_core::plan::Plan;
@@ -27,6 +28,9 @@ use crate::guided::{now_ms, random};
 
 /// How many error workflows may stand above one another.
 const ERRORS_MAX: u32 = 3;
+
+/// How deep what starts a run may nest.
+const PAYLOAD_DEPTH_MAX: usize = 48;
 
 /// Something that starts a run.
 #[derive(Clone, Debug)]
@@ -103,6 +107,8 @@ impl Inner {
         arrival: Arrival,
     ) -> Result<Asked> {
         let Arrival { trigger, key, event, depth, .. } = arrival;
+        let event = Event { payload: exact(event.payload), ..event };
+        require_recordable(&event, key.as_deref())?;
         let (Some(trigger), Some(key)) = (&trigger, key) else {
             let name = trigger.as_ref().map_or("manual", Slug::as_str);
             let given = given(&event, name, "", now_ms());
@@ -314,6 +320,24 @@ fn run_of(arrival: &Arrival, found: &Found) -> Result<RunId> {
         (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
         _ => RunId::mint(now_ms(), random()?),
     })
+}
+
+/// Whether what came in can be recorded.
+fn require_recordable(event: &Event, key: Option<&str>) -> Result<()> {
+    let invalid = |message: String, fix: String| {
+        Err(Error::Invalid { message, fix, details: json!({"field": "event"}) })
+    };
+    if let Err(error) = canonical::check(&event.payload, PAYLOAD_DEPTH_MAX) {
+        let fix = format!("nest it no deeper than {PAYLOAD_DEPTH_MAX} levels");
+        return invalid(format!("the event cannot be recorded: {error}"), fix);
+    }
+    match key.map_or(1, str::len) {
+        1..=limits::NAME => Ok(()),
+        length => invalid(
+            format!("the event's key has {length} bytes"),
+            format!("send one of 1 to {} bytes", limits::NAME),
+        ),
+    }
 }
 
 /// The session that remembers what fired for a workflow.

@@ -9,7 +9,7 @@ use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use cairn_store::Store;
 use cairn_store::port::{RunFilter, RunRow, SessionRead};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::error::Result;
 
@@ -92,6 +92,10 @@ pub(super) struct Index {
 #[derive(Default)]
 struct Noted {
     rows: Mutex<BTreeMap<RunId, Summary>>,
+    /// What is being written, which nobody can read from the list yet.
+    written: Mutex<BTreeMap<RunId, Summary>>,
+    /// Held by whoever writes.
+    turn: AsyncMutex<()>,
     moved: Mutex<HashMap<SessionId, EventIndex>>,
     wake: Notify,
     writing: Mutex<bool>,
@@ -99,6 +103,21 @@ struct Noted {
 
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Noted {
+    fn find(&self, run: RunId) -> Option<Summary> {
+        let rows = held(&self.rows);
+        rows.get(&run).cloned().or_else(|| held(&self.written).get(&run).cloned())
+    }
+
+    /// Takes what is to be written. It can be found until it has been.
+    fn take(&self) -> Vec<Summary> {
+        let mut rows = held(&self.rows);
+        let mut written = held(&self.written);
+        *written = std::mem::take(&mut *rows);
+        written.values().cloned().collect()
+    }
 }
 
 impl Index {
@@ -213,8 +232,8 @@ impl Index {
     }
 
     pub(super) async fn find(&self, run: RunId) -> Result<Option<Summary>> {
-        if let Some(noted) = held(&self.noted.rows).get(&run) {
-            return Ok(Some(noted.clone()));
+        if let Some(noted) = self.noted.find(run) {
+            return Ok(Some(noted));
         }
         Ok(self.store.runs.find(run).await?.map(Summary::of))
     }
@@ -227,13 +246,14 @@ impl Index {
 }
 
 async fn write(store: &Store, noted: &Noted, last: bool) {
-    let rows = std::mem::take(&mut *held(&noted.rows));
+    let _turn = noted.turn.lock().await;
+    let rows = noted.take();
     let moved = std::mem::take(&mut *held(&noted.moved));
     if rows.is_empty() && moved.is_empty() {
         return;
     }
     let workflows: HashMap<SessionId, String> =
-        rows.values().map(|row| (row.session, row.workflow.clone())).collect();
+        rows.iter().map(|row| (row.session, row.workflow.clone())).collect();
     // Marks cost a look at each session, so only whoever stops takes them.
     let marks: HashMap<_, _> = match last {
         true => store.sessions.marks().await.unwrap_or_default().into_iter().collect(),
@@ -250,7 +270,8 @@ async fn write(store: &Store, noted: &Noted, last: bool) {
     });
     let read = read.collect();
     // What is not kept is read from the sessions again.
-    let _ = store.runs.record(rows.into_values().map(Summary::row).collect(), read).await;
+    let _ = store.runs.record(rows.into_iter().map(Summary::row).collect(), read).await;
+    held(&noted.written).clear();
 }
 
 const fn status_after(data: &EventData) -> Option<RunStatus> {

@@ -27,6 +27,9 @@ use crate::guided::{now_ms, random};
 
 /// How many messages are decided on together.
 const BATCH_MAX: usize = 512;
+/// How many events are recorded together. More of one decision go in parts, each of which is
+/// a state that a run can be recovered from.
+const EVENTS_MAX: usize = 4_096;
 /// How long a timer is slept on before the clock is looked at again, which may have moved.
 const NAP_MAX: Duration = Duration::from_secs(30);
 /// How long a full disk is left alone before it is looked at again.
@@ -207,13 +210,17 @@ impl Actor {
             while let Some(message) = next.take() {
                 self.take(&inner, message, &mut batch).await;
                 taken += 1;
-                if taken < BATCH_MAX {
+                if taken < BATCH_MAX && batch.events.len() < EVENTS_MAX {
                     next = inbox.try_recv().ok();
                 }
             }
             self.fire_timers(&mut batch);
             self.begin_waiting(&inner, &mut batch).await;
-            if self.commit(&inner, batch).await.is_err() {
+            if let Err(error) = self.commit(&inner, batch).await {
+                (inner.options.trouble)(&format!(
+                    "the runs of {} in {} are taken up again: what they came to was not recorded: {error}",
+                    self.workflow, self.session
+                ));
                 // What was decided is not recorded, so nothing of it holds. Whoever opens the
                 // session next goes on from what is.
                 self.call_off_all();
@@ -380,24 +387,10 @@ impl Actor {
 
     /// Makes durable what was decided, and then lets it happen.
     async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { mut events, mut blobs, effects, begun, replies, room: _ } = batch;
-        if !events.is_empty() {
-            blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
-            let watched = inner.watchers.is_watched().then(|| events.clone());
-            let plan = AppendPlan { events, seen: Vec::new(), blobs };
-            let appended = match inner.store.log.append(self.session, plan).await {
-                Ok(appended) => appended,
-                Err(error) => {
-                    let error = Error::from(error);
-                    replies.into_iter().for_each(|reply| reply.refuse(&error));
-                    return Err(error);
-                }
-            };
-            self.note_begun(inner, &begun, appended.first);
-            inner.index.moved(self.session, appended.last);
-            if let Some(events) = watched {
-                self.broadcast(inner, events, appended.first);
-            }
+        let Batch { events, blobs, effects, begun, replies, room: _ } = batch;
+        if let Err(error) = self.record(inner, events, blobs, &begun).await {
+            replies.into_iter().for_each(|reply| reply.refuse(&error));
+            return Err(error);
         }
         for (run, effect) in effects {
             self.let_happen(inner, run, effect);
@@ -407,6 +400,29 @@ impl Actor {
                 Reply::Begun(reply, begun) => drop(reply.send(begun)),
                 Reply::Done(reply, outcome) => drop(reply.send(outcome)),
             }
+        }
+        Ok(())
+    }
+
+    async fn record(
+        &mut self,
+        inner: &Arc<Inner>,
+        mut events: Vec<NewEvent>,
+        mut blobs: Vec<Blob>,
+        mut begun: &[RunId],
+    ) -> Result<()> {
+        while !events.is_empty() {
+            let rest = events.split_off(events.len().min(EVENTS_MAX));
+            blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
+            let watched = inner.watchers.is_watched().then(|| events.clone());
+            let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
+            let appended = inner.store.log.append(self.session, plan).await?;
+            self.note_begun(inner, std::mem::take(&mut begun), appended.first);
+            inner.index.moved(self.session, appended.last);
+            if let Some(events) = watched {
+                self.broadcast(inner, events, appended.first);
+            }
+            events = rest;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use cairn_core::canonical::exact;
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload};
 use cairn_core::flow::{Ask, Command, Fault, Graph, Outcome, Run, Secrets};
@@ -154,7 +155,7 @@ impl Inner {
             Err(_) => Err(late(timeout)),
             Ok(Ok(outcome)) => match outcome.fault {
                 Some(failed) => Err(fault(failed)),
-                None => Ok(Outcome { output: outcome.output, case: outcome.case }),
+                None => Ok(Outcome { output: exact(outcome.output), case: outcome.case }),
             },
             Ok(Err(failed)) => Err(fault(failed)),
         };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::event::Event;
 use cairn_core::event::engine::EndStatus;
-use cairn_core::id::{EventIndex, SessionId};
-use cairn_store::port::{Prefix, Room, Status};
+use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_store::port::{Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead, Status};
 use cairn_store::{AppendPlan, Appended, Error, EventLog, Result};
 use serde_json::json;
 
@@ -66,6 +66,53 @@ impl EventLog for Narrow {
         }
         Ok(())
     }
+}
+
+/// A list of runs that is written to only when it may be.
+struct Slow {
+    list: Arc<dyn RunIndex>,
+    may: tokio::sync::Semaphore,
+}
+
+#[async_trait]
+impl RunIndex for Slow {
+    async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
+        let _may = self.may.acquire().await.unwrap();
+        self.list.record(rows, read).await
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        self.list.list(filter).await
+    }
+
+    async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
+        self.list.find(run).await
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionRead>> {
+        self.list.sessions().await
+    }
+
+    async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {
+        self.list.forget(gone).await
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_found_while_the_list_of_runs_is_being_written() {
+    let world = World::new(&[
+        ("outer", "{ id: c, type: workflow, workflow: project.inner }"),
+        ("inner", "{ id: e, type: end, result: 4 }"),
+    ]);
+    let mut store = world.store();
+    let slow = Slow { list: Arc::clone(&store.runs), may: tokio::sync::Semaphore::new(0) };
+    let slow = Arc::new(slow);
+    store.runs = Arc::clone(&slow) as _;
+    let engine = world.engine_on(store);
+    let run = engine.receive(arrival("outer", json!({}))).await.unwrap().run;
+    assert_eq!(ended(&engine, run).await, EndStatus::Succeeded);
+    slow.may.add_permits(1);
+    engine.stop(Duration::from_secs(5)).await;
 }
 
 const TWO: &str = "{ id: a, type: log, message: hold, next: b }

@@ -106,6 +106,53 @@ async fn a_child_that_cannot_be_started_fails_its_step() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_recorded_fails_its_own_step_and_nobody_elses() {
+    let world = World::new(&[
+        (
+            "id",
+            "{ id: a, type: log, message: id, next: e }\n{ id: e, type: end, result: '{{ steps.a }}' }",
+        ),
+        ("huge", "{ id: a, type: log, message: huge }"),
+        ("loud", "{ id: a, type: log, message: loud }"),
+        ("sum", "{ id: a, type: end, result: '{{ event.payload.n * 1000 }}' }"),
+        (
+            "long",
+            "{ id: l, type: loop, count: 5000, max_iterations: 5000, body: [b] }
+             { id: b, type: branch, expr: '{{ index > 3 }}', cases: { 'true': c, 'false': c } }
+             { id: c, type: parallel, branches: [] }",
+        ),
+    ]);
+    let engine = world.engine();
+    let big = 9_007_199_254_740_991_u64;
+    for (workflow, payload, expected) in [
+        ("id", json!({}), json!({"id": "9007199254740993"})),
+        ("huge", json!({}), json!("VALUE_INVALID")),
+        ("loud", json!({}), json!("TEST_FAILED")),
+        ("sum", json!({"n": big}), json!("VALUE_INVALID")),
+        ("id", json!({"n": u64::MAX}), json!({"id": "9007199254740993"})),
+    ] {
+        let (ended, _) = run(&engine, workflow, payload).await;
+        let found = ended.result.get("code").unwrap_or(&ended.result);
+        assert_eq!(*found, expected, "{workflow}");
+    }
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let refused = engine.receive(arrival("id", deep)).await.unwrap_err();
+    assert_eq!(refused.code(), "VALIDATION_ERROR", "{refused}");
+}
+
+#[tokio::test]
+async fn what_is_said_to_a_run_is_recordable_or_refused() {
+    let world = World::new(&[("ask", "{ id: a, type: human, prompt: Well }")]);
+    let engine = world.engine();
+    let run = engine.receive(arrival("ask", json!({}))).await.unwrap().run;
+    for (by, reason) in [("", "x".to_owned()), ("ada", "x".repeat(2_000))] {
+        let refused = engine.cancel(run, by, &reason).await.unwrap_err();
+        assert_eq!(refused.code(), "VALIDATION_ERROR", "{refused}");
+    }
+    engine.cancel(run, "ada", "enough").await.unwrap();
+}
+
+#[tokio::test]
 async fn a_failed_run_tells_its_error_workflow() {
     let failing = |name: &str, to: &str| {
         format!(

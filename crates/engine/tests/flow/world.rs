@@ -51,6 +51,16 @@ impl Performer for Log {
             self.0.held.notify_one();
             self.0.go.notified().await;
         }
+        if message == "huge" {
+            let nested = (0..100).fold(json!(1), |inner, _| json!([inner]));
+            return Ok(Outcome::new(json!({"id": 9_007_199_254_740_993_u64, "deep": nested}), ""));
+        }
+        if message == "id" {
+            return Ok(Outcome::new(json!({"id": 9_007_199_254_740_993_u64}), ""));
+        }
+        if message == "loud" {
+            return Err(Failed::new("TEST_FAILED", "no ".repeat(4_000)));
+        }
         if message == "fail" || (message == "once" && tries == 1) {
             let kind = FailureKind::Connection;
             return Err(Failed { kind, ..Failed::new("TEST_FAILED", "as told") });
