@@ -3,11 +3,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_engine::secrets::{KeySource, Secret, Vault};
-use cairn_server::DEFAULT_ADDRESS;
+use cairn_server::{DEFAULT_ADDRESS, DEFAULT_DRAIN};
 use cairn_steps::catalog::Settings;
 use cairn_store::files;
 use clap::parser::ValueSource;
@@ -19,6 +20,8 @@ use crate::output::Output;
 
 mod file;
 pub(crate) mod names;
+
+pub(crate) use file::DRAIN_SEC_MAX;
 
 /// Options that every command takes.
 #[derive(Args)]
@@ -134,6 +137,8 @@ pub(crate) struct Config {
     pub(crate) bundled: Setting<Vec<PathBuf>>,
     /// Where the server listens.
     pub(crate) listen: Setting<SocketAddr>,
+    /// How long steps under way may take once the server is told to stop.
+    pub(crate) drain: Setting<Duration>,
     /// When runs stop for a person, unless they say otherwise.
     pub(crate) autonomy: Setting<Autonomy>,
     /// How much risk runs take, unless they say otherwise.
@@ -153,7 +158,7 @@ impl Config {
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        let File { autonomy, bundled, home, listen, risk_policy, steps, workflows } = file;
+        let File { autonomy, bundled, drain, home, listen, risk_policy, steps, workflows } = file;
         let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
         let standard = Preferences::default();
         let typed = match (globals.home_typed, &globals.home) {
@@ -170,6 +175,9 @@ impl Config {
             bundled: layers.pick(Vec::new(), bundled, "CAIRN_BUNDLED", directories)?,
             listen: layers.pick(DEFAULT_ADDRESS, listen, "CAIRN_LISTEN", |name| {
                 said(name, "an address such as 127.0.0.1:7373", |text| text.parse().ok())
+            })?,
+            drain: layers.pick(DEFAULT_DRAIN, drain, "CAIRN_DRAIN_SEC", |name| {
+                said(name, "a whole number of seconds", file::drain)
             })?,
             autonomy: layers.pick(standard.autonomy, autonomy, "CAIRN_AUTONOMY", |name| {
                 said(name, &one_of(&names::AUTONOMY), |text| names::find(&names::AUTONOMY, text))

@@ -100,6 +100,15 @@ impl Default for Options {
     }
 }
 
+/// What came of the steps that were under way when an engine stopped.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// How many came to an end while it was drained.
+    pub finished: usize,
+    /// Those that did not. Whoever recovers their runs goes on with them as they say.
+    pub parked: Vec<(RunId, StepInstanceKey)>,
+}
+
 /// Evaluates what must not be evaluated in this process.
 #[async_trait::async_trait]
 pub trait Evaluator: Send + Sync {
@@ -264,10 +273,19 @@ impl Automations {
         self.inner.is_here(run).await
     }
 
+    /// Begins nothing more, and waits until no step is under way. Whoever waits no longer
+    /// changes nothing: nothing is begun either way.
+    ///
+    /// Runs that are asked for are still recorded; whoever recovers them begins them.
+    pub async fn drain(&self) {
+        self.inner.lanes.drain().await;
+    }
+
     /// Stops: what is under way is left to whoever recovers it.
-    pub async fn stop(&self, patience: Duration) {
-        self.inner.lanes.stop(patience).await;
+    pub async fn stop(&self, patience: Duration) -> Left {
+        let left = self.inner.lanes.stop(patience).await;
         self.inner.index.flush().await;
+        left
     }
 }
 

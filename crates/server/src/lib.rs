@@ -17,6 +17,7 @@ mod guard;
 mod metrics;
 mod pace;
 mod patience;
+mod phase;
 mod routes;
 mod schedule;
 mod serve;
@@ -24,8 +25,9 @@ pub mod tokens;
 pub mod watched;
 
 pub use automation::Automation;
-pub use config::{Config, DEFAULT_ADDRESS, Front, listen};
+pub use config::{Config, DEFAULT_ADDRESS, DEFAULT_DRAIN, Front, listen};
 pub use guard::BODY_MAX;
+pub use phase::Stopping;
 pub use serve::serve;
 
 /// How the API looks, as OpenAPI 3.1.

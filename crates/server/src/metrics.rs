@@ -122,11 +122,10 @@ fn line(text: &mut String, name: &str, label: &str, value: u64) {
 /// Counts what is recorded, until the server closes.
 pub(crate) async fn keep(shared: Shared) {
     let mut watch = shared.automation.engine.watch();
-    let mut closing = shared.closing.clone();
     loop {
         let told = tokio::select! {
             told = watch.next() => told,
-            _ = closing.wait_for(|closing| *closing) => return,
+            () = shared.phase.closing() => return,
         };
         let Some(told) = told else { return };
         told.events.iter().for_each(|event| shared.metrics.count(event));

@@ -12,7 +12,7 @@ use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
 use cairn_store::Store;
 use schemars::JsonSchema;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -22,6 +22,7 @@ use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::phase::Phases;
 use crate::schedule::Marks;
 use crate::tokens::Tokens;
 use crate::watched::Watched;
@@ -62,18 +63,14 @@ pub(crate) struct App {
     /// How many more streams there may be.
     pub(crate) streams: Arc<Semaphore>,
     /// Whether the server is about to stop.
-    pub(crate) closing: watch::Receiver<bool>,
+    pub(crate) phase: Phases,
 }
 
 /// How many streams of events there may be at once.
 const STREAMS_MAX: usize = 1_024;
 
 impl App {
-    pub(crate) fn new(
-        config: crate::config::Config,
-        store: Store,
-        closing: watch::Receiver<bool>,
-    ) -> Self {
+    pub(crate) fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
         let automation = config.automation;
         let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
         Self {
@@ -90,7 +87,7 @@ impl App {
             metrics: Metrics::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             automation,
-            closing,
+            phase,
         }
     }
 }

@@ -12,6 +12,7 @@ mod completions;
 mod config;
 mod delete;
 mod doctor;
+mod drain;
 mod env;
 mod export;
 mod gc;

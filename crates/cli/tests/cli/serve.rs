@@ -2,7 +2,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,6 +13,7 @@ use crate::env::{SESSION, TestEnv};
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    stderr: ChildStderr,
 }
 
 impl Server {
@@ -22,10 +23,11 @@ impl Server {
 
     fn start_where_told(env: &TestEnv, args: &[&str]) -> Self {
         let mut command = env.command(&["serve"]);
-        command.args(args).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdout }
+        let stderr = child.stderr.take().unwrap();
+        Self { child, stdout, stderr }
     }
 
     pub(crate) fn line(&mut self) -> String {
@@ -35,8 +37,20 @@ impl Server {
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.urge(signal);
         self.child.wait().unwrap().code()
+    }
+
+    /// Sends a signal without waiting for what comes of it.
+    pub(crate) fn urge(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; gives what was remarked until then.
+    pub(crate) fn ended(&mut self) -> (Option<i32>, String) {
+        let mut remarks = String::new();
+        self.stderr.read_to_string(&mut remarks).unwrap();
+        (self.child.wait().unwrap().code(), remarks)
     }
 }
 

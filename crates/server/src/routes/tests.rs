@@ -48,9 +48,10 @@ impl World {
             public_hosts: Vec::new(),
             mcp: Some(axum::routing::post(|| async { "tools" })),
             automation,
+            drain: crate::DEFAULT_DRAIN,
         };
-        let (_, closing) = watch::channel(false);
-        let app = Arc::new(App::new(config, store, closing));
+        let (_, phase) = Phases::new();
+        let app = Arc::new(App::new(config, store, phase));
         app.watched.look().unwrap();
         Self { app, _home: home }
     }

@@ -11,26 +11,28 @@ use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
-use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
-use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front};
+use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping};
 use cairn_store::{AppendPlan, Store};
 use cairn_triggers::channel::Channels;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub(crate) const TOKEN: &str = "cairn_adm_test";
+/// How long steps may take to end.
+const DRAIN: Duration = Duration::from_secs(3);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) store: Store,
-    stop: Option<oneshot::Sender<()>>,
-    running: JoinHandle<cairn_api::error::Result<()>>,
+    pub(crate) urge: watch::Sender<Stopping>,
+    pub(crate) running: JoinHandle<cairn_api::error::Result<Left>>,
     _folder: Option<TempDir>,
 }
 
@@ -116,16 +118,14 @@ impl Server {
             admin_token: Digest::of(TOKEN.as_bytes()),
             mcp: None,
             automation: automation(path, vault, &store),
+            drain: DRAIN,
         };
         let free = SocketAddr::new(DEFAULT_ADDRESS.ip(), 0);
         let listener = cairn_server::listen(free, Front::None).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async {
-            let _ = stopped.await;
-        };
-        let running = tokio::spawn(cairn_server::serve(listener, config, store.clone(), shutdown));
-        Self { address, store, stop: Some(stop), running, _folder: folder }
+        let (urge, stopping) = watch::channel(Stopping::No);
+        let running = tokio::spawn(cairn_server::serve(listener, config, store.clone(), stopping));
+        Self { address, store, urge, running, _folder: folder }
     }
 
     /// Asks as the administrator, with a JSON body when there is one.
@@ -244,9 +244,9 @@ impl Server {
     }
 
     /// Tells the server to stop, and waits until it has.
-    pub(crate) async fn stop(mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
-        self.running.await.unwrap().unwrap();
+    pub(crate) async fn stop(self) -> Left {
+        self.urge.send(Stopping::Gently).unwrap();
+        self.running.await.unwrap().unwrap()
     }
 }
 

@@ -55,6 +55,7 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
         paths("bundled", &config.bundled),
         shown("home", home.value.display().to_string().into(), &home.origin),
         shown("risk_policy", risk_policy.into(), &config.risk_policy.origin),
+        shown("serve.drain_sec", config.drain.value.as_secs().into(), &config.drain.origin),
         shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
         paths("workflows", &config.workflows),
     ];
