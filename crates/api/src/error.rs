@@ -254,6 +254,7 @@ impl Error {
             Self::File { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "FILE_NOT_FOUND",
                 io::ErrorKind::PermissionDenied => "FILE_DENIED",
+                io::ErrorKind::AlreadyExists => "FILE_EXISTS",
                 _ => "FILE_IO",
             },
             Self::Output(_) => "OUTPUT_FAILED",

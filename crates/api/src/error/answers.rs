@@ -102,6 +102,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "correct the file, or name another one with --config; `cairn config show --help` says what it may hold"),
     person("FILE_DENIED", 500, Exit::Denied, NEVER,
         "give yourself access to the file, or name another one"),
+    person("FILE_EXISTS", 500, Exit::Conflict, NEVER,
+        "choose another name, or move away what is there"),
     person("FILE_IO", 500, Exit::Failed, NEVER,
         "check the path and the disk it is on, then try again"),
     person("FILE_NOT_FOUND", 500, Exit::NotFound, NEVER,

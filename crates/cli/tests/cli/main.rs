@@ -24,6 +24,7 @@ mod keep;
 mod key;
 mod list;
 mod mcp;
+mod new;
 mod readme;
 mod reference;
 mod secret;
