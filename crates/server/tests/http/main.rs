@@ -8,6 +8,7 @@
 
 mod access;
 mod client;
+mod env;
 mod hooks;
 mod limits;
 mod problems;
