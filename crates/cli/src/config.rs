@@ -8,7 +8,7 @@ use std::time::Duration;
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_engine::secrets::{KeySource, Secret, Vault};
-use cairn_server::{DEFAULT_ADDRESS, DEFAULT_DRAIN};
+use cairn_server::{DEFAULT_ADDRESS, DEFAULT_DRAIN, Telemetry};
 use cairn_steps::catalog::Settings;
 use cairn_store::files;
 use clap::parser::ValueSource;
@@ -20,6 +20,7 @@ use crate::output::Output;
 
 mod file;
 pub(crate) mod names;
+mod telemetry;
 
 pub(crate) use file::DRAIN_SEC_MAX;
 
@@ -139,6 +140,8 @@ pub(crate) struct Config {
     pub(crate) listen: Setting<SocketAddr>,
     /// How long steps under way may take once the server is told to stop.
     pub(crate) drain: Setting<Duration>,
+    /// The collector of traces, when somebody says.
+    pub(crate) telemetry: Option<Setting<String>>,
     /// When runs stop for a person, unless they say otherwise.
     pub(crate) autonomy: Setting<Autonomy>,
     /// How much risk runs take, unless they say otherwise.
@@ -158,7 +161,17 @@ impl Config {
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        let File { autonomy, bundled, drain, home, listen, risk_policy, steps, workflows } = file;
+        let File {
+            autonomy,
+            bundled,
+            drain,
+            home,
+            listen,
+            risk_policy,
+            steps,
+            telemetry: endpoint,
+            workflows,
+        } = file;
         let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
         let standard = Preferences::default();
         let typed = match (globals.home_typed, &globals.home) {
@@ -191,12 +204,24 @@ impl Config {
                     said(name, &one_of(choices), |text| names::find(choices, text))
                 },
             )?,
+            telemetry: match text(telemetry::ENDPOINT) {
+                Some(value) => {
+                    let origin = Origin::Environment(telemetry::ENDPOINT);
+                    Some(Setting { value, origin })
+                }
+                None => endpoint.map(|said| layers.said_in_file(said)),
+            },
             home: typed.or_else(|| home.map(|said| layers.said_in_file(said))),
             steps,
             durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,
             file: path,
         })
+    }
+
+    /// Where traces go, when they go somewhere.
+    pub(crate) fn telemetry(&self) -> Result<Option<Telemetry>> {
+        telemetry::read(self.telemetry.as_ref())
     }
 
     /// What steps are performed with.
@@ -271,13 +296,18 @@ fn said<T>(
     wanted: &str,
     read: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>> {
-    let text = std::env::var_os(name).filter(|text| !text.is_empty());
-    let Some(text) = text.map(|text| text.to_string_lossy().into_owned()) else { return Ok(None) };
+    let Some(text) = text(name) else { return Ok(None) };
     let value = read(&text).ok_or_else(|| Error::Usage {
         message: format!("the variable {name} is `{text}`, and should be {wanted}"),
         suggestion: format!("set {name} to {wanted}, or unset it"),
     })?;
     Ok(Some(value))
+}
+
+/// What a variable of the environment says, when it says something.
+fn text(name: &str) -> Option<String> {
+    let text = std::env::var_os(name).filter(|text| !text.is_empty());
+    text.map(|text| text.to_string_lossy().into_owned())
 }
 
 fn one_of<T>(choices: &[(&'static str, T)]) -> String {

@@ -13,22 +13,25 @@ mod payload;
 mod perform;
 mod plans;
 mod socket;
+mod tail;
 mod watch;
 
 pub use arrive::{Arrival, Asked, Call, Event};
 pub use index::{Filter, Summary};
 pub use past::{Forked, From, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
-pub use watch::{Ended, Told, Watch};
+pub use watch::{Ended, Observer, Told, Watch};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::catalog::Catalog as Types;
+use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
 use cairn_core::id::{ChangeId, RunId, TaskId};
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::plan::Plan;
 use cairn_store::Store;
 use tokio::sync::Semaphore;
 
@@ -149,6 +152,7 @@ pub(crate) struct Inner {
     slots: Arc<Semaphore>,
     index: index::Index,
     watchers: watch::Watchers,
+    tail: tail::Tail,
 }
 
 impl Automations {
@@ -163,6 +167,7 @@ impl Automations {
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
+            tail: tail::Tail::default(),
             store,
             catalog,
             performers,
@@ -192,6 +197,23 @@ impl Automations {
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.inner.watchers.watch()
+    }
+
+    /// Has somebody told of everything that is recorded from now on.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.inner.watchers.observe(observer);
+    }
+
+    /// Tells those who watch what other processes record, too, until it is dropped.
+    ///
+    /// What is there already counts as known.
+    pub async fn follow_others(&self) -> Result<()> {
+        self.inner.follow_others().await
+    }
+
+    /// The plan that runs are pinned to.
+    pub async fn plan(&self, hash: WorkflowHash) -> Result<Plan> {
+        Ok(self.inner.plans.get(hash).await?.graph.plan.clone())
     }
 
     /// Waits until a run is over.

@@ -10,6 +10,7 @@ use cairn_core::digest::Digest;
 use tokio::net::TcpListener;
 
 use crate::automation::Automation;
+use crate::telemetry::Telemetry;
 
 /// Where the server listens when nobody says.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7373);
@@ -29,6 +30,8 @@ pub struct Config {
     pub mcp: Option<MethodRouter>,
     /// What runs by itself.
     pub automation: Automation,
+    /// Where traces go, when they go somewhere.
+    pub telemetry: Option<Telemetry>,
     /// How long steps under way may take once the server is told to stop.
     pub drain: Duration,
 }

@@ -23,7 +23,8 @@ use crate::config::Config;
 use crate::patience::Patient;
 use crate::phase::{Phase, Phases, Stopping};
 use crate::routes::{self, App, Peer};
-use crate::{metrics, schedule};
+use crate::schedule;
+use crate::telemetry::{self, Telemetry};
 
 /// How long a client may take for a request's head, or keep an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,9 +52,10 @@ pub async fn serve(
     stopping: watch::Receiver<Stopping>,
 ) -> Result<Left> {
     let (to, phase) = Phases::new();
-    let drain = config.drain;
+    let (drain, telemetry) = (config.drain, config.telemetry.clone());
     let app = Arc::new(App::new(config, store, phase));
-    let background = background(&app);
+    app.automation.engine.observe(Arc::clone(&app.metrics) as _);
+    let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -119,8 +121,9 @@ async fn told(mut stopping: watch::Receiver<Stopping>, wanted: Stopping) {
     }
 }
 
-/// What goes on beside the requests: runs that were left, the clock, the files, the figures.
-fn background(app: &Arc<App>) -> Vec<JoinHandle<()>> {
+/// What goes on beside the requests: runs that were left, those of other processes, the
+/// clock, the files, the traces.
+fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()>> {
     let recover = {
         let app = Arc::clone(app);
         async move {
@@ -131,12 +134,28 @@ fn background(app: &Arc<App>) -> Vec<JoinHandle<()>> {
             }
         }
     };
-    vec![
-        tokio::spawn(metrics::keep(Arc::clone(app))),
+    let others = {
+        let app = Arc::clone(app);
+        async move {
+            tokio::select! {
+                // Without it whoever watches sees the runs of this process alone.
+                _ = app.automation.engine.follow_others() => {}
+                () = app.phase.closing() => {}
+            }
+        }
+    };
+    let traces = telemetry.map(|telemetry| {
+        let (engine, spans) = (app.automation.engine.clone(), Arc::clone(&app.metrics.spans));
+        tokio::spawn(telemetry::keep(telemetry, engine, spans, app.phase.clone()))
+    });
+    let mut tasks: Vec<JoinHandle<()>> = traces.into_iter().collect();
+    tasks.extend([
+        tokio::spawn(others),
         tokio::spawn(schedule::look(Arc::clone(app))),
         tokio::spawn(schedule::keep(Arc::clone(app))),
         tokio::spawn(recover),
-    ]
+    ]);
+    tasks
 }
 
 async fn accept(

@@ -100,6 +100,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
             vault: config.vault()?,
             home: config.home()?,
         },
+        telemetry: config.telemetry()?,
         drain,
     };
     let (urge, stopping) = watch::channel(Stopping::No);

@@ -19,7 +19,7 @@ mod steps;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 12] = [
+pub(super) const KEYS: [&str; 13] = [
     "autonomy",
     "bundled",
     "home",
@@ -31,12 +31,13 @@ pub(super) const KEYS: [&str; 12] = [
     "risk_policy",
     "serve.drain_sec",
     "serve.listen",
+    "telemetry.endpoint",
     "workflows",
 ];
 /// How many seconds steps may have to end at most.
 pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
-const TABLES: [&str; 4] = ["http", "processes", "python", "serve"];
+const TABLES: [&str; 5] = ["http", "processes", "python", "serve", "telemetry"];
 /// The table that has a table for each database.
 const DATABASES: &str = "databases";
 
@@ -50,6 +51,7 @@ pub(super) struct File {
     pub(super) listen: Option<(SocketAddr, usize)>,
     pub(super) risk_policy: Option<(RiskPolicy, usize)>,
     pub(super) steps: Steps,
+    pub(super) telemetry: Option<(String, usize)>,
     pub(super) workflows: Option<(Vec<PathBuf>, usize)>,
 }
 
@@ -138,6 +140,7 @@ impl File {
                 let wanted = "an address such as \"127.0.0.1:7373\"";
                 self.listen = Some((address.ok_or_else(|| wrong(key, wanted, value, line))?, line));
             }
+            "telemetry.endpoint" => self.telemetry = Some((text(key, value, line)?, line)),
             key if steps::KEYS.contains(&key) => self.steps.take(key, value, line, folder)?,
             _ => return Err(unknown(key, line)),
         }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::env::{SESSION, TestEnv};
+use crate::env::{Outcome, SESSION, TestEnv};
 
 /// A server that is stopped when the test ends, however it ends.
 pub(crate) struct Server {
@@ -240,4 +240,40 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
         assert!(answer.contains(&format!("\"code\":{code}")), "{answer}");
         assert!(answer.contains("\"id\":null"), "{answer}");
     }
+}
+
+#[test]
+fn where_traces_go_has_to_be_an_address_that_can_be_spoken_to() {
+    let env = TestEnv::new();
+    let told = |name: &str, value: &str| {
+        let mut command = env.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318").env(name, value);
+        Outcome::of(command.output().unwrap()).to_string()
+    };
+    let refused = told("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317");
+    assert!(refused.contains("USAGE_INVALID") && refused.contains("collector:4317"), "{refused}");
+    let refused = told("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    assert!(refused.contains("USAGE_INVALID") && refused.contains("HTTP only"), "{refused}");
+    let refused = told("OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2,hunter3");
+    assert!(refused.contains("USAGE_INVALID") && !refused.contains("hunter"), "{refused}");
+}
+
+#[test]
+fn traces_go_where_the_environment_says() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    let text = "name: Quick\ngraph: { nodes: [{ id: a, type: end, result: x }] }\n";
+    fs::write(env.path("workflows/quick.yaml"), text).unwrap();
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    fs::write(env.path("traced.toml"), format!("telemetry.endpoint = \"{endpoint}\"\n")).unwrap();
+    let mut server = Server::start(&env, &["--config", "traced.toml"]);
+    let _ = server.line();
+    let ran = env.run(&["run", "quick"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    // The run is another process's, and the server tells of it all the same.
+    let (mut stream, _) = collector.accept().unwrap();
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"POST /v1/traces");
 }

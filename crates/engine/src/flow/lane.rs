@@ -399,6 +399,7 @@ impl Actor {
             let appended = inner.store.log.append(self.session, plan).await?;
             self.note_begun(inner, &begun, appended.first);
             inner.index.moved(self.session, appended.last);
+            inner.tail.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
             }
@@ -419,7 +420,7 @@ impl Actor {
         let places = (first.0..).map(EventIndex);
         let events = events.into_iter().zip(places).map(|(event, at)| event.at(self.session, at));
         let events: Arc<[Event]> = events.collect();
-        inner.watchers.tell(Told { session: self.session, events });
+        inner.watchers.tell(&Told { session: self.session, events });
     }
 
     fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {

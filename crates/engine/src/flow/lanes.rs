@@ -161,6 +161,7 @@ impl Inner {
             Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        self.tell_before_taking(session).await;
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };

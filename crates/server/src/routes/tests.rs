@@ -49,6 +49,7 @@ impl World {
             mcp: Some(axum::routing::post(|| async { "tools" })),
             automation,
             drain: crate::DEFAULT_DRAIN,
+            telemetry: None,
         };
         let (_, phase) = Phases::new();
         let app = Arc::new(App::new(config, store, phase));

@@ -14,7 +14,8 @@ use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
-use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping};
+use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping, Telemetry};
+use cairn_steps::guard::{Guard, Policy};
 use cairn_store::{AppendPlan, Store};
 use cairn_triggers::channel::Channels;
 use serde_json::Value;
@@ -74,10 +75,21 @@ impl World {
         self.vault().set(&secrets::Scope::Global, name, &Secret::new(value), 1).unwrap();
     }
 
+    /// An engine over the same data, as another process has one.
+    pub(crate) fn another_engine(&self) -> Automations {
+        let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
+        automation(self.folder.path(), self.vault(), &store).engine
+    }
+
     /// A server over what the world holds.
     pub(crate) async fn serve(&self) -> Server {
+        self.serve_traced(None).await
+    }
+
+    /// A server that sends its traces somewhere.
+    pub(crate) async fn serve_traced(&self, telemetry: Option<Telemetry>) -> Server {
         let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
-        Server::over(self.folder.path(), self.vault(), store, None).await
+        Server::over(self.folder.path(), self.vault(), store, None, telemetry).await
     }
 }
 
@@ -87,14 +99,13 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
     let directory = Directory { kind: SourceKind::Project, root };
     let types = cairn_steps::catalog::types().with_triggers(triggers.kinds());
     let catalog = Arc::new(Catalog::new(vec![directory]).knowing(types));
+    let mut steps = cairn_steps::catalog::Settings::new(PathBuf::new(), PathBuf::new());
+    steps.guard = Guard::new(Policy::new(vec!["127.0.0.1:*".parse().unwrap()]));
     let parts = Parts {
         store: store.clone(),
         catalog: Arc::clone(&catalog),
         types: cairn_steps::catalog::types(),
-        performers: cairn_steps::catalog::all(&cairn_steps::catalog::Settings::new(
-            PathBuf::new(),
-            PathBuf::new(),
-        )),
+        performers: cairn_steps::catalog::all(&steps),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
     };
@@ -109,16 +120,23 @@ impl Server {
         let vault = Vault::new(folder.path(), KeySource::Given(Secret::new("07".repeat(32))));
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let path = folder.path().to_owned();
-        Self::over(&path, vault, store, Some(folder)).await
+        Self::over(&path, vault, store, Some(folder), None).await
     }
 
-    async fn over(path: &Path, vault: Vault, store: Store, folder: Option<TempDir>) -> Self {
+    async fn over(
+        path: &Path,
+        vault: Vault,
+        store: Store,
+        folder: Option<TempDir>,
+        telemetry: Option<Telemetry>,
+    ) -> Self {
         let config = Config {
             public_hosts: vec!["cairn.example".to_owned()],
             admin_token: Digest::of(TOKEN.as_bytes()),
             mcp: None,
             automation: automation(path, vault, &store),
             drain: DRAIN,
+            telemetry,
         };
         let free = SocketAddr::new(DEFAULT_ADDRESS.ip(), 0);
         let listener = cairn_server::listen(free, Front::None).await.unwrap();

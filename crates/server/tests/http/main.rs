@@ -17,3 +17,4 @@ mod schedule;
 mod sessions;
 mod shutdown;
 mod streams;
+mod traces;

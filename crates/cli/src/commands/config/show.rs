@@ -50,6 +50,9 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
     let home = config.home_setting()?;
     let autonomy = names::of(&names::AUTONOMY, &config.autonomy.value);
     let risk_policy = names::of(&names::RISK_POLICY, &config.risk_policy.value);
+    let telemetry = config.telemetry.as_ref();
+    let telemetry =
+        telemetry.map(|to| shown("telemetry.endpoint", to.value.clone().into(), &to.origin));
     let mut all = vec![
         shown("autonomy", autonomy.into(), &config.autonomy.origin),
         paths("bundled", &config.bundled),
@@ -59,6 +62,7 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
         shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
         paths("workflows", &config.workflows),
     ];
+    all.extend(telemetry);
     all.extend(config.steps.shown().map(|(key, value, line)| {
         let file = config.file.clone().unwrap_or_default();
         let origin = line.map_or(Origin::Default, |line| Origin::File(file, line));
