@@ -190,6 +190,9 @@ pub enum Error {
     /// The store does not answer.
     #[error("the server cannot reach its data")]
     NotReady,
+    /// The server takes no more work.
+    #[error("the server is about to stop, and takes no more work")]
+    Stopping,
     /// Something that should not happen.
     #[error("{0}")]
     Internal(String),
@@ -251,6 +254,7 @@ impl Error {
             Self::File { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "FILE_NOT_FOUND",
                 io::ErrorKind::PermissionDenied => "FILE_DENIED",
+                io::ErrorKind::AlreadyExists => "FILE_EXISTS",
                 _ => "FILE_IO",
             },
             Self::Output(_) => "OUTPUT_FAILED",
@@ -273,6 +277,7 @@ impl Error {
             Self::RequestInvalid(_) => "REQUEST_INVALID",
             Self::RequestTooLarge { .. } => "REQUEST_TOO_LARGE",
             Self::NotReady => "SERVER_NOT_READY",
+            Self::Stopping => "SERVER_STOPPING",
             Self::Internal(_) => "INTERNAL_ERROR",
         }
     }

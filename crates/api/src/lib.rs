@@ -6,11 +6,12 @@
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
 //! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
 //! how their arguments are checked ([`arguments`], [`schema`]), automations ([`run`],
-//! [`call`]), who may ([`token`]) and who did ([`audit`]), probes ([`probe`]).
+//! [`call`]) and their settings ([`env`]), who may ([`token`]) and who did ([`audit`]), probes ([`probe`]).
 
 pub mod arguments;
 pub mod audit;
 pub mod call;
+pub mod env;
 pub mod error;
 pub mod exit;
 pub mod guided;

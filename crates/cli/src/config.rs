@@ -3,11 +3,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_engine::secrets::{KeySource, Secret, Vault};
-use cairn_server::DEFAULT_ADDRESS;
+use cairn_server::{DEFAULT_ADDRESS, DEFAULT_DRAIN, Telemetry};
 use cairn_steps::catalog::Settings;
 use cairn_store::files;
 use clap::parser::ValueSource;
@@ -19,6 +20,9 @@ use crate::output::Output;
 
 mod file;
 pub(crate) mod names;
+mod telemetry;
+
+pub(crate) use file::DRAIN_SEC_MAX;
 
 /// Options that every command takes.
 #[derive(Args)]
@@ -134,6 +138,10 @@ pub(crate) struct Config {
     pub(crate) bundled: Setting<Vec<PathBuf>>,
     /// Where the server listens.
     pub(crate) listen: Setting<SocketAddr>,
+    /// How long steps under way may take once the server is told to stop.
+    pub(crate) drain: Setting<Duration>,
+    /// The collector of traces, when somebody says.
+    pub(crate) telemetry: Option<Setting<String>>,
     /// When runs stop for a person, unless they say otherwise.
     pub(crate) autonomy: Setting<Autonomy>,
     /// How much risk runs take, unless they say otherwise.
@@ -153,7 +161,17 @@ impl Config {
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        let File { autonomy, bundled, home, listen, risk_policy, steps, workflows } = file;
+        let File {
+            autonomy,
+            bundled,
+            drain,
+            home,
+            listen,
+            risk_policy,
+            steps,
+            telemetry: endpoint,
+            workflows,
+        } = file;
         let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
         let standard = Preferences::default();
         let typed = match (globals.home_typed, &globals.home) {
@@ -171,6 +189,9 @@ impl Config {
             listen: layers.pick(DEFAULT_ADDRESS, listen, "CAIRN_LISTEN", |name| {
                 said(name, "an address such as 127.0.0.1:7373", |text| text.parse().ok())
             })?,
+            drain: layers.pick(DEFAULT_DRAIN, drain, "CAIRN_DRAIN_SEC", |name| {
+                said(name, "a whole number of seconds", file::drain)
+            })?,
             autonomy: layers.pick(standard.autonomy, autonomy, "CAIRN_AUTONOMY", |name| {
                 said(name, &one_of(&names::AUTONOMY), |text| names::find(&names::AUTONOMY, text))
             })?,
@@ -183,12 +204,24 @@ impl Config {
                     said(name, &one_of(choices), |text| names::find(choices, text))
                 },
             )?,
+            telemetry: match text(telemetry::ENDPOINT) {
+                Some(value) => {
+                    let origin = Origin::Environment(telemetry::ENDPOINT);
+                    Some(Setting { value, origin })
+                }
+                None => endpoint.map(|said| layers.said_in_file(said)),
+            },
             home: typed.or_else(|| home.map(|said| layers.said_in_file(said))),
             steps,
             durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,
             file: path,
         })
+    }
+
+    /// Where traces go, when they go somewhere.
+    pub(crate) fn telemetry(&self) -> Result<Option<Telemetry>> {
+        telemetry::read(self.telemetry.as_ref())
     }
 
     /// What steps are performed with.
@@ -263,13 +296,18 @@ fn said<T>(
     wanted: &str,
     read: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>> {
-    let text = std::env::var_os(name).filter(|text| !text.is_empty());
-    let Some(text) = text.map(|text| text.to_string_lossy().into_owned()) else { return Ok(None) };
+    let Some(text) = text(name) else { return Ok(None) };
     let value = read(&text).ok_or_else(|| Error::Usage {
         message: format!("the variable {name} is `{text}`, and should be {wanted}"),
         suggestion: format!("set {name} to {wanted}, or unset it"),
     })?;
     Ok(Some(value))
+}
+
+/// What a variable of the environment says, when it says something.
+fn text(name: &str) -> Option<String> {
+    let text = std::env::var_os(name).filter(|text| !text.is_empty());
+    text.map(|text| text.to_string_lossy().into_owned())
 }
 
 fn one_of<T>(choices: &[(&'static str, T)]) -> String {

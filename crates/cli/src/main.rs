@@ -15,6 +15,7 @@ mod output;
 mod render;
 mod sources;
 mod stop;
+mod templates;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

@@ -13,22 +13,25 @@ mod payload;
 mod perform;
 mod plans;
 mod socket;
+mod tail;
 mod watch;
 
 pub use arrive::{Arrival, Asked, Call, Event};
 pub use index::{Filter, Summary};
 pub use past::{Forked, From, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
-pub use watch::{Ended, Told, Watch};
+pub use watch::{Ended, Observer, Told, Watch};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::catalog::Catalog as Types;
+use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
 use cairn_core::id::{ChangeId, RunId, TaskId};
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::plan::Plan;
 use cairn_store::Store;
 use tokio::sync::Semaphore;
 
@@ -103,6 +106,15 @@ impl Default for Options {
     }
 }
 
+/// What came of the steps that were under way when an engine stopped.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// How many came to an end while it was drained.
+    pub finished: usize,
+    /// Those that did not. Whoever recovers their runs goes on with them as they say.
+    pub parked: Vec<(RunId, StepInstanceKey)>,
+}
+
 /// Evaluates what must not be evaluated in this process.
 #[async_trait::async_trait]
 pub trait Evaluator: Send + Sync {
@@ -143,6 +155,7 @@ pub(crate) struct Inner {
     slots: Arc<Semaphore>,
     index: index::Index,
     watchers: watch::Watchers,
+    tail: tail::Tail,
 }
 
 impl Automations {
@@ -157,6 +170,7 @@ impl Automations {
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
+            tail: tail::Tail::default(),
             store,
             catalog,
             performers,
@@ -186,6 +200,23 @@ impl Automations {
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.inner.watchers.watch()
+    }
+
+    /// Has somebody told of everything that is recorded from now on.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.inner.watchers.observe(observer);
+    }
+
+    /// Tells those who watch what other processes record, too, until it is dropped.
+    ///
+    /// What is there already counts as known.
+    pub async fn follow_others(&self) -> Result<()> {
+        self.inner.follow_others().await
+    }
+
+    /// The plan that runs are pinned to.
+    pub async fn plan(&self, hash: WorkflowHash) -> Result<Plan> {
+        Ok(self.inner.plans.get(hash).await?.graph.plan.clone())
     }
 
     /// Waits until a run is over.
@@ -267,10 +298,19 @@ impl Automations {
         self.inner.is_here(run).await
     }
 
+    /// Begins nothing more, and waits until no step is under way. Whoever waits no longer
+    /// changes nothing: nothing is begun either way.
+    ///
+    /// Runs that are asked for are still recorded; whoever recovers them begins them.
+    pub async fn drain(&self) {
+        self.inner.lanes.drain().await;
+    }
+
     /// Stops: what is under way is left to whoever recovers it.
-    pub async fn stop(&self, patience: Duration) {
-        self.inner.lanes.stop(patience).await;
+    pub async fn stop(&self, patience: Duration) -> Left {
+        let left = self.inner.lanes.stop(patience).await;
         self.inner.index.flush().await;
+        left
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use self::file::Written;
 use crate::error::{Error, Result};
+use crate::secrets::{Held, Scope, Vault};
 
 /// Where the values for one workflow are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,6 +104,16 @@ impl Settings {
         let missing = plan.env.iter().filter(|field| settings.lacks(field, &plan.env));
         settings.missing = missing.map(|field| field.name.clone()).collect();
         Ok(settings)
+    }
+
+    /// Reads the settings of a workflow, given the vault that has its secrets.
+    pub fn with_secrets(plan: &Plan, files: &Files, vault: &Vault) -> Result<Self> {
+        // Whoever asks for none needs no vault.
+        let asked = plan.env.iter().any(|field| field.secret);
+        let held = if asked { vault.list()? } else { Vec::new() };
+        let own = Scope::Workflow(plan.workflow_id.clone());
+        let is_its = |held: &&Held| held.scope == own || held.scope == Scope::Global;
+        Self::load(plan, files, |name| held.iter().filter(is_its).any(|held| held.name == name))
     }
 
     /// The values, or the error that says what is wrong with them or missing.

@@ -47,6 +47,10 @@ pub(crate) enum Action {
     SteerRuns,
     /// Answer what runs ask.
     AnswerTasks,
+    /// Give settings of workflows their values.
+    EditSettings,
+    /// Give secrets of workflows their values.
+    WriteSecrets,
     /// See the record of who changed what.
     ReadAudit,
     /// See tokens.
@@ -58,7 +62,7 @@ pub(crate) enum Action {
 impl Action {
     /// Every action there is.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::ReadSessions,
         Self::RunWorkflows,
         Self::ReadWorkflows,
@@ -67,6 +71,8 @@ impl Action {
         Self::StartRuns,
         Self::SteerRuns,
         Self::AnswerTasks,
+        Self::EditSettings,
+        Self::WriteSecrets,
         Self::ReadAudit,
         Self::ReadTokens,
         Self::ReadServer,
@@ -82,6 +88,8 @@ impl Action {
             Self::StartRuns => "runs:start",
             Self::SteerRuns => "runs:steer",
             Self::AnswerTasks => "tasks:answer",
+            Self::EditSettings => "settings:edit",
+            Self::WriteSecrets => "secrets:write",
             Self::ReadAudit => "audit:read",
             Self::ReadTokens => "tokens:read",
             Self::ReadServer => "server:read",
@@ -98,6 +106,8 @@ impl Action {
             | Self::ReadServer => Scope::Read,
             Self::RunWorkflows | Self::StartRuns | Self::SteerRuns => Scope::Run,
             Self::AnswerTasks => Scope::Approve,
+            Self::EditSettings => Scope::Edit,
+            Self::WriteSecrets => Scope::SecretsWrite,
             Self::ReadAudit | Self::ReadTokens => Scope::Admin,
         }
     }
@@ -111,12 +121,21 @@ impl Action {
                 | Self::StartRuns
                 | Self::SteerRuns
                 | Self::AnswerTasks
+                | Self::EditSettings
+                | Self::WriteSecrets
         )
     }
 
     /// Whether it changes something, and is put on record.
     const fn is_change(self) -> bool {
-        matches!(self, Self::StartRuns | Self::SteerRuns | Self::AnswerTasks)
+        matches!(
+            self,
+            Self::StartRuns
+                | Self::SteerRuns
+                | Self::AnswerTasks
+                | Self::EditSettings
+                | Self::WriteSecrets
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use axum::routing::MethodRouter;
 use cairn_api::error::{Error, Result};
@@ -9,9 +10,14 @@ use cairn_core::digest::Digest;
 use tokio::net::TcpListener;
 
 use crate::automation::Automation;
+use crate::telemetry::Telemetry;
 
 /// Where the server listens when nobody says.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7373);
+
+/// How long steps under way may take, when nobody says, once the server is told to stop:
+/// less than the half minute after which supervisors lose patience.
+pub const DEFAULT_DRAIN: Duration = Duration::from_secs(25);
 
 /// Whom to serve.
 #[derive(Clone)]
@@ -24,6 +30,10 @@ pub struct Config {
     pub mcp: Option<MethodRouter>,
     /// What runs by itself.
     pub automation: Automation,
+    /// Where traces go, when they go somewhere.
+    pub telemetry: Option<Telemetry>,
+    /// How long steps under way may take once the server is told to stop.
+    pub drain: Duration,
 }
 
 /// What stands between the server and its clients.

@@ -3,7 +3,7 @@
 //! A request passes the same stations in the same order: is it meant for this server
 //! (`guard`), who sends it and may they (`access`), what is asked (`routes`). Every route
 //! says in the route table what it takes to call it. Beside the requests there is one task that
-//! keeps time (`schedule`). Nothing here decides anything about runs, reads the environment,
+//! keeps time (`schedule`), and one that sends traces (`telemetry`). Nothing here decides anything about runs, reads the environment,
 //! or prints.
 
 mod access;
@@ -17,16 +17,20 @@ mod guard;
 mod metrics;
 mod pace;
 mod patience;
+mod phase;
 mod routes;
 mod schedule;
 mod serve;
+mod telemetry;
 pub mod tokens;
 pub mod watched;
 
 pub use automation::Automation;
-pub use config::{Config, DEFAULT_ADDRESS, Front, listen};
+pub use config::{Config, DEFAULT_ADDRESS, DEFAULT_DRAIN, Front, listen};
 pub use guard::BODY_MAX;
+pub use phase::Stopping;
 pub use serve::serve;
+pub use telemetry::Telemetry;
 
 /// How the API looks, as OpenAPI 3.1.
 #[must_use]

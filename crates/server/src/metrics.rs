@@ -2,11 +2,13 @@
 //! that somebody sent.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_core::event::{Event, EventData};
+use cairn_engine::flow::{Observer, Told};
 
-use crate::routes::Shared;
+use crate::telemetry::Fates;
 
 /// The upper bounds of durations that are told apart, in milliseconds.
 const BOUNDS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
@@ -24,6 +26,8 @@ pub(crate) struct Metrics {
     /// How many steps took no longer than each bound, and all of them.
     durations: [AtomicU64; BOUNDS_MS.len() + 1],
     duration_sum_ms: AtomicU64,
+    /// What became of spans.
+    pub(crate) spans: Arc<Fates>,
 }
 
 fn add(counter: &AtomicU64, more: u64) {
@@ -84,6 +88,15 @@ impl Metrics {
             line(&mut text, "cairn_steps_total", &format!("{{status=\"{status}\"}}"), get(counter));
         }
         self.histogram(&mut text);
+        head(
+            &mut text,
+            "cairn_spans_total",
+            "counter",
+            "Spans for the collector of traces, by what became of them.",
+        );
+        for (fate, counter) in [("sent", &self.spans.sent), ("dropped", &self.spans.dropped)] {
+            line(&mut text, "cairn_spans_total", &format!("{{fate=\"{fate}\"}}"), get(counter));
+        }
         head(&mut text, "cairn_runs_open", "gauge", "Runs that are not over, by where they stand.");
         for (status, count) in open {
             let count = u64::try_from(*count).unwrap_or(u64::MAX);
@@ -119,17 +132,9 @@ fn line(text: &mut String, name: &str, label: &str, value: u64) {
     let _ = writeln!(text, "{name}{label} {value}");
 }
 
-/// Counts what is recorded, until the server closes.
-pub(crate) async fn keep(shared: Shared) {
-    let mut watch = shared.automation.engine.watch();
-    let mut closing = shared.closing.clone();
-    loop {
-        let told = tokio::select! {
-            told = watch.next() => told,
-            _ = closing.wait_for(|closing| *closing) => return,
-        };
-        let Some(told) = told else { return };
-        told.events.iter().for_each(|event| shared.metrics.count(event));
+impl Observer for Metrics {
+    fn told(&self, told: &Told) {
+        told.events.iter().for_each(|event| self.count(event));
     }
 }
 

@@ -12,7 +12,7 @@ use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
 use cairn_store::Store;
 use schemars::JsonSchema;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -22,11 +22,13 @@ use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::phase::Phases;
 use crate::schedule::Marks;
 use crate::tokens::Tokens;
 use crate::watched::Watched;
 
 mod audit;
+mod env;
 mod health;
 mod hooks;
 mod mcp;
@@ -55,25 +57,23 @@ pub(crate) struct App {
     /// When the use of a token was last noted.
     pub(crate) used: Seldom,
     pub(crate) audit: Audit,
+    /// Held while values of settings are changed.
+    pub(crate) editing: Mutex<()>,
     pub(crate) pace: Pace,
     pub(crate) watched: Arc<Watched>,
     pub(crate) marks: Marks,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// How many more streams there may be.
     pub(crate) streams: Arc<Semaphore>,
     /// Whether the server is about to stop.
-    pub(crate) closing: watch::Receiver<bool>,
+    pub(crate) phase: Phases,
 }
 
 /// How many streams of events there may be at once.
 const STREAMS_MAX: usize = 1_024;
 
 impl App {
-    pub(crate) fn new(
-        config: crate::config::Config,
-        store: Store,
-        closing: watch::Receiver<bool>,
-    ) -> Self {
+    pub(crate) fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
         let automation = config.automation;
         let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
         Self {
@@ -84,13 +84,14 @@ impl App {
             tokens: Tokens::new(&automation.home),
             used: Seldom::default(),
             audit: Audit::new(&automation.home),
+            editing: Mutex::default(),
             pace: Pace::default(),
             watched: Arc::new(Watched::new(catalog, triggers)),
             marks: Marks::load(&automation.home),
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             automation,
-            closing,
+            phase,
         }
     }
 }
@@ -133,6 +134,26 @@ impl Route {
         Self { method: "post", ..Self::get(path, access, what, handler) }
     }
 
+    /// A path that something is put at.
+    pub(crate) fn put(
+        path: &'static str,
+        access: Access,
+        what: &'static str,
+        handler: MethodRouter<Shared>,
+    ) -> Self {
+        Self { method: "put", ..Self::get(path, access, what, handler) }
+    }
+
+    /// A path that something is taken away from.
+    pub(crate) fn delete(
+        path: &'static str,
+        access: Access,
+        what: &'static str,
+        handler: MethodRouter<Shared>,
+    ) -> Self {
+        Self { method: "delete", ..Self::get(path, access, what, handler) }
+    }
+
     pub(crate) fn takes<T: JsonSchema>(self) -> Self {
         Self { request: Some(schema::of_request::<T>), ..self }
     }
@@ -146,6 +167,7 @@ impl Route {
 pub(crate) fn table(mcp: Option<&MethodRouter>) -> Vec<Route> {
     let all = [
         audit::routes(),
+        env::routes(),
         health::routes(),
         hooks::routes(),
         mcp::routes(mcp),

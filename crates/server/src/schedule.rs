@@ -87,21 +87,19 @@ impl Marks {
 
 /// Looks at the files of workflows from time to time, until the server closes.
 pub(crate) async fn look(shared: Shared) {
-    let mut closing = shared.closing.clone();
     loop {
         let watched = Arc::clone(&shared.watched);
         // What cannot be read now may be read the next time; until then nothing changes.
         let _ = tokio::task::spawn_blocking(move || watched.look()).await;
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
-            _ = closing.wait_for(|closing| *closing) => return,
+            () = shared.phase.closing() => return,
         }
     }
 }
 
-/// Fires what the clock fires, until the server closes.
+/// Fires what the clock fires, until no work is taken any more.
 pub(crate) async fn keep(shared: Shared) {
-    let mut closing = shared.closing.clone();
     let mut plan = Plan::default();
     loop {
         // Asked for before the view is looked at, so that no change in between is missed.
@@ -112,7 +110,7 @@ pub(crate) async fn keep(shared: Shared) {
         tokio::select! {
             () = sleep(Duration::from_millis(nap_ms)) => {}
             () = changed => {}
-            _ = closing.wait_for(|closing| *closing) => return,
+            () = shared.phase.draining() => return,
         }
     }
 }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
-use cairn_core::projection::run::RunStatus;
-use cairn_engine::flow::Filter;
+use cairn_engine::flow::Left;
 use cairn_store::Store;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -22,13 +21,15 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::Config;
 use crate::patience::Patient;
+use crate::phase::{Phase, Phases, Stopping};
 use crate::routes::{self, App, Peer};
-use crate::{metrics, schedule};
+use crate::schedule;
+use crate::telemetry::{self, Telemetry};
 
 /// How long a client may take for a request's head, or keep an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long answers under way may take once the server is told to stop.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections there may be; more wait until one is closed.
 const CONNECTIONS_MAX: usize = 8_192;
 /// How many headers a request may have.
@@ -36,24 +37,25 @@ const HEADERS_MAX: usize = 64;
 /// How long a request's head may be, in bytes.
 const HEAD_MAX: usize = 32 << 10;
 
-/// How long runs under way may take to finish.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long steps under way may take to be parked.
 const PARK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves until `shutdown` is ready, then answers what it has taken, lets runs finish for a
-/// moment, parks the steps that are under way still, and returns.
+/// Serves until it is told to stop; gives what came of the steps that were under way then.
 ///
-/// It answers from the first moment on; runs that were left go on beside.
+/// It answers from the first moment on; runs that were left go on beside. When it is to stop,
+/// it takes no more work and begins no more steps, and answers on while those under way end.
+/// What takes longer than it may is parked: the next start goes on with it.
 pub async fn serve(
     listener: TcpListener,
     config: Config,
     store: Store,
-    shutdown: impl Future<Output = ()> + Send,
-) -> Result<()> {
-    let (close, closing) = watch::channel(false);
-    let app = Arc::new(App::new(config, store, closing));
-    let background = background(&app);
+    stopping: watch::Receiver<Stopping>,
+) -> Result<Left> {
+    let (to, phase) = Phases::new();
+    let (drain, telemetry) = (config.drain, config.telemetry.clone());
+    let app = Arc::new(App::new(config, store, phase));
+    app.automation.engine.observe(Arc::clone(&app.metrics) as _);
+    let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -62,10 +64,10 @@ pub async fn serve(
         .max_buf_size(HEAD_MAX);
     let connections = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let mut shutdown = pin!(shutdown);
+    let mut drained = pin!(drained(&app, &to, drain, stopping.clone()));
     loop {
         let (stream, peer, place) = tokio::select! {
-            () = &mut shutdown => break,
+            () = &mut drained => break,
             accepted = accept(&listener, &places) => accepted?,
         };
         let service = service.clone();
@@ -82,50 +84,78 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // Whoever has not read its answer by then will not.
-    // Streams end, and nothing is started any more.
-    let _ = close.send(true);
-    let _ = timeout(DRAIN_TIMEOUT, connections.shutdown()).await;
+    // Streams end, and whoever waits for a run is told that it goes on.
+    let _ = to.send(Phase::Closing);
+    tokio::select! {
+        // Whoever has not read its answer by then will not.
+        _ = timeout(ANSWER_TIMEOUT, connections.shutdown()) => {}
+        () = told(stopping, Stopping::AtOnce) => {}
+    }
     for task in background {
         let _ = task.await;
     }
-    let _ = timeout(FINISH_TIMEOUT, finished(&app)).await;
-    app.automation.engine.stop(PARK_TIMEOUT).await;
-    Ok(())
+    Ok(app.automation.engine.stop(PARK_TIMEOUT).await)
 }
 
-/// Waits until no run has anything under way.
-async fn finished(app: &Arc<App>) {
-    let busy = Filter {
-        statuses: vec![RunStatus::Running.name().to_owned()],
-        limit: Some(1),
-        ..Filter::default()
-    };
-    // What cannot be seen is not waited for.
-    while app.automation.engine.list(&busy).await.is_ok_and(|runs| !runs.is_empty()) {
-        sleep(Duration::from_millis(25)).await;
+/// Waits until the server is told to stop, and then until no step is under way, as long as
+/// that may take.
+async fn drained(
+    app: &Arc<App>,
+    to: &watch::Sender<Phase>,
+    patience: Duration,
+    stopping: watch::Receiver<Stopping>,
+) {
+    told(stopping.clone(), Stopping::Gently).await;
+    let _ = to.send(Phase::Draining);
+    tokio::select! {
+        _ = timeout(patience, app.automation.engine.drain()) => {}
+        () = told(stopping, Stopping::AtOnce) => {}
     }
 }
 
-/// What goes on beside the requests: runs that were left, the clock, the files, the figures.
-fn background(app: &Arc<App>) -> Vec<JoinHandle<()>> {
+/// Waits until the server is told to stop, so urgently at least.
+async fn told(mut stopping: watch::Receiver<Stopping>, wanted: Stopping) {
+    if stopping.wait_for(|stopping| *stopping >= wanted).await.is_err() {
+        // Nobody can tell it any more.
+        std::future::pending().await
+    }
+}
+
+/// What goes on beside the requests: runs that were left, those of other processes, the
+/// clock, the files, the traces.
+fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()>> {
     let recover = {
         let app = Arc::clone(app);
         async move {
-            let mut closing = app.closing.clone();
             tokio::select! {
                 // A run that cannot be gone on with stays as it is, for people to look at.
                 _ = app.automation.engine.recover() => {}
-                _ = closing.wait_for(|closing| *closing) => {}
+                () = app.phase.draining() => {}
             }
         }
     };
-    vec![
-        tokio::spawn(metrics::keep(Arc::clone(app))),
+    let others = {
+        let app = Arc::clone(app);
+        async move {
+            tokio::select! {
+                // Without it whoever watches sees the runs of this process alone.
+                _ = app.automation.engine.follow_others() => {}
+                () = app.phase.closing() => {}
+            }
+        }
+    };
+    let traces = telemetry.map(|telemetry| {
+        let (engine, spans) = (app.automation.engine.clone(), Arc::clone(&app.metrics.spans));
+        tokio::spawn(telemetry::keep(telemetry, engine, spans, app.phase.clone()))
+    });
+    let mut tasks: Vec<JoinHandle<()>> = traces.into_iter().collect();
+    tasks.extend([
+        tokio::spawn(others),
         tokio::spawn(schedule::look(Arc::clone(app))),
         tokio::spawn(schedule::keep(Arc::clone(app))),
         tokio::spawn(recover),
-    ]
+    ]);
+    tasks
 }
 
 async fn accept(

@@ -3,7 +3,6 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_core::plan::Plan;
-use cairn_engine::secrets::Scope;
 use cairn_engine::settings::{Files, Settings};
 use clap::Subcommand;
 
@@ -61,12 +60,6 @@ impl Target {
     }
 
     fn settings(&self, config: &Config) -> Result<Settings> {
-        let held = config.vault()?.list()?;
-        let own = Scope::Workflow(self.plan.workflow_id.clone());
-        let has = |name: &str| {
-            held.iter()
-                .any(|held| held.name == name && (held.scope == own || held.scope == Scope::Global))
-        };
-        Ok(Settings::load(&self.plan, &self.files, has)?)
+        Ok(Settings::with_secrets(&self.plan, &self.files, &config.vault()?)?)
     }
 }

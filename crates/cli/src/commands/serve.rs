@@ -3,19 +3,22 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
-use cairn_server::{Automation, Front};
+use cairn_engine::flow::Left;
+use cairn_server::{Automation, Front, Stopping};
 use cairn_triggers::channel::Channels;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::commands::mcp::Sessions;
-use crate::config::Config;
+use crate::config::{Config, DRAIN_SEC_MAX};
 use crate::output::Output;
 use crate::stop::StopSignals;
-use crate::{automate, door, home, sources};
+use crate::{automate, door, home, render, sources};
 
 mod admin_token;
 
@@ -25,7 +28,7 @@ use admin_token::AdminToken;
 ///
 /// It fires the triggers of the workflows, performs their runs, goes on with those that were left, and answers requests. Workflow files are read again when they change. The first start makes an admin token, shows it once and keeps it in the data directory.
 /// The server answers on this machine only, unless a proxy with TLS stands in front of it.
-/// Ctrl-C or SIGTERM lets it finish what it is answering and stop; steps under way are parked, and go on at the next start.
+/// Ctrl-C or SIGTERM makes it take no more work and begin no more steps. Steps under way may end for as long as --drain says; what takes longer is parked and goes on at the next start. A second signal parks at once.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn serve\n  cairn serve --listen 127.0.0.1:0\n  cairn serve --listen 0.0.0.0:7373 --behind-proxy --public-host cairn.example.org"
@@ -42,6 +45,10 @@ pub(crate) struct Args {
     /// Host name that requests may be meant for, beside the loopback ones; may be repeated
     #[arg(long, value_name = "NAME")]
     public_host: Vec<String>,
+
+    /// Seconds that steps under way may take when the server is told to stop [default: 25]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=DRAIN_SEC_MAX))]
+    drain: Option<u64>,
 
     #[command(flatten)]
     sessions: Sessions,
@@ -81,6 +88,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let door = cairn_mcp::Door { guide, catalog: Arc::clone(&catalog) };
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
+    let drain = args.drain.map_or(config.drain.value, Duration::from_secs);
     let server = cairn_server::Config {
         public_hosts: args.public_host.clone(),
         admin_token: Digest::of(token.text.as_bytes()),
@@ -92,14 +100,45 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
             vault: config.vault()?,
             home: config.home()?,
         },
+        telemetry: config.telemetry()?,
+        drain,
     };
-    // It ends in its own way, whichever signal it was.
-    let stopped = async {
+    let (urge, stopping) = watch::channel(Stopping::No);
+    let serving = cairn_server::serve(listener, server, store, stopping);
+    let urged = async {
+        // It ends in its own way, whichever signal it was.
         stop.wait().await;
+        let seconds = drain.as_secs();
+        config.output.remark(&format!(
+            "stopping: no more work is taken, and steps under way have {seconds} s to end; a second signal parks them at once"
+        ));
+        let _ = urge.send(Stopping::Gently);
+        stop.wait().await;
+        let _ = urge.send(Stopping::AtOnce);
+        std::future::pending().await
     };
-    cairn_server::serve(listener, server, store, stopped).await?;
-    config.output.remark("stopped");
+    let left = tokio::select! {
+        left = serving => left?,
+        left = urged => left,
+    };
+    tell_left(&config.output, &left);
     Ok(Exit::Success)
+}
+
+/// Says what came of the steps that were under way.
+fn tell_left(output: &Output, left: &Left) {
+    if left.finished > 0 {
+        let finished = count(left.finished, "step came to its end", "steps came to their end");
+        output.remark(&format!("{finished} while stopping"));
+    }
+    for (run, step) in &left.parked {
+        output.remark(&format!("parked: {step} of {run}; the next start goes on with it"));
+    }
+    output.remark("stopped");
+}
+
+fn count(number: usize, one: &str, several: &str) -> String {
+    render::count(u64::try_from(number).unwrap_or(u64::MAX), one, several)
 }
 
 /// Says where the server is, and shows a token that nobody has seen.

@@ -9,16 +9,17 @@ use crate::config::Config;
 mod compile;
 mod list;
 mod marks;
+mod new;
 mod sarif;
 mod show;
 mod validate;
 
-/// See, check and compile workflows
+/// Begin, see, check and compile workflows
 #[derive(clap::Args)]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:\n  cairn workflow validate\n  cairn workflow show project.triage"
+    after_help = "Examples:\n  cairn workflow new triage --template support-triage\n  cairn workflow validate\n  cairn workflow show project.triage"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 enum Command {
     Compile(compile::Args),
     List(list::Args),
+    New(new::Args),
     Show(show::Args),
     Validate(validate::Args),
 }
@@ -37,6 +39,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     match args.command {
         Command::Compile(args) => compile::run(&args, config),
         Command::List(args) => list::run(&args, config),
+        Command::New(args) => new::run(&args, config),
         Command::Show(args) => show::run(&args, config),
         Command::Validate(args) => validate::run(&args, config),
     }

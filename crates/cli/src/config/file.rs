@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
@@ -18,7 +19,7 @@ mod steps;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 13] = [
     "autonomy",
     "bundled",
     "home",
@@ -28,11 +29,15 @@ pub(super) const KEYS: [&str; 11] = [
     "python.interpreter",
     "python.wheels",
     "risk_policy",
+    "serve.drain_sec",
     "serve.listen",
+    "telemetry.endpoint",
     "workflows",
 ];
+/// How many seconds steps may have to end at most.
+pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
-const TABLES: [&str; 4] = ["http", "processes", "python", "serve"];
+const TABLES: [&str; 5] = ["http", "processes", "python", "serve", "telemetry"];
 /// The table that has a table for each database.
 const DATABASES: &str = "databases";
 
@@ -41,10 +46,12 @@ const DATABASES: &str = "databases";
 pub(super) struct File {
     pub(super) autonomy: Option<(Autonomy, usize)>,
     pub(super) bundled: Option<(Vec<PathBuf>, usize)>,
+    pub(super) drain: Option<(Duration, usize)>,
     pub(super) home: Option<(PathBuf, usize)>,
     pub(super) listen: Option<(SocketAddr, usize)>,
     pub(super) risk_policy: Option<(RiskPolicy, usize)>,
     pub(super) steps: Steps,
+    pub(super) telemetry: Option<(String, usize)>,
     pub(super) workflows: Option<(Vec<PathBuf>, usize)>,
 }
 
@@ -122,16 +129,29 @@ impl File {
             "home" => self.home = Some((path(key, value, line, folder)?, line)),
             "bundled" => self.bundled = Some((paths(key, value, line, folder)?, line)),
             "workflows" => self.workflows = Some((paths(key, value, line, folder)?, line)),
+            "serve.drain_sec" => {
+                let wanted = format!("a whole number of seconds, {DRAIN_SEC_MAX} at most");
+                let number = value.get_ref().as_integer();
+                let seconds = number.and_then(|number| drain(number.as_str()));
+                self.drain = Some((seconds.ok_or_else(|| wrong(key, &wanted, value, line))?, line));
+            }
             "serve.listen" => {
                 let address = value.get_ref().as_str().and_then(|text| text.parse().ok());
                 let wanted = "an address such as \"127.0.0.1:7373\"";
                 self.listen = Some((address.ok_or_else(|| wrong(key, wanted, value, line))?, line));
             }
+            "telemetry.endpoint" => self.telemetry = Some((text(key, value, line)?, line)),
             key if steps::KEYS.contains(&key) => self.steps.take(key, value, line, folder)?,
             _ => return Err(unknown(key, line)),
         }
         Ok(())
     }
+}
+
+/// A time for steps to end.
+pub(super) fn drain(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds <= DRAIN_SEC_MAX);
+    seconds.map(Duration::from_secs)
 }
 
 fn unknown(key: &str, line: usize) -> Fault {

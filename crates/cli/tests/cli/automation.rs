@@ -1,4 +1,4 @@
-//! `cairn serve` with workflows: settings, secrets, and what is left when it stops.
+//! `cairn serve` with workflows: settings and secrets.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -6,7 +6,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env::TestEnv;
@@ -24,7 +23,7 @@ graph:
     - { id: b, type: end, result: '{{ steps.a.stdout }}' }
 ";
 
-fn with_workflow(name: &str, text: &str) -> TestEnv {
+pub(crate) fn with_workflow(name: &str, text: &str) -> TestEnv {
     let env = TestEnv::new();
     fs::create_dir_all(env.path("workflows")).unwrap();
     fs::write(env.path("workflows").join(format!("{name}.yaml")), text).unwrap();
@@ -32,22 +31,26 @@ fn with_workflow(name: &str, text: &str) -> TestEnv {
 }
 
 /// A running server, and how to speak to it.
-struct Running {
-    server: Server,
-    address: String,
-    token: String,
+pub(crate) struct Running {
+    pub(crate) server: Server,
+    pub(crate) address: String,
+    pub(crate) token: String,
 }
 
 impl Running {
-    fn start(env: &TestEnv) -> Self {
-        let mut server = Server::start(env, &[]);
+    pub(crate) fn start(env: &TestEnv) -> Self {
+        Self::start_with(env, &[])
+    }
+
+    pub(crate) fn start_with(env: &TestEnv, args: &[&str]) -> Self {
+        let mut server = Server::start(env, args);
         let address = server.line().strip_prefix("listening on ").unwrap().to_owned();
         server.line();
         let token = fs::read_to_string(env.home().join("keys/admin.token")).unwrap();
         Self { server, address, token: token.trim().to_owned() }
     }
 
-    fn post(&self, path: &str, body: &Value) -> (String, Value) {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (String, Value) {
         let body = body.to_string();
         let mut stream = TcpStream::connect(self.address.strip_prefix("http://").unwrap()).unwrap();
         let head = format!(
@@ -59,17 +62,17 @@ impl Running {
         read(stream)
     }
 
-    fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         body(&get(&self.address, path, &self.token)).1
     }
 
-    fn begin(&self, workflow: &str) -> String {
+    pub(crate) fn begin(&self, workflow: &str) -> String {
         let (status, answer) = self.post("/api/v1/runs", &json!({"workflow": workflow}));
         assert_eq!(status, "201", "{answer}");
         answer["runId"].as_str().unwrap().to_owned()
     }
 
-    fn until(&self, run: &str, status: &str) -> Value {
+    pub(crate) fn until(&self, run: &str, status: &str) -> Value {
         let by = Instant::now() + Duration::from_secs(60);
         loop {
             let shown = self.get(&format!("/api/v1/runs/{run}"));
@@ -125,30 +128,4 @@ fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
     let answers = get(&running.address, &format!("/api/v1/runs/{run}/events"), &running.token);
     assert!(!answers.contains(CANARY), "{answers}");
     scan(&env.path("."));
-}
-
-#[test]
-fn a_server_that_is_told_to_stop_parks_its_steps_and_the_next_one_goes_on() {
-    // The first time it waits for a file, the second time the file is there.
-    let text = r#"name: Slow
-graph:
-  nodes:
-    - { id: a, type: shell, timeout_sec: 60, command: [sh, -c, 'touch "$AT/begun"; while [ ! -e "$AT/go" ]; do sleep 0.05; done; echo done'], env: { AT: FOLDER }, next: b }
-    - { id: b, type: end, result: '{{ steps.a.stdout | trim }}' }
-"#;
-    let env = with_workflow("slow", text);
-    let text = text.replace("FOLDER", env.path("").to_str().unwrap());
-    fs::write(env.path("workflows/slow.yaml"), text).unwrap();
-    let mut running = Running::start(&env);
-    let run = running.begin("slow");
-    let by = Instant::now() + Duration::from_secs(60);
-    while !env.path("begun").exists() {
-        assert!(Instant::now() < by, "the step never began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(running.server.signal(Signal::TERM), Some(0));
-    fs::write(env.path("go"), "").unwrap();
-    let again = Running::start(&env);
-    let shown = again.until(&run, "succeeded");
-    assert_eq!((&shown["result"], &shown["steps"]["a"]["attempts"]), (&json!("done"), &json!(1)));
 }

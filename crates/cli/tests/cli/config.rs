@@ -28,6 +28,7 @@ fn each_value_is_shown_with_where_it_comes_from() {
     processes.allow_env  []
     python.interpreter   python3
     risk_policy          conservative
+    serve.drain_sec      25
     serve.listen         127.0.0.1:[port]
     workflows            ["[tmp]/.config/cairn/mine"]
     "#);
@@ -42,7 +43,7 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show", "--json"]), @r#"
     exit 0
     --- stdout
-    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"databases","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"http.allow","layer":"default","origin":"default","value":[]},{"key":"processes.allow_env","layer":"default","origin":"default","value":[]},{"key":"python.interpreter","layer":"default","origin":"default","value":"python3"},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
+    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"databases","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"http.allow","layer":"default","origin":"default","value":[]},{"key":"processes.allow_env","layer":"default","origin":"default","value":[]},{"key":"python.interpreter","layer":"default","origin":"default","value":"python3"},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.drain_sec","layer":"default","origin":"default","value":25},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
     "#);
 }
 

@@ -2,17 +2,18 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::env::{SESSION, TestEnv};
+use crate::env::{Outcome, SESSION, TestEnv};
 
 /// A server that is stopped when the test ends, however it ends.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    stderr: ChildStderr,
 }
 
 impl Server {
@@ -22,10 +23,11 @@ impl Server {
 
     fn start_where_told(env: &TestEnv, args: &[&str]) -> Self {
         let mut command = env.command(&["serve"]);
-        command.args(args).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdout }
+        let stderr = child.stderr.take().unwrap();
+        Self { child, stdout, stderr }
     }
 
     pub(crate) fn line(&mut self) -> String {
@@ -35,8 +37,20 @@ impl Server {
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.urge(signal);
         self.child.wait().unwrap().code()
+    }
+
+    /// Sends a signal without waiting for what comes of it.
+    pub(crate) fn urge(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; gives what was remarked until then.
+    pub(crate) fn ended(&mut self) -> (Option<i32>, String) {
+        let mut remarks = String::new();
+        self.stderr.read_to_string(&mut remarks).unwrap();
+        (self.child.wait().unwrap().code(), remarks)
     }
 }
 
@@ -226,4 +240,40 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
         assert!(answer.contains(&format!("\"code\":{code}")), "{answer}");
         assert!(answer.contains("\"id\":null"), "{answer}");
     }
+}
+
+#[test]
+fn where_traces_go_has_to_be_an_address_that_can_be_spoken_to() {
+    let env = TestEnv::new();
+    let told = |name: &str, value: &str| {
+        let mut command = env.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318").env(name, value);
+        Outcome::of(command.output().unwrap()).to_string()
+    };
+    let refused = told("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317");
+    assert!(refused.contains("USAGE_INVALID") && refused.contains("collector:4317"), "{refused}");
+    let refused = told("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    assert!(refused.contains("USAGE_INVALID") && refused.contains("HTTP only"), "{refused}");
+    let refused = told("OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2,hunter3");
+    assert!(refused.contains("USAGE_INVALID") && !refused.contains("hunter"), "{refused}");
+}
+
+#[test]
+fn traces_go_where_the_environment_says() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    let text = "name: Quick\ngraph: { nodes: [{ id: a, type: end, result: x }] }\n";
+    fs::write(env.path("workflows/quick.yaml"), text).unwrap();
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    fs::write(env.path("traced.toml"), format!("telemetry.endpoint = \"{endpoint}\"\n")).unwrap();
+    let mut server = Server::start(&env, &["--config", "traced.toml"]);
+    let _ = server.line();
+    let ran = env.run(&["run", "quick"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    // The run is another process's, and the server tells of it all the same.
+    let (mut stream, _) = collector.accept().unwrap();
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"POST /v1/traces");
 }

@@ -104,7 +104,7 @@ fn a_check_says_what_a_run_lacks() {
     assert_snapshot!(env.run(&["env", "check", "triage", "--json"]), @r#"
     exit 3
     --- stdout
-    {"faults":[{"message":"`AUTO` is not true or false","name":"AUTO","suggestion":"correct the value with `cairn env set`"},{"message":"`TOKEN` is a secret, and stands in a file for all to read","name":"TOKEN","suggestion":"take it out with `cairn env unset`, and set it with `cairn secret set`"}],"missing":["LIMIT","TOKEN"],"ready":false,"unused":["OLD"],"workflowId":"project.triage"}
+    {"workflowId":"project.triage","ready":false,"missing":["LIMIT","TOKEN"],"faults":[{"name":"AUTO","message":"`AUTO` is not true or false","suggestion":"correct the value with `cairn env set`"},{"name":"TOKEN","message":"`TOKEN` is a secret, and stands in a file for all to read","suggestion":"take it out with `cairn env unset`, and set it with `cairn secret set`"}],"unused":["OLD"]}
     "#);
     fs::remove_file(env.path("workflows/triage/env.yaml")).unwrap();
     env.run(&["env", "set", "triage", "LIMIT", "-1"]);

@@ -38,7 +38,7 @@ fn help_shows_the_commands() {
       session      See, check, move and remove sessions
       token        Look after the tokens that open the server
       trigger      See what starts runs, and fire it by hand
-      workflow     See, check and compile workflows
+      workflow     Begin, see, check and compile workflows
 
     Options:
       -h, --help     Print help

@@ -29,6 +29,8 @@ pub struct Run {
     /// Steps without an intent that are being computed, with their settings once these are
     /// known.
     computing: BTreeMap<StepInstanceKey, Option<Value>>,
+    /// Whether nothing is begun because whoever performs it is about to end. Not recorded.
+    held: bool,
 }
 
 /// What follows from a command.
@@ -44,7 +46,14 @@ impl Run {
     /// A run as its events left it. A [`Command::Recover`] makes it go on.
     #[must_use]
     pub fn new(state: RunState, limits: Limits) -> Self {
-        Self { state, limits, frontier: Frontier::default(), computing: BTreeMap::new() }
+        let (frontier, computing) = (Frontier::default(), BTreeMap::new());
+        Self { state, limits, frontier, computing, held: false }
+    }
+
+    /// Begins nothing from now on. What is under way may end, and whoever recovers the run
+    /// goes on from there.
+    pub const fn hold(&mut self) {
+        self.held = true;
     }
 
     /// Says what a command means, and takes it in.
@@ -249,7 +258,7 @@ impl Deciding<'_, '_> {
 
     /// Whether no step may be begun.
     pub(super) const fn rests(&self) -> bool {
-        self.run.state.paused || self.run.state.cancel_requested
+        self.run.held || self.run.state.paused || self.run.state.cancel_requested
     }
 
     /// Puts a step aside until the run may go on.

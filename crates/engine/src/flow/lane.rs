@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 use super::index::Summary;
 use super::plans::Ready;
 use super::watch::{Ended, Told};
-use super::{Inner, payload};
+use super::{Inner, Left, payload};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
@@ -50,8 +50,10 @@ pub(super) enum Message {
     Adopt(Box<Adopted>),
     /// Something is said to a run.
     Tell(RunId, Command, Option<oneshot::Sender<Result<()>>>),
+    /// Nothing more is begun; the sender is told when nothing is under way.
+    Drain(oneshot::Sender<()>),
     /// Nothing more is begun, and nothing more is heard.
-    Stop(oneshot::Sender<()>),
+    Stop(oneshot::Sender<Left>),
 }
 
 /// A run that is to begin.
@@ -94,7 +96,8 @@ struct Actor {
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
     slots: Arc<Semaphore>,
     messages: mpsc::UnboundedSender<Message>,
-    stopped: Option<oneshot::Sender<()>>,
+    stopped: Option<oneshot::Sender<Left>>,
+    draining: Option<Drain>,
     /// Whether a run ended since waiting ones were last looked at.
     freed: bool,
     /// Whether runs wait for room on the disk.
@@ -102,6 +105,14 @@ struct Actor {
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
     _lease: Box<dyn Lease>,
+}
+
+/// A lane that begins nothing more.
+#[derive(Default)]
+struct Drain {
+    /// How many steps have come to an end since.
+    finished: usize,
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 /// What is decided and not yet durable.
@@ -161,6 +172,7 @@ impl Lane {
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
             messages: messages.clone(),
             stopped: None,
+            draining: inner.is_draining().then(Drain::default),
             freed: false,
             crowded: false,
             bits: random().unwrap_or_default(),
@@ -186,10 +198,19 @@ impl Lane {
         answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
     }
 
-    pub(super) async fn stop(&self) {
+    /// Begins nothing more; the receiver is told when nothing is under way.
+    pub(super) fn drain(&self) -> oneshot::Receiver<()> {
+        let (reply, drained) = oneshot::channel();
+        // A lane that has ended has nothing under way.
+        let _ = self.send(Message::Drain(reply));
+        drained
+    }
+
+    pub(super) async fn stop(&self) -> Left {
         let (reply, stopped) = oneshot::channel();
-        if self.send(Message::Stop(reply)).is_ok() {
-            let _ = stopped.await;
+        match self.send(Message::Stop(reply)) {
+            Ok(()) => stopped.await.unwrap_or_default(),
+            Err(_) => Left::default(),
         }
     }
 }
@@ -230,11 +251,13 @@ impl Actor {
                 inner.revive(session, workflow);
                 return;
             }
+            self.tell_drained();
             if let Some(stopped) = self.stopped.take() {
+                let left = self.left();
                 self.call_off_all();
                 inner.lanes.forget(self.session);
                 drop(self);
-                let _ = stopped.send(());
+                let _ = stopped.send(left);
                 return;
             }
         }
@@ -244,6 +267,30 @@ impl Actor {
         for active in self.runs.values_mut() {
             active.under_way.drain().for_each(|(_, task)| task.abort());
         }
+    }
+
+    /// Begins nothing more.
+    fn drain(&mut self, tell: oneshot::Sender<()>) {
+        self.runs.values_mut().for_each(|active| active.run.hold());
+        self.draining.get_or_insert_default().waiting.push(tell);
+    }
+
+    /// Tells whoever waits for it that nothing is under way.
+    fn tell_drained(&mut self) {
+        if self.runs.values().any(|active| !active.under_way.is_empty()) {
+            return;
+        }
+        let waiting = self.draining.iter_mut().flat_map(|drain| drain.waiting.drain(..));
+        waiting.for_each(|tell| tell.send(()).unwrap_or_default());
+    }
+
+    /// What came of the steps that were under way, and what is left of them.
+    fn left(&self) -> Left {
+        let under_way = self.runs.iter().flat_map(|(run, active)| {
+            active.under_way.keys().map(|instance| (*run, instance.clone()))
+        });
+        let finished = self.draining.as_ref().map_or(0, |drain| drain.finished);
+        Left { finished, parked: under_way.collect() }
     }
 
     async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
@@ -263,6 +310,7 @@ impl Actor {
                     batch.replies.push(Reply::Done(reply, outcome));
                 }
             }
+            Message::Drain(tell) => self.drain(tell),
             Message::Stop(stopped) => self.stopped = Some(stopped),
         }
     }
@@ -294,7 +342,10 @@ impl Actor {
         self.waiting.push_back(id);
     }
 
-    fn insert(&mut self, active: Active) {
+    fn insert(&mut self, mut active: Active) {
+        if self.draining.is_some() {
+            active.run.hold();
+        }
         self.runs.insert(active.run.state.run_id, active);
     }
 
@@ -304,7 +355,9 @@ impl Actor {
         let run = Run::new(state, inner.options.limits);
         let (under_way, response) = (HashMap::new(), None);
         self.insert(Active { run, ready, started, first, queued_ms, under_way, response });
-        if begun {
+        if self.draining.is_some() {
+            // Whoever comes next goes on with it.
+        } else if begun {
             // It cannot be over, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Recover, batch);
         } else {
@@ -316,7 +369,10 @@ impl Actor {
     fn tell(&mut self, id: RunId, command: Command, batch: &mut Batch) -> Result<()> {
         let active = self.runs.get_mut(&id).ok_or(Error::RunUnknown(id))?;
         if let Command::Complete { instance, .. } | Command::Evaluated { instance, .. } = &command {
-            active.under_way.remove(instance);
+            let was_under_way = active.under_way.remove(instance).is_some();
+            if let Some(drain) = self.draining.as_mut().filter(|_| was_under_way) {
+                drain.finished += 1;
+            }
         }
         let bits = &mut self.bits;
         let mut chance = || {
@@ -335,7 +391,7 @@ impl Actor {
     async fn begin_waiting(&mut self, inner: &Inner, batch: &mut Batch) {
         self.freed = false;
         self.crowded = false;
-        if self.stopped.is_some() || self.waiting.is_empty() {
+        if self.stopped.is_some() || self.draining.is_some() || self.waiting.is_empty() {
             return;
         }
         if batch.room(inner).await.is_err() {
@@ -419,6 +475,7 @@ impl Actor {
             let appended = inner.store.log.append(self.session, plan).await?;
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
             inner.index.moved(self.session, appended.last);
+            inner.tail.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
             }
@@ -431,7 +488,7 @@ impl Actor {
         let places = (first.0..).map(EventIndex);
         let events = events.into_iter().zip(places).map(|(event, at)| event.at(self.session, at));
         let events: Arc<[Event]> = events.collect();
-        inner.watchers.tell(Told { session: self.session, events });
+        inner.watchers.tell(&Told { session: self.session, events });
     }
 
     fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {

@@ -1,6 +1,7 @@
 //! Which lane a run is in, and who goes on with what was left.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
-use super::{Inner, payload, socket};
+use super::{Inner, Left, payload, socket};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
@@ -34,6 +35,8 @@ pub(super) struct Lanes {
     open: Mutex<HashMap<SessionId, Lane>>,
     /// Held while sessions are taken over, so that none is taken twice.
     taking: AsyncMutex<()>,
+    /// Whether nothing more is begun.
+    draining: AtomicBool,
 }
 
 impl Lanes {
@@ -49,19 +52,41 @@ impl Lanes {
         self.open().remove(&session);
     }
 
-    pub(super) async fn stop(&self, patience: Duration) {
-        let lanes: Vec<Lane> = self.open().values().cloned().collect();
+    fn all(&self) -> Vec<Lane> {
+        self.open().values().cloned().collect()
+    }
+
+    /// Begins nothing more, and waits until nothing is under way.
+    pub(super) async fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+        let drained: Vec<_> = self.all().iter().map(Lane::drain).collect();
+        for lane in drained {
+            // A lane that ends by itself has nothing under way.
+            let _ = lane.await;
+        }
+    }
+
+    pub(super) async fn stop(&self, patience: Duration) -> Left {
+        let mut left = Left::default();
         let all = async {
-            for lane in lanes {
-                lane.stop().await;
+            for lane in self.all() {
+                let Left { finished, parked } = lane.stop().await;
+                left.finished += finished;
+                left.parked.extend(parked);
             }
         };
         // Whoever takes longer is recovered like anybody else.
         let _ = tokio::time::timeout(patience, all).await;
+        left
     }
 }
 
 impl Inner {
+    /// Whether nothing more is begun.
+    pub(super) fn is_draining(&self) -> bool {
+        self.lanes.draining.load(Ordering::Acquire)
+    }
+
     /// The lane that new runs of a workflow go into.
     pub(super) async fn lane(self: &Arc<Self>, workflow: &str) -> Result<Lane> {
         let mut lanes = self.lanes.by_workflow.lock().await;
@@ -104,13 +129,17 @@ impl Inner {
         self.store.log.append(session, plan).await?;
         let lease = self.store.leases.acquire(session).await?;
         let lane = Lane::open(self, workflow, lease);
-        self.lanes.open().insert(session, lane.clone());
-        self.listen(&lane);
+        self.enlist(&lane);
         Ok(lane)
     }
 
-    /// Lets other processes speak to the runs of a lane.
-    fn listen(&self, lane: &Lane) {
+    /// Takes a lane in, and lets other processes speak to its runs.
+    fn enlist(&self, lane: &Lane) {
+        self.lanes.open().insert(lane.session, lane.clone());
+        // It may have been opened while all others were told.
+        if self.is_draining() {
+            drop(lane.drain());
+        }
         if let Some(folder) = &self.options.sockets {
             socket::listen(folder, lane.clone());
         }
@@ -131,6 +160,7 @@ impl Inner {
             Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        self.tell_before_taking(session).await;
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
@@ -140,8 +170,7 @@ impl Inner {
         for run in runs {
             lane.send(Message::Adopt(Box::new(run)))?;
         }
-        self.lanes.open().insert(session, lane.clone());
-        self.listen(&lane);
+        self.enlist(&lane);
         Ok(Some(lane))
     }
 

@@ -1,7 +1,7 @@
 //! Whoever wants to know how runs go.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cairn_core::event::Event;
 use cairn_core::event::engine::EndStatus;
@@ -19,6 +19,12 @@ pub struct Told {
     pub session: SessionId,
     /// What.
     pub events: Arc<[Event]>,
+}
+
+/// Is told of everything that is recorded, and misses nothing.
+pub trait Observer: Send + Sync {
+    /// Takes something in. Runs wait for it, so it never waits itself.
+    fn told(&self, told: &Told);
 }
 
 /// Gives what is recorded, as it is.
@@ -50,6 +56,7 @@ pub struct Ended {
 
 pub(super) struct Watchers {
     all: broadcast::Sender<Told>,
+    observers: RwLock<Vec<Arc<dyn Observer>>>,
     ends: Mutex<HashMap<RunId, Vec<oneshot::Sender<Ended>>>>,
     responses: Mutex<HashMap<RunId, oneshot::Sender<Value>>>,
 }
@@ -57,7 +64,12 @@ pub(super) struct Watchers {
 impl Default for Watchers {
     fn default() -> Self {
         let (all, _) = broadcast::channel(BEHIND_MAX);
-        Self { all, ends: Mutex::default(), responses: Mutex::default() }
+        Self {
+            all,
+            observers: RwLock::default(),
+            ends: Mutex::default(),
+            responses: Mutex::default(),
+        }
     }
 }
 
@@ -66,13 +78,20 @@ impl Watchers {
         Watch(self.all.subscribe())
     }
 
-    pub(super) fn is_watched(&self) -> bool {
-        self.all.receiver_count() > 0
+    pub(super) fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observers.write().unwrap_or_else(PoisonError::into_inner).push(observer);
     }
 
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn is_watched(&self) -> bool {
+        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner);
+        !observers.is_empty() || self.all.receiver_count() > 0
+    }
+
+    pub(super) fn tell(&self, told: &Told) {
+        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner);
+        observers.iter().for_each(|observer| observer.told(told));
         // Nobody listening is fine.
-        let _ = self.all.send(told);
+        let _ = self.all.send(told.clone());
     }
 
     /// Is told when a run is over. Ask before looking whether it is.

@@ -24,6 +24,10 @@ async fn alive() -> Json<Probe> {
 }
 
 async fn ready(State(shared): State<Shared>) -> Result<Json<Probe>, Failure> {
+    // Whoever sends requests is to send them elsewhere.
+    if !shared.phase.takes_work() {
+        return Err(Failure(Error::Stopping));
+    }
     match shared.store.sessions.list().await {
         Ok(_) => Ok(Json(Probe { status: ProbeStatus::Ready })),
         // What is wrong is for those who may see the data.

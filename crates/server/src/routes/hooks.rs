@@ -22,6 +22,7 @@ use cairn_engine::flow::{Arrival, Call, Ended, Event};
 use cairn_engine::secrets::Scope;
 use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::runs::limited;
@@ -63,6 +64,9 @@ async fn take(
     Extension(Peer(peer)): Extension<Peer>,
     request: Request,
 ) -> Result<Response, Failure> {
+    if !shared.phase.takes_work() {
+        return Err(Failure(Error::Stopping));
+    }
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().strip_prefix("/hooks").unwrap_or_default();
     let view = shared.watched.view();
@@ -145,15 +149,23 @@ async fn start(
     let accepted = || Ok((StatusCode::ACCEPTED, Json(&started)).into_response());
     match respond {
         Respond::Immediately => accepted(),
-        Respond::RespondStep => match timeout(ANSWER_MAX, response).await {
-            Ok(Ok(response)) => Ok(made(&response)),
+        Respond::RespondStep => match waited(shared, response).await {
+            Some(response) => Ok(made(&response)),
             // It ended without an answer, or takes its time.
-            _ => accepted(),
+            None => accepted(),
         },
-        Respond::LastStep => match timeout(ANSWER_MAX, ended).await {
-            Ok(Ok(ended)) => Ok(last(&started, ended)),
-            _ => accepted(),
+        Respond::LastStep => match waited(shared, ended).await {
+            Some(ended) => Ok(last(&started, ended)),
+            None => accepted(),
         },
+    }
+}
+
+/// What somebody is told who waits for it, unless it takes too long or the server closes.
+async fn waited<T>(shared: &Shared, told: oneshot::Receiver<T>) -> Option<T> {
+    tokio::select! {
+        told = timeout(ANSWER_MAX, told) => told.ok()?.ok(),
+        () = shared.phase.closing() => None,
     }
 }
 

@@ -168,6 +168,7 @@ async fn begin(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
+    takes_work(&shared)?;
     let key = idempotency_key(&headers, &caller)?;
     let start: Start = body::json(&headers, body).await?;
     let found = find(&shared, &start.workflow).await?;
@@ -192,6 +193,11 @@ async fn begin(
     }
     let status = if asked.replayed { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(Started { run_id: asked.run, replayed: asked.replayed })).into_response())
+}
+
+/// Refuses to have anything begun when the server is about to stop.
+fn takes_work(shared: &Shared) -> Result<(), Error> {
+    if shared.phase.takes_work() { Ok(()) } else { Err(Error::Stopping) }
 }
 
 /// Waits for the turn of a run, as long as that makes sense.
@@ -364,6 +370,7 @@ async fn replay(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
+    takes_work(&shared)?;
     let run = run_id(id)?;
     seen(&shared, &caller, run).await?;
     let asked = shared.automation.engine.replay(run).await?;
@@ -401,6 +408,7 @@ async fn fork(
         let preview = shared.automation.engine.preview(&from).await?;
         return Ok(Json(Forked::new(None, &preview)).into_response());
     }
+    takes_work(&shared)?;
     let forked = shared.automation.engine.fork(&from).await?;
     let answer = Forked::new(Some(forked.run), &forked.fork);
     Ok((StatusCode::CREATED, Json(answer)).into_response())

@@ -79,14 +79,14 @@ async fn of_run(
 
 async fn of_all(State(shared): State<Shared>) -> Result<Response, Failure> {
     let mut watch = shared.automation.engine.watch();
-    let mut closing = shared.closing.clone();
+    let phase = shared.phase.clone();
     let (send, events) = mpsc::channel(BEHIND_MAX);
     tokio::spawn(async move {
         loop {
             let told = tokio::select! {
                 told = watch.next() => told,
                 () = send.closed() => return,
-                _ = closing.wait_for(|closing| *closing) => return,
+                () = phase.closing() => return,
             };
             let Some(told) = told else { return };
             for event in told.events.iter() {
@@ -117,12 +117,12 @@ impl Follower {
         if !self.tell(&past.events).await {
             return;
         }
-        let mut closing = self.shared.closing.clone();
+        let phase = self.shared.phase.clone();
         loop {
             let told = tokio::select! {
                 told = watch.next() => told,
                 () = self.send.closed() => return,
-                _ = closing.wait_for(|closing| *closing) => return,
+                () = phase.closing() => return,
             };
             let Some(told) = told else { return };
             if told.session != session {

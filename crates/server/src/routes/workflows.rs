@@ -37,7 +37,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// Asks something of the disk where waiting for it holds nobody up.
-async fn off_the_loop<T: Send + 'static>(
+pub(super) async fn off_the_loop<T: Send + 'static>(
     ask: impl FnOnce() -> cairn_engine::Result<T> + Send + 'static,
 ) -> Result<T, Error> {
     let asked = tokio::task::spawn_blocking(ask).await;

@@ -11,26 +11,29 @@ use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
-use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
-use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front};
+use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping, Telemetry};
+use cairn_steps::guard::{Guard, Policy};
 use cairn_store::{AppendPlan, Store};
 use cairn_triggers::channel::Channels;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub(crate) const TOKEN: &str = "cairn_adm_test";
+/// How long steps may take to end.
+const DRAIN: Duration = Duration::from_secs(3);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) store: Store,
-    stop: Option<oneshot::Sender<()>>,
-    running: JoinHandle<cairn_api::error::Result<()>>,
+    pub(crate) urge: watch::Sender<Stopping>,
+    pub(crate) running: JoinHandle<cairn_api::error::Result<Left>>,
     _folder: Option<TempDir>,
 }
 
@@ -72,10 +75,21 @@ impl World {
         self.vault().set(&secrets::Scope::Global, name, &Secret::new(value), 1).unwrap();
     }
 
+    /// An engine over the same data, as another process has one.
+    pub(crate) fn another_engine(&self) -> Automations {
+        let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
+        automation(self.folder.path(), self.vault(), &store).engine
+    }
+
     /// A server over what the world holds.
     pub(crate) async fn serve(&self) -> Server {
+        self.serve_traced(None).await
+    }
+
+    /// A server that sends its traces somewhere.
+    pub(crate) async fn serve_traced(&self, telemetry: Option<Telemetry>) -> Server {
         let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
-        Server::over(self.folder.path(), self.vault(), store, None).await
+        Server::over(self.folder.path(), self.vault(), store, None, telemetry).await
     }
 }
 
@@ -85,14 +99,13 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
     let directory = Directory { kind: SourceKind::Project, root };
     let types = cairn_steps::catalog::types().with_triggers(triggers.kinds());
     let catalog = Arc::new(Catalog::new(vec![directory]).knowing(types));
+    let mut steps = cairn_steps::catalog::Settings::new(PathBuf::new(), PathBuf::new());
+    steps.guard = Guard::new(Policy::new(vec!["127.0.0.1:*".parse().unwrap()]));
     let parts = Parts {
         store: store.clone(),
         catalog: Arc::clone(&catalog),
         types: cairn_steps::catalog::types(),
-        performers: cairn_steps::catalog::all(&cairn_steps::catalog::Settings::new(
-            PathBuf::new(),
-            PathBuf::new(),
-        )),
+        performers: cairn_steps::catalog::all(&steps),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
     };
@@ -107,25 +120,30 @@ impl Server {
         let vault = Vault::new(folder.path(), KeySource::Given(Secret::new("07".repeat(32))));
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let path = folder.path().to_owned();
-        Self::over(&path, vault, store, Some(folder)).await
+        Self::over(&path, vault, store, Some(folder), None).await
     }
 
-    async fn over(path: &Path, vault: Vault, store: Store, folder: Option<TempDir>) -> Self {
+    async fn over(
+        path: &Path,
+        vault: Vault,
+        store: Store,
+        folder: Option<TempDir>,
+        telemetry: Option<Telemetry>,
+    ) -> Self {
         let config = Config {
             public_hosts: vec!["cairn.example".to_owned()],
             admin_token: Digest::of(TOKEN.as_bytes()),
             mcp: None,
             automation: automation(path, vault, &store),
+            drain: DRAIN,
+            telemetry,
         };
         let free = SocketAddr::new(DEFAULT_ADDRESS.ip(), 0);
         let listener = cairn_server::listen(free, Front::None).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async {
-            let _ = stopped.await;
-        };
-        let running = tokio::spawn(cairn_server::serve(listener, config, store.clone(), shutdown));
-        Self { address, store, stop: Some(stop), running, _folder: folder }
+        let (urge, stopping) = watch::channel(Stopping::No);
+        let running = tokio::spawn(cairn_server::serve(listener, config, store.clone(), stopping));
+        Self { address, store, urge, running, _folder: folder }
     }
 
     /// Asks as the administrator, with a JSON body when there is one.
@@ -244,9 +262,9 @@ impl Server {
     }
 
     /// Tells the server to stop, and waits until it has.
-    pub(crate) async fn stop(mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
-        self.running.await.unwrap().unwrap();
+    pub(crate) async fn stop(self) -> Left {
+        self.urge.send(Stopping::Gently).unwrap();
+        self.running.await.unwrap().unwrap()
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use crate::client::{Answer, Server, World};
 
-const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER: &str = "C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 fn workflow(more: &str, nodes: &str) -> String {
@@ -39,13 +39,13 @@ fn signature(secret: &str, id: &str, sec: u64, body: &str) -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-struct Delivery<'a> {
-    id: &'a str,
-    sec: u64,
-    secret: &'a str,
-    path: &'a str,
-    method: &'a str,
-    body: &'a str,
+pub(crate) struct Delivery<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) sec: u64,
+    pub(crate) secret: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) body: &'a str,
 }
 
 const BODY: &str = r#"{"service":"api"}"#;
@@ -59,6 +59,10 @@ impl Default for Delivery<'_> {
 
 impl Delivery<'_> {
     async fn send(&self, server: &Server) -> Answer {
+        self.send_with(server, &[]).await
+    }
+
+    pub(crate) async fn send_with(&self, server: &Server, more: &[(&str, &str)]) -> Answer {
         let signature = signature(self.secret, self.id, self.sec, self.body);
         let sec = self.sec.to_string();
         let headers = [
@@ -67,12 +71,13 @@ impl Delivery<'_> {
             ("webhook-timestamp", &sec),
             ("webhook-signature", &signature),
         ];
+        let headers = [&headers, more].concat();
         server.send_body(self.method, self.path, &headers, self.body).await
     }
 }
 
 /// Waits until the server knows its triggers.
-async fn ready(server: &Server) {
+pub(crate) async fn ready(server: &Server) {
     server.until("/api/v1/triggers", |page| page["items"][0].is_object()).await;
 }
 

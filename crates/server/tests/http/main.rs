@@ -8,6 +8,7 @@
 
 mod access;
 mod client;
+mod env;
 mod hooks;
 mod limits;
 mod problems;
@@ -16,3 +17,4 @@ mod schedule;
 mod sessions;
 mod shutdown;
 mod streams;
+mod traces;

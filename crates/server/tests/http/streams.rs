@@ -5,7 +5,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use cairn_core::flow::{Answer, Verdict};
+use cairn_engine::flow::{Arrival, Automations};
+
 use crate::client::{Server, TOKEN, World};
+use crate::traces::until_metrics;
 
 const APPROVE: &str = "name: Approve
 graph:
@@ -138,4 +142,75 @@ async fn a_server_that_stops_ends_its_streams() {
     stream.until("task_opened").await;
     timeout(Duration::from_secs(8), server.stop()).await.unwrap();
     while stream.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn runs_of_another_process_are_told_and_counted() {
+    let world = World::new(&[("approve", APPROVE)]);
+    let server = world.serve().await;
+    // One that was over before anybody counted.
+    let early = world.another_engine();
+    let begin = async |engine: &Automations| {
+        let event = cairn_engine::flow::Event::default();
+        let workflow = "project.approve".to_owned();
+        let arrival = Arrival { workflow, trigger: None, key: None, event, depth: 0 };
+        engine.receive(arrival).await.unwrap().run.to_string()
+    };
+    let run = begin(&early).await;
+    let path = format!("/api/v1/runs/{run}/events/stream");
+    let mut all = Stream::open(&server, "/api/v1/events", None).await;
+    server.until_status(&run, "waiting").await;
+    let mut one = Stream::open(&server, &path, None).await;
+    one.until("task_opened").await;
+
+    let second = begin(&early).await;
+    loop {
+        let told = all.until("run_queued").await;
+        if told.data["runId"] == second.as_str() {
+            break;
+        }
+    }
+    let past = early.past(run.parse().unwrap()).await.unwrap();
+    let task = *past.state.tasks.keys().next().unwrap();
+    let answer = Answer { verdict: Verdict::Approved, values: json!({}) };
+    early.answer(run.parse().unwrap(), task, "ada", answer).await.unwrap();
+    let answered = one.until("task_answered").await;
+    let last = one.until("run_completed").await;
+    assert!(last.id > answered.id);
+    assert!(one.next().await.is_none(), "it ends with the run");
+    let text = until_metrics(&server, |text| {
+        text.contains("cairn_runs_ended_total{status=\"succeeded\"} 1\n")
+    });
+    let text = text.await;
+    assert!(text.contains("cairn_runs_started_total 2\n"), "{text}");
+
+    // The session goes from one process to the other, and nothing is missed or told twice.
+    early.stop(Duration::from_secs(5)).await;
+    let third = server.begin("approve", json!({})).await;
+    for run in [&second, &third] {
+        approve(&server, run).await;
+        server.until_status(run, "succeeded").await;
+    }
+    let text = until_metrics(&server, |text| {
+        text.contains("cairn_runs_ended_total{status=\"succeeded\"} 3\n")
+    });
+    let text = text.await;
+    assert!(text.contains("cairn_runs_started_total 3\n"), "{text}");
+    assert!(text.contains("cairn_steps_total{status=\"succeeded\"} 9\n"), "{text}");
+}
+
+#[tokio::test]
+async fn figures_count_every_run_however_many_there_are_at_once() {
+    let text = "name: Quick\nrate_limit: { max: 5000, per_sec: 60 }\ngraph: { nodes: [{ id: a, type: log, message: x, next: b }, { id: b, type: end, result: x }] }\n";
+    let world = World::new(&[("quick", text)]);
+    let server = world.serve().await;
+    for _ in 0..200 {
+        server.begin("quick", json!({})).await;
+    }
+    let text = until_metrics(&server, |text| {
+        text.contains("cairn_runs_ended_total{status=\"succeeded\"} 200\n")
+    });
+    let text = text.await;
+    assert!(text.contains("cairn_runs_started_total 200\n"), "{text}");
+    assert!(text.contains("cairn_steps_total{status=\"succeeded\"} 400\n"), "{text}");
 }

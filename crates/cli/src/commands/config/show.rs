@@ -50,14 +50,19 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
     let home = config.home_setting()?;
     let autonomy = names::of(&names::AUTONOMY, &config.autonomy.value);
     let risk_policy = names::of(&names::RISK_POLICY, &config.risk_policy.value);
+    let telemetry = config.telemetry.as_ref();
+    let telemetry =
+        telemetry.map(|to| shown("telemetry.endpoint", to.value.clone().into(), &to.origin));
     let mut all = vec![
         shown("autonomy", autonomy.into(), &config.autonomy.origin),
         paths("bundled", &config.bundled),
         shown("home", home.value.display().to_string().into(), &home.origin),
         shown("risk_policy", risk_policy.into(), &config.risk_policy.origin),
+        shown("serve.drain_sec", config.drain.value.as_secs().into(), &config.drain.origin),
         shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
         paths("workflows", &config.workflows),
     ];
+    all.extend(telemetry);
     all.extend(config.steps.shown().map(|(key, value, line)| {
         let file = config.file.clone().unwrap_or_default();
         let origin = line.map_or(Origin::Default, |line| Origin::File(file, line));

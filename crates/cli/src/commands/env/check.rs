@@ -1,8 +1,8 @@
 //! `cairn env check`: whether a run would find what it needs.
 
 use cairn_api::Exit;
+use cairn_api::env::Checked;
 use cairn_api::error::Result;
-use serde_json::{Value, json};
 
 use super::Target;
 use crate::config::Config;
@@ -21,25 +21,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
     let settings = target.settings(config)?;
-    let ready = settings.missing.is_empty() && settings.faults.is_empty();
-    let exit = if ready { Exit::Success } else { Exit::Invalid };
+    let checked = Checked::of(&target.plan, &settings);
+    let exit = if checked.ready { Exit::Success } else { Exit::Invalid };
     let output = &config.output;
     if output.json {
-        let faults: Vec<Value> = settings
-            .faults
-            .iter()
-            .map(|fault| json!({"name": fault.field, "message": fault.message, "suggestion": fault.hint}))
-            .collect();
-        output.object(&json!({
-            "workflowId": target.plan.workflow_id, "ready": ready, "missing": settings.missing,
-            "faults": faults, "unused": settings.unused,
-        }))?;
+        output.object(&checked)?;
         return Ok(exit);
     }
-    for fault in &settings.faults {
-        output.line(&format!("{}\n  → {}", fault.message, fault.hint))?;
+    for fault in &checked.faults {
+        output.line(&format!("{}\n  → {}", fault.message, fault.suggestion))?;
     }
-    for name in &settings.missing {
+    for name in &checked.missing {
         let secret = target.plan.env.iter().any(|field| field.name == *name && field.secret);
         let command = if secret { "secret set --workflow" } else { "env set" };
         output.line(&format!(
@@ -47,10 +39,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             args.workflow
         ))?;
     }
-    for name in &settings.unused {
+    for name in &checked.unused {
         output.remark(&format!("`{name}` has a value, and the workflow does not ask for it"));
     }
-    if ready {
+    if checked.ready {
         output.line("a run would find all that it needs")?;
     }
     Ok(exit)

@@ -1,10 +1,9 @@
 //! `cairn env list`: what a workflow asks for, and what it gets.
 
 use cairn_api::Exit;
+use cairn_api::env::{Env, Setting};
 use cairn_api::error::Result;
-use cairn_core::plan::EnvField;
-use cairn_engine::settings::Settings;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Target;
 use crate::config::Config;
@@ -29,57 +28,36 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
-    let settings = target.settings(config)?;
-    let all = &target.plan.env;
-    let shown = |field: &&EnvField| args.all || (!field.hidden && settings.shows(field, all));
-    let fields: Vec<&EnvField> = all.iter().filter(shown).collect();
+    let mut env = Env::of(&target.plan, &target.settings(config)?);
+    env.items.retain(|setting| args.all || (!setting.hidden && setting.shown));
     let output = &config.output;
     if output.json {
-        let items: Vec<Value> = fields.iter().map(|field| for_programs(field, &settings)).collect();
-        output.object(&json!({"workflowId": target.plan.workflow_id, "items": items}))?;
+        output.object(&env)?;
         return Ok(Exit::Success);
     }
-    if fields.is_empty() {
+    if env.items.is_empty() {
         output.line("the workflow asks for no settings")?;
         return Ok(Exit::Success);
     }
     let heading = ["NAME", "KIND", "VALUE", "FROM"];
     let mut rows = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
-    rows.extend(fields.iter().map(|field| row(field, &settings)));
+    rows.extend(env.items.iter().map(row));
     render::table(output, &rows).iter().try_for_each(|line| output.line(line))?;
     Ok(Exit::Success)
 }
 
-fn row(field: &EnvField, settings: &Settings) -> Vec<Cell> {
-    let origin = settings.origins.get(&field.name);
-    let value = match (settings.values.get(&field.name), origin) {
-        (Some(Value::String(text)), _) => Cell::new(text),
-        (Some(value), _) => Cell::new(value.to_string()),
-        (None, Some(_)) => Cell::new("***"),
-        (None, None) if settings.missing.contains(&field.name) => {
-            Cell::styled(Style::Bad, "missing")
-        }
-        (None, None) => Cell::styled(Style::Faint, "-"),
+fn row(setting: &Setting) -> Vec<Cell> {
+    let value = match &setting.value {
+        Some(Value::String(text)) => Cell::new(text),
+        Some(value) => Cell::new(value.to_string()),
+        None if setting.is_set => Cell::new("***"),
+        None if setting.missing => Cell::styled(Style::Bad, "missing"),
+        None => Cell::styled(Style::Faint, "-"),
     };
-    let from = origin.map_or("-", |origin| origin.name());
     vec![
-        Cell::new(&field.name),
-        Cell::new(field.r#type.as_str()),
+        Cell::new(&setting.name),
+        Cell::new(&setting.widget),
         value,
-        Cell::styled(Style::Faint, from),
+        Cell::styled(Style::Faint, setting.origin.unwrap_or("-")),
     ]
-}
-
-fn for_programs(field: &EnvField, settings: &Settings) -> Value {
-    json!({
-        "name": field.name,
-        "widget": field.r#type,
-        "description": field.description,
-        "required": field.required,
-        "secret": field.secret,
-        "value": settings.values.get(&field.name),
-        "isSet": settings.origins.contains_key(&field.name),
-        "origin": settings.origins.get(&field.name).map(|origin| origin.name()),
-        "missing": settings.missing.contains(&field.name),
-    })
 }
