@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use cairn_core::event::engine::{EndStatus, ParentStep, RunQueued};
 use cairn_core::event::guided::RunStarted;
-use cairn_core::event::{Event, NewEvent, Scope};
+use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{End, RunState};
+use cairn_store as store;
 use cairn_store::port::Lease;
-use cairn_store::{AppendPlan, Blob};
+use cairn_store::{AppendPlan, Appended, Blob};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -340,7 +341,7 @@ impl Actor {
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
             let plan = AppendPlan { events, seen: Vec::new(), blobs };
-            let appended = inner.store.log.append(self.session, plan).await?;
+            let appended = self.append(inner, plan).await?;
             self.note_begun(inner, &begun, appended.first);
             inner.index.moved(self.session, appended.last);
             if let Some(events) = watched {
@@ -357,6 +358,24 @@ impl Actor {
             }
         }
         Ok(())
+    }
+
+    /// Appends. Plans of new runs that a collection took since they were made ready are put
+    /// back, since nobody had pinned them then.
+    async fn append(&self, inner: &Inner, plan: AppendPlan) -> Result<Appended> {
+        let is_start = |event: &&NewEvent| matches!(event.data, EventData::RunStarted(_));
+        let begun: Vec<RunId> =
+            plan.events.iter().filter(is_start).filter_map(|event| event.scope.run()).collect();
+        let again = (!begun.is_empty()).then(|| plan.clone());
+        match (inner.store.log.append(self.session, plan).await, again) {
+            (Err(store::Error::BlobMissing { .. }), Some(again)) => {
+                for active in begun.iter().filter_map(|run| self.runs.get(run)) {
+                    inner.plans.put(&active.ready).await?;
+                }
+                Ok(inner.store.log.append(self.session, again).await?)
+            }
+            (appended, _) => Ok(appended?),
+        }
     }
 
     fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {
