@@ -217,6 +217,7 @@ mod tests {
     /// What is wrong with a log that goes on like this after a run with nodes 1 and 2.
     fn after(more: Vec<(Scope, EventData)>) -> String {
         let started = RunStarted {
+            assets: Vec::new(),
             workflow_hash: hash("plan"),
             workflow_id: "project.demo".into(),
             workflow_source_kind: SourceKind::Project,

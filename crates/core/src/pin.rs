@@ -3,6 +3,8 @@
 //! Pins are the only roots of garbage collection, so they follow from the events and
 //! from nothing else.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -24,11 +26,13 @@ pub enum BlobKind {
     Artifact,
     /// A plan.
     Plan,
+    /// A file that a plan names.
+    Asset,
 }
 
 impl BlobKind {
     /// Every kind there is.
-    pub const ALL: [Self; 3] = [Self::Snapshot, Self::Artifact, Self::Plan];
+    pub const ALL: [Self; 4] = [Self::Snapshot, Self::Artifact, Self::Plan, Self::Asset];
 
     /// The name on the wire.
     #[must_use]
@@ -37,6 +41,7 @@ impl BlobKind {
             Self::Snapshot => "snapshot",
             Self::Artifact => "artifact",
             Self::Plan => "plan",
+            Self::Asset => "asset",
         }
     }
 
@@ -58,6 +63,17 @@ pub struct Pin {
     pub event_index: EventIndex,
     /// The blob's digest; the name is older than the other kinds of blobs.
     pub snapshot_ref: Digest,
+}
+
+/// Pins without repetition: many runs of a session have one plan, and it is named once.
+///
+/// Snapshots are left as they are, since other readers look for one pin for each node.
+#[must_use]
+pub fn once(pins: impl IntoIterator<Item = Pin>) -> Vec<Pin> {
+    let mut named = HashSet::new();
+    let is_new =
+        |pin: &Pin| pin.blob_kind.is_snapshot() || named.insert((pin.blob_kind, pin.snapshot_ref));
+    pins.into_iter().filter(is_new).collect()
 }
 
 impl Event {
@@ -83,7 +99,12 @@ impl EventData {
             Payload::Blob(blob) => Some((BlobKind::Artifact, blob.sha256)),
         };
         let one = match self {
-            Self::RunStarted(run) => Some((BlobKind::Plan, run.workflow_hash.0)),
+            Self::RunStarted(run) => {
+                let assets = run.assets.iter().map(|asset| (BlobKind::Asset, *asset));
+                return std::iter::once((BlobKind::Plan, run.workflow_hash.0))
+                    .chain(assets)
+                    .collect();
+            }
             Self::NodeCreated(node) => Some((BlobKind::Snapshot, node.snapshot_ref.0)),
             Self::NodeOutputAppended(output) => match &output.payload {
                 OutputPayload::Notes { .. } => None,
@@ -106,5 +127,31 @@ impl EventData {
             _ => None,
         };
         one.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin(blob_kind: BlobKind, of: &[u8], at: u64) -> Pin {
+        let event_index = EventIndex(at);
+        let created_by_event_id = EventId::from_bits(at.into());
+        Pin { blob_kind, created_by_event_id, event_index, snapshot_ref: Digest::of(of) }
+    }
+
+    #[test]
+    fn all_but_snapshots_are_named_once() {
+        let pins = [
+            pin(BlobKind::Plan, b"p", 0),
+            pin(BlobKind::Asset, b"p", 0),
+            pin(BlobKind::Snapshot, b"s", 1),
+            pin(BlobKind::Plan, b"p", 2),
+            pin(BlobKind::Plan, b"q", 2),
+            pin(BlobKind::Asset, b"p", 2),
+            pin(BlobKind::Snapshot, b"s", 3),
+        ];
+        let left: Vec<u64> = once(pins).iter().map(|pin| pin.event_index.0).collect();
+        assert_eq!(left, [0, 0, 1, 2, 3]);
     }
 }

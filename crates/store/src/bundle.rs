@@ -8,7 +8,7 @@ use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex, SessionId};
 use cairn_core::lineage;
 use cairn_core::manifest::{Record, Sealed};
-use cairn_core::pin::{BlobKind, Pin};
+use cairn_core::pin::{self, BlobKind};
 
 use crate::error::{Error, Result};
 use crate::health::Health;
@@ -151,7 +151,7 @@ fn attest(session: SessionId, events: &[Event]) -> Result<Vec<Record>> {
         lines.extend(event.encode()?);
         lines.push(b'\n');
     }
-    let pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
+    let pins = pin::once(events.iter().flat_map(Event::pins));
     let segment =
         Sealed { first: first.index, last: last.index, lines: &lines, pins: &pins, commit: None };
     let mut before = None;

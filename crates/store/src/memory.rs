@@ -8,7 +8,7 @@ use cairn_core::digest::Digest;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::keyring::{Keyring, SigningKey};
-use cairn_core::pin::{BlobKind, Pin};
+use cairn_core::pin::{self, BlobKind};
 
 use crate::admit::{Admission, Admitted, Index, prepare};
 use crate::error::{Error, Result};
@@ -123,7 +123,7 @@ impl EventLog for Memory {
     async fn status(&self, session: SessionId) -> Result<Status> {
         self.look(session, |known| {
             let lines = known.events.iter().filter_map(|event| event.encode().ok());
-            let pins: Vec<Pin> = known.events.iter().flat_map(Event::pins).collect();
+            let pins = pin::once(known.events.iter().flat_map(Event::pins));
             Status {
                 health: Health::Healthy,
                 damage: None,

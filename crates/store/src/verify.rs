@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use cairn_core::event::Event;
 use cairn_core::id::SessionId;
-use cairn_core::lineage;
+use cairn_core::{lineage, pin};
 
 use crate::error::Result;
 use crate::health::{Health, Notice};
@@ -30,7 +31,7 @@ pub async fn verify(store: &Store, session: SessionId) -> Result<Report> {
     let mut problems: Vec<String> = status.damage.into_iter().collect();
     match store.log.read_prefix(session).await {
         Ok(prefix) => {
-            let pins = prefix.events.iter().map(|event| event.pins().len()).sum::<usize>();
+            let pins = pin::once(prefix.events.iter().flat_map(Event::pins)).len();
             problems.extend(lineage::check(&prefix.events).err().map(|broken| broken.to_string()));
             if pins != status.pins.len() {
                 let pinned = status.pins.len();

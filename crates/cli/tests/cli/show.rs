@@ -104,6 +104,7 @@ fn with_nodes(count: u128) -> TestEnv {
     let blobs = vec![blob(BlobKind::Plan), blob(BlobKind::Snapshot)];
     let (run, digest) = (RunId::from_bits(1), blobs[0].digest());
     let started = RunStarted {
+        assets: Vec::new(),
         workflow_hash: WorkflowHash(digest),
         workflow_id: "project.long".into(),
         workflow_source_kind: SourceKind::Project,

@@ -178,7 +178,7 @@ impl Inner {
         }
         let ready = self.plans.pin(found).await?;
         let env = self.environment.settings(&ready.graph.plan).await?;
-        let started = started(found, ready.hash);
+        let started = started(found, &ready);
         let queued = RunQueued {
             depth,
             forked_from: None,

@@ -1,19 +1,21 @@
 //! A lane: one session, whose runs one task decides for.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::{EndStatus, ParentStep, RunQueued};
 use cairn_core::event::guided::RunStarted;
-use cairn_core::event::{Event, NewEvent, Scope};
+use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::{Command, Decision, Effect, Hidden, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{End, RunState};
+use cairn_store as store;
 use cairn_store::port::{Lease, Room};
-use cairn_store::{AppendPlan, Blob};
+use cairn_store::{AppendPlan, Appended, Blob};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -102,6 +104,8 @@ struct Actor {
     freed: bool,
     /// Whether runs wait for room on the disk.
     crowded: bool,
+    /// The plans that runs of the session are pinned to, as far as this process saw to it.
+    pinned: HashSet<WorkflowHash>,
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
     _lease: Box<dyn Lease>,
@@ -175,6 +179,7 @@ impl Lane {
             draining: inner.is_draining().then(Drain::default),
             freed: false,
             crowded: false,
+            pinned: HashSet::new(),
             bits: random().unwrap_or_default(),
             _lease: lease,
         };
@@ -472,7 +477,7 @@ impl Actor {
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
             let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
-            let appended = inner.store.log.append(self.session, plan).await?;
+            let appended = self.append(inner, plan).await?;
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
             inner.index.moved(self.session, appended.last);
             inner.tail.told(self.session, appended.last);
@@ -482,6 +487,30 @@ impl Actor {
             events = rest;
         }
         Ok(())
+    }
+
+    /// Appends. A plan that no run of this session was pinned to yet may have been collected
+    /// since it was made ready, and is put back then.
+    async fn append(&mut self, inner: &Inner, plan: AppendPlan) -> Result<Appended> {
+        let fresh = |event: &NewEvent| match &event.data {
+            EventData::RunStarted(run) if !self.pinned.contains(&run.workflow_hash) => {
+                Some((event.scope.run()?, run.workflow_hash))
+            }
+            _ => None,
+        };
+        let fresh: Vec<(RunId, WorkflowHash)> = plan.events.iter().filter_map(fresh).collect();
+        let again = (!fresh.is_empty()).then(|| plan.clone());
+        let appended = match (inner.store.log.append(self.session, plan).await, again) {
+            (Err(store::Error::BlobMissing { .. }), Some(again)) => {
+                for active in fresh.iter().filter_map(|(run, _)| self.runs.get(run)) {
+                    inner.plans.put(&active.ready).await?;
+                }
+                inner.store.log.append(self.session, again).await?
+            }
+            (appended, _) => appended?,
+        };
+        self.pinned.extend(fresh.into_iter().map(|(_, hash)| hash));
+        Ok(appended)
     }
 
     fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {

@@ -19,6 +19,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
+use super::plans::Ready;
 use super::{Inner, Left, payload, socket};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
@@ -218,7 +219,7 @@ impl Inner {
             None => {
                 let Ok(found) = self.find(&summary.workflow).await else { return Ok(None) };
                 let ready = self.plans.pin(&found).await?;
-                started(&found, ready.hash)
+                started(&found, &ready)
             }
         };
         let ready = self.plans.get(started.workflow_hash).await?;
@@ -311,12 +312,10 @@ impl Inner {
 }
 
 /// What pins a run to the workflow as it is now.
-pub(super) fn started(
-    found: &crate::catalog::Found,
-    hash: cairn_core::digest::WorkflowHash,
-) -> RunStarted {
+pub(super) fn started(found: &crate::catalog::Found, ready: &Ready) -> RunStarted {
     RunStarted {
-        workflow_hash: hash,
+        assets: ready.graph.plan.assets.iter().map(|asset| asset.sha256).collect(),
+        workflow_hash: ready.hash,
         workflow_id: found.id.clone(),
         workflow_source_kind: crate::guided::source_kind(found.kind),
         workflow_source_ref: found.path.display().to_string(),

@@ -129,7 +129,7 @@ impl Inner {
         let (ready, started) = if from.on_new_plan {
             let found = self.find(&was.workflow_id).await?;
             let ready = self.plans.pin(&found).await?;
-            let started = started(&found, ready.hash);
+            let started = started(&found, &ready);
             (ready, started)
         } else {
             (self.plans.get(was.workflow_hash).await?, was)

@@ -56,14 +56,21 @@ impl Plans {
         if let Some(ready) = self.known(hash) {
             return Ok(ready);
         }
-        let bytes = plan.encode().map_err(|error| broken(&error))?;
-        for bytes in found.assets.values() {
-            let blob = Blob { kind: BlobKind::Artifact, bytes: bytes.to_vec() };
+        let graph = self.graph(plan.clone())?;
+        let ready = Ready { hash, graph, assets: Arc::new(found.assets.clone()) };
+        self.put(&ready).await?;
+        Ok(self.keep(ready))
+    }
+
+    /// Puts a plan and its files into the store, where a run may pin them.
+    pub(super) async fn put(&self, ready: &Ready) -> Result<()> {
+        for bytes in ready.assets.values() {
+            let blob = Blob { kind: BlobKind::Asset, bytes: bytes.to_vec() };
             self.store.blobs.put(blob).await?;
         }
+        let bytes = ready.graph.plan.encode().map_err(|error| Error::Broken(error.to_string()))?;
         self.store.blobs.put(Blob { kind: BlobKind::Plan, bytes }).await?;
-        let graph = self.graph(plan.clone())?;
-        Ok(self.keep(Ready { hash, graph, assets: Arc::new(found.assets.clone()) }))
+        Ok(())
     }
 
     /// The plan that a run is pinned to.
@@ -75,7 +82,7 @@ impl Plans {
         let plan = Plan::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))?;
         let mut assets = BTreeMap::new();
         for asset in &plan.assets {
-            let bytes = self.store.blobs.get(BlobKind::Artifact, asset.sha256).await?;
+            let bytes = self.store.blobs.get(BlobKind::Asset, asset.sha256).await?;
             assets.insert(asset.path.clone(), Arc::from(bytes));
         }
         let graph = self.graph(plan)?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::world::{World, arrival};
 
 /// An engine that is left in the middle of a step; gives the run.
-async fn left(world: &World, workflow: &str) -> cairn_core::id::RunId {
+pub(crate) async fn left(world: &World, workflow: &str) -> cairn_core::id::RunId {
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
     let asked = engine.receive(arrival(workflow, json!({}))).await.unwrap();

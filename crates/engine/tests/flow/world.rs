@@ -28,7 +28,7 @@ pub(crate) struct Done {
     pub(crate) go: Notify,
 }
 
-/// `log`, which also fails and waits when it is told to.
+/// `log`, which also fails, waits and reads a file of its workflow when it is told to.
 struct Log(Arc<Done>);
 
 #[async_trait]
@@ -64,6 +64,10 @@ impl Performer for Log {
         if message == "fail" || (message == "once" && tries == 1) {
             let kind = FailureKind::Connection;
             return Err(Failed { kind, ..Failed::new("TEST_FAILED", "as told") });
+        }
+        if let Some(path) = message.strip_prefix("file ") {
+            let bytes = ctx.assets.get(path).cloned().unwrap_or_default();
+            return Ok(Outcome::new(json!({"message": String::from_utf8_lossy(&bytes)}), ""));
         }
         Ok(Outcome::new(config, ""))
     }

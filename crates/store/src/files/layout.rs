@@ -35,6 +35,7 @@ impl Layout {
             BlobKind::Snapshot => self.root.join("snapshots"),
             BlobKind::Artifact => self.root.join("artifacts"),
             BlobKind::Plan => self.root.join("workflows").join("pinned"),
+            BlobKind::Asset => self.root.join("workflows").join("assets"),
         }
     }
 

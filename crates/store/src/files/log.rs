@@ -3,7 +3,7 @@
 //! Whoever finds a session idle commits for itself, without a detour. Plans that arrive
 //! meanwhile are committed together, as one, by a thread that goes on until none is left.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::pin;
 use tokio::sync::oneshot;
 
 use super::Config;
@@ -325,7 +326,7 @@ impl EventLog for FileLog {
         }
         let blobs = plan.blobs.clone();
         let prepared = prepare(session, plan)?;
-        let needed: Vec<_> = prepared.events.iter().flat_map(|event| event.blobs()).collect();
+        let needed: BTreeSet<_> = prepared.events.iter().flat_map(|event| event.blobs()).collect();
         let pinning = if needed.is_empty() && blobs.is_empty() {
             None
         } else {
@@ -402,7 +403,7 @@ impl EventLog for FileLog {
             if events == 0 && view.health == Health::Healthy {
                 return Err(Error::NotFound(session));
             }
-            let (bytes, pins) = (resident.bytes, resident.pins.clone());
+            let (bytes, pins) = (resident.bytes, pin::once(resident.pins.iter().copied()));
             let (health, damage) = (view.health, view.damage);
             let kept = self.fs.stat(&self.dir(session).keep()).is_ok();
             let notices = known.state.notices.clone();

@@ -8,7 +8,7 @@ use std::io;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::{self, Frame};
 use cairn_core::manifest::{self, Record, Sealed};
-use cairn_core::pin::Pin;
+use cairn_core::pin;
 
 use super::durable::{
     ensure_dir, failed, quarantine, read_if_there, remove_if_there, replace, sync_dir, sync_file,
@@ -82,7 +82,7 @@ impl Seal<'_> {
     /// Writes a segment; its name is durable only after the directory's sync. Gives its records.
     fn segment(&self, frames: &[&Frame<'_>]) -> Result<Vec<Record>> {
         let lines: Vec<u8> = frames.iter().flat_map(|frame| frame.lines).copied().collect();
-        let pins: Vec<Pin> = frames.iter().flat_map(|frame| &frame.commit.pins).copied().collect();
+        let pins = pin::once(frames.iter().flat_map(|frame| &frame.commit.pins).copied());
         let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
             return Ok(Vec::new());
         };

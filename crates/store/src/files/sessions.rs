@@ -9,7 +9,7 @@ use cairn_core::canonical;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::manifest::{self, Record, Sealed};
-use cairn_core::pin::Pin;
+use cairn_core::pin::{self, Pin};
 
 use super::blobs::FileBlobs;
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
@@ -229,6 +229,7 @@ fn write_sealed(
     let (mut manifest, mut next, mut before) = (Vec::new(), 0, None);
     for segment in segments(events, segment_max)? {
         let Piece { first, last, lines, pins } = &segment;
+        let pins = &pin::once(pins.iter().copied());
         let path = manifest::segment_path(first.index, last.index);
         write_whole(fs, &dir.file(&path), lines)?;
         let (first, last) = (first.index, last.index);

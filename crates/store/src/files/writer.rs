@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::Commit;
+use cairn_core::pin;
 
 use super::Config;
 use super::durable::{failed, not_durable, quarantine, replace, sync_dir, sync_file, sync_parent};
@@ -184,6 +185,7 @@ impl<'a> Writer<'a> {
         let epoch = self.next_epoch();
         let resident = self.resident();
         let (first, last) = (first.unwrap_or_default(), EventIndex(next.0.saturating_sub(1)));
+        let pins = pin::once(pins);
         let commit = Commit { epoch, first, last, pins, prev: resident.chain };
         let rec = commit.close(&mut bytes)?;
         self.write_journal(first, &bytes)?;

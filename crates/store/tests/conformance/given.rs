@@ -36,6 +36,7 @@ pub(crate) fn snapshot(number: u64) -> Blob {
 /// The first plan of a session: it exists and has a run.
 pub(crate) fn start() -> AppendPlan {
     let started = RunStarted {
+        assets: Vec::new(),
         workflow_hash: WorkflowHash(plan_blob().digest()),
         workflow_id: "project.demo".into(),
         workflow_source_kind: SourceKind::Project,

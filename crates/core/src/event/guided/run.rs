@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::WorkflowHash;
+use crate::digest::{Digest, WorkflowHash};
 
 /// A run exists and is pinned to a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunStarted {
+    /// The files that the plan names, so that they are kept as long as the run is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assets: Vec<Digest>,
     /// The plan; the authority for the whole run.
     pub workflow_hash: WorkflowHash,
     /// The workflow's id.

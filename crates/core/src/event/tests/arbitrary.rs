@@ -57,12 +57,17 @@ pub(crate) fn data(kind: Kind) -> BoxedStrategy<EventData> {
     match kind {
         Kind::SessionCreated => from(Just(SessionCreated {})),
         Kind::ObservationRecorded => from(observation()),
-        Kind::RunStarted => from((plan(), text()).prop_map(|(workflow_hash, id)| RunStarted {
-            workflow_hash,
-            workflow_id: id.clone(),
-            workflow_source_kind: SourceKind::Project,
-            workflow_source_ref: id,
-        })),
+        Kind::RunStarted => {
+            from((plan(), text(), vec(digest(), 0..3)).prop_map(|(workflow_hash, id, assets)| {
+                RunStarted {
+                    assets,
+                    workflow_hash,
+                    workflow_id: id.clone(),
+                    workflow_source_kind: SourceKind::Project,
+                    workflow_source_ref: id,
+                }
+            }))
+        }
         Kind::NodeCreated => from((node_kind(), option::of(node()), snapshot(), plan()).prop_map(
             |(node_kind, parent_node_id, snapshot_ref, workflow_hash)| NodeCreated {
                 node_kind,

@@ -57,6 +57,7 @@ pub fn begin(start: Start<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
     let mut record = Record::new(start.run, node, start.run.to_string(), mint);
     record.blob(BlobKind::Plan, start.plan.encode()?);
     record.at_run(RunStarted {
+        assets: start.plan.assets.iter().map(|asset| asset.sha256).collect(),
         workflow_hash: start.hash,
         workflow_id: start.plan.workflow_id.clone(),
         workflow_source_kind: start.source_kind,

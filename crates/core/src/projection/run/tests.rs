@@ -38,6 +38,7 @@ fn event(index: u64, line: &str) -> Event {
         }
         .into(),
         "begin" => RunStarted {
+            assets: Vec::new(),
             workflow_hash: crate::digest::WorkflowHash(Digest::of(b"plan")),
             workflow_id: "w".into(),
             workflow_source_kind: crate::event::guided::SourceKind::Project,

@@ -67,6 +67,7 @@ fn started(workflow_id: &str) -> EventData {
     let workflow_hash = WorkflowHash(Digest::of(b"plan"));
     let source = workflow_id.to_owned();
     RunStarted {
+        assets: Vec::new(),
         workflow_hash,
         workflow_id: source.clone(),
         workflow_source_kind: SourceKind::Project,
