@@ -25,6 +25,6 @@ pub use command::{
     Answer, Ask, Command, Effect, Fault, Limits, Moment, Outcome, Rejection, Verdict,
 };
 pub use decide::{Decision, Run};
-pub use fork::{Change, Fork, NotThere, Repeated};
+pub use fork::{Change, Fork, NotThere, Repeated, begins, begun};
 pub use graph::{Graph, Unfit};
 pub use scope::{Hidden, Secrets};

@@ -423,6 +423,14 @@ impl Found {
         })
     }
 
+    /// Whether its triggers are to fire.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        let path = self.path.display().to_string();
+        cairn_lang::source::parse(&path, &self.bytes)
+            .is_ok_and(|document| cairn_lang::graph::is_enabled(&document))
+    }
+
     /// What is worth telling about it, with its path as people see it.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {

@@ -5,6 +5,7 @@
 //! goes into the next. Nothing is performed before the intent to do so is durable.
 
 mod arrive;
+mod failures;
 mod index;
 mod lane;
 mod lanes;
@@ -155,6 +156,8 @@ pub(crate) struct Inner {
     slots: Arc<Semaphore>,
     index: index::Index,
     watchers: watch::Watchers,
+    /// Held while others are told of a failure.
+    telling: tokio::sync::Mutex<()>,
     tail: tail::Tail,
 }
 
@@ -170,6 +173,7 @@ impl Automations {
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
+            telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
             store,
             catalog,
@@ -286,6 +290,11 @@ impl Automations {
     /// Goes on from an earlier step, in a run of its own.
     pub async fn fork(&self, from: &From) -> Result<Forked> {
         self.inner.fork(from).await
+    }
+
+    /// Tells the workflows that take a run's failure, unless they know; gives their runs.
+    pub async fn tell_of_failure(&self, run: RunId) -> Result<Vec<RunId>> {
+        self.inner.tell_of_failure(run).await
     }
 
     /// Does a run again with the same event, on the workflow as it is now.

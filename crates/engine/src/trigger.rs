@@ -35,8 +35,8 @@ pub enum Watch {
     Messages(Arc<dyn Messages>),
     /// By people and programs that start a run.
     Call(Arc<dyn Call>),
-    /// By runs that fail.
-    Failures(Arc<dyn Failures>),
+    /// By runs that fail, which the engine sees itself.
+    Failures,
 }
 
 /// What starts one run.
@@ -193,12 +193,6 @@ pub trait Call: Send + Sync {
 
     /// What a run begins with: the input with its defaults, or what is wrong with it.
     fn fill(&self, input: Value) -> Result<Value, Vec<SettingFault>>;
-}
-
-/// A trigger that failed runs of other workflows fire.
-pub trait Failures: Send + Sync {
-    /// Whether it takes the failures of a workflow.
-    fn takes(&self, workflow_id: &str) -> bool;
 }
 
 /// The triggers there are, by type.

@@ -11,7 +11,6 @@ use cairn_core::plan::RateLimit;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::trigger::{Triggers, Watch};
-use cairn_lang::{graph, source};
 use tokio::sync::Notify;
 
 use crate::pace;
@@ -54,7 +53,7 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
     if plan.triggers.is_empty() {
         return Vec::new();
     }
-    let enabled = is_enabled(found);
+    let enabled = found.is_enabled();
     let place = |trigger: &cairn_core::plan::Trigger| {
         let kind = trigger.r#type.to_string();
         // Settings that the compiler let through and the trigger does not take fire nothing.
@@ -80,13 +79,6 @@ pub fn list(found: &[Arc<Found>], triggers: &Triggers, now_ms: u64) -> Vec<Trigg
         .iter()
         .map(|place| crate::routes::shown_trigger(place, now_ms))
         .collect()
-}
-
-/// Whether the triggers of a workflow are to fire.
-#[must_use]
-pub fn is_enabled(found: &Found) -> bool {
-    let path = found.path.display().to_string();
-    source::parse(&path, &found.bytes).is_ok_and(|document| graph::is_enabled(&document))
 }
 
 /// The triggers at one time.

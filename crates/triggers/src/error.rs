@@ -1,10 +1,7 @@
 //! `error`: fires when a run of another workflow fails.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use cairn_core::catalog::{SettingFault, TriggerType};
-use cairn_engine::trigger::{Failures, Trigger, Watch};
+use cairn_engine::trigger::{Trigger, Watch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,9 +16,6 @@ struct Input {
     workflows: Vec<String>,
 }
 
-/// Whose failures one trigger takes.
-pub struct Filter(BTreeSet<String>);
-
 impl Trigger for Error {
     fn kind(&self) -> TriggerType {
         let properties = json!({
@@ -31,37 +25,27 @@ impl Trigger for Error {
         TriggerType {
             name: "error".to_owned(),
             input: closed(properties, &[], "Fires when a run of another workflow fails.", example),
-            check: |config| settings::faults(config, Filter::read),
+            check: |config| settings::faults(config, checked),
         }
     }
 
     fn watch(&self, config: &Value) -> Result<Watch, Vec<SettingFault>> {
-        Ok(Watch::Failures(Arc::new(Filter::read(settings::read(config)?)?)))
+        checked(settings::read(config)?).map(|()| Watch::Failures)
     }
 }
 
-impl Filter {
-    fn read(Input { workflows }: Input) -> Result<Self, Vec<SettingFault>> {
-        let faults: Vec<SettingFault> = workflows
-            .iter()
-            .enumerate()
-            .filter(|(_, id)| id.trim().is_empty() || id.contains(char::is_whitespace))
-            .map(|(place, id)| {
-                let message = format!("`{id}` is not the id of a workflow");
-                SettingFault::new(format!("workflows.{place}"), message, "such as `project.triage`")
-            })
-            .collect();
-        match faults.is_empty() {
-            true => Ok(Self(workflows.into_iter().collect())),
-            false => Err(faults),
-        }
-    }
-}
-
-impl Failures for Filter {
-    fn takes(&self, workflow_id: &str) -> bool {
-        self.0.is_empty() || self.0.contains(workflow_id)
-    }
+/// Whether ids are ids.
+fn checked(Input { workflows }: Input) -> Result<(), Vec<SettingFault>> {
+    let faults: Vec<SettingFault> = workflows
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| id.trim().is_empty() || id.contains(char::is_whitespace))
+        .map(|(place, id)| {
+            let message = format!("`{id}` is not the id of a workflow");
+            SettingFault::new(format!("workflows.{place}"), message, "such as `project.triage`")
+        })
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 #[cfg(test)]
@@ -69,12 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_taken_of_the_listed_workflows() {
-        let filter = |config: Value| Filter::read(settings::read(&config).unwrap());
-        let one = filter(json!({"workflows": ["project.a"]})).unwrap();
-        assert!(one.takes("project.a") && !one.takes("project.ab"));
-        assert!(filter(json!({})).unwrap().takes("project.ab"));
-        let fault = filter(json!({"workflows": ["project.a", "a b"]})).err().unwrap();
-        assert_eq!(fault[0].field, "workflows.1");
+    fn workflows_are_named_by_their_ids() {
+        let check = |config: Value| checked(settings::read(&config).unwrap());
+        assert_eq!(check(json!({"workflows": ["project.a"]})), Ok(()));
+        let faults = check(json!({"workflows": ["project.a", "a b"]})).unwrap_err();
+        assert_eq!(faults[0].field, "workflows.1");
     }
 }

@@ -10,7 +10,8 @@ use cairn_api::error::{Error, Result};
 use cairn_api::run::{self, Shown};
 use cairn_core::event::{Event as Recorded, EventData};
 use cairn_core::id::RunId;
-use cairn_engine::flow::{Arrival, Automations, Event, Watch};
+use cairn_core::projection::run::RunStatus;
+use cairn_engine::flow::{Arrival, Automations, Event, Past, Watch};
 use serde_json::{Map, Value, json};
 
 use crate::automate;
@@ -165,8 +166,25 @@ pub(super) async fn follow(
     for event in past.events.iter().filter(|event| seen > 0 && event.index.0 >= seen) {
         show(event, config);
     }
+    see_to_failure(engine, &past, config).await?;
     engine.stop(PATIENCE).await;
     finish(&Shown::from(&past), config)
+}
+
+/// Lets the workflows that take a failure end, too: nobody else may be there to run them.
+async fn see_to_failure(engine: &Automations, past: &Past, config: &Config) -> Result<()> {
+    if past.summary.status != RunStatus::Failed {
+        return Ok(());
+    }
+    for told in engine.tell_of_failure(past.summary.run).await? {
+        engine.ended(told).await?;
+        let summary = engine.past(told).await?.summary;
+        if !config.output.json {
+            let line = format!("{} was told: {told} {}", summary.workflow, summary.status.name());
+            config.output.remark(&config.output.paint(Style::Faint, &line));
+        }
+    }
+    Ok(())
 }
 
 /// Shows one thing that happened.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::command::inline;
 use super::graph::{Does, Graph};
 use crate::catalog::Class;
+use crate::event::{Event, EventData};
 use crate::id::RunId;
 use crate::instance::{LoopTurn, StepInstanceKey};
 use crate::projection::run::{RunState, StepStatus};
@@ -54,14 +55,33 @@ pub enum NotThere {
     NotKept(StepInstanceKey),
 }
 
+/// Every step that a run ever began, by what is recorded of it.
+pub fn begun<'e>(events: impl IntoIterator<Item = &'e Event>) -> BTreeSet<StepInstanceKey> {
+    events.into_iter().filter_map(|event| begins(&event.data)).cloned().collect()
+}
+
+/// The step that an event begins, or ends when nothing else said that it began.
+#[must_use]
+pub const fn begins(data: &EventData) -> Option<&StepInstanceKey> {
+    match data {
+        EventData::StepStarted(step) => Some(&step.instance),
+        EventData::StepCompleted(step) => Some(&step.instance),
+        EventData::StepSkipped(step) => Some(&step.instance),
+        EventData::StepWaiting(step) => Some(&step.instance),
+        EventData::LoopEntered(entered) => Some(&entered.instance),
+        _ => None,
+    }
+}
+
 impl Fork {
     /// What is left of a run when a step and all that follows it are taken back.
     ///
-    /// `state` is the run as it was when the step was reached or later; the graph may be that
-    /// of a newer plan.
+    /// `state` is the run as it was when the step was reached or later, `done` every step that
+    /// it ever began; the graph may be that of a newer plan.
     pub fn new(
         graph: &Graph,
         state: &RunState,
+        done: &BTreeSet<StepInstanceKey>,
         from: &StepInstanceKey,
         changes: &[Change],
         run_id: RunId,
@@ -74,16 +94,11 @@ impl Fork {
         let mut left = RunState { end: None, run_id, paused: false, ..state.clone() };
         (left.cancel_requested, left.retired, left.started) = (false, false, None);
         (left.children, left.tasks, left.timers) = Default::default();
-        let mut again = BTreeSet::new();
         left.steps.retain(|key, step| {
             let known = graph.find(&key.step).is_some();
             let over = matches!(step.status, StepStatus::Succeeded | StepStatus::Skipped)
                 || (step.status == StepStatus::Failed && is_replaced(graph, key));
-            let kept = known && over && !is_gone(graph, &gone, key);
-            if !kept && known {
-                again.insert(key.clone());
-            }
-            kept
+            known && over && !is_gone(graph, &gone, key)
         });
         left.loops.retain(|key, _| graph.find(&key.step).is_some() && !is_gone(graph, &gone, key));
         left.reached = u32::try_from(left.steps.len()).unwrap_or(u32::MAX);
@@ -94,7 +109,16 @@ impl Fork {
             let step = step.ok_or_else(|| NotThere::NotKept(change.instance.clone()))?;
             step.output = Some(inline(change.output.clone()));
         }
-        let kept = left.steps.keys().cloned().collect();
+        // A loop around the step goes on, and is neither done again nor over.
+        let known = |key: &&StepInstanceKey| {
+            graph.find(&key.step).is_some() && !left.loops.contains_key(key)
+        };
+        let is_kept = |key: &StepInstanceKey| match state.steps.contains_key(key) {
+            true => left.steps.contains_key(key),
+            // It left the state with its turn, or with the whole loop.
+            false => !is_gone(graph, &gone, key) && !is_later(key, from),
+        };
+        let (kept, again): (Vec<_>, Vec<_>) = done.iter().filter(known).cloned().partition(is_kept);
         let mut again: Vec<Repeated> =
             again.into_iter().map(|instance| repeated(graph, instance)).collect();
         again.sort_by_key(|step| graph.find(&step.instance.step));
@@ -138,6 +162,15 @@ fn is_gone(graph: &Graph, gone: &[Gone<'_>], key: &StepInstanceKey) -> bool {
         let Some(rest) = key.loop_path.strip_prefix(level.path) else { return false };
         let inner = rest.first().map_or(&key.step, |turn| &turn.loop_id);
         graph.find(inner).is_some_and(|at| level.places.contains(&at))
+    })
+}
+
+/// Whether an instance is of a later turn than another, in a loop around both.
+fn is_later(key: &StepInstanceKey, than: &StepInstanceKey) -> bool {
+    let turns = key.loop_path.iter().zip(&than.loop_path);
+    let differing = turns.into_iter().find(|(turn, other)| turn != other);
+    differing.is_some_and(|(turn, other)| {
+        turn.loop_id == other.loop_id && turn.iteration > other.iteration
     })
 }
 

@@ -23,7 +23,7 @@ fn a_fork_keeps_what_came_before_and_does_the_rest_again() {
     let mut play = Play::new(graph(NODES), json!({"n": 1}));
     play.start().play();
     let run = RunId::from_bits(8);
-    let fork = Fork::new(&play.graph, &play.run.state, &key("c"), &[], run).unwrap();
+    let fork = Fork::new(&play.graph, &play.run.state, &play.begun(), &key("c"), &[], run).unwrap();
     assert_eq!(fork.kept, [key("a"), key("b")]);
     let again: Vec<String> =
         fork.again.iter().map(|step| format!("{} {}", step.instance, step.has_effects)).collect();
@@ -42,10 +42,11 @@ fn an_earlier_output_can_be_changed() {
     let change = Change { instance: key("a"), output: json!(7) };
     let changes = std::slice::from_ref(&change);
     let run = RunId::from_bits(8);
-    let fork = Fork::new(&play.graph, &play.run.state, &key("b"), changes, run).unwrap();
+    let fork =
+        Fork::new(&play.graph, &play.run.state, &play.begun(), &key("b"), changes, run).unwrap();
     let output = fork.state.steps[&key("a")].output.clone();
     assert_eq!(output, Some(cairn_core::event::engine::Payload::inline(json!(7))));
-    let not_kept = Fork::new(&play.graph, &play.run.state, &key("a"), changes, run);
+    let not_kept = Fork::new(&play.graph, &play.run.state, &play.begun(), &key("a"), changes, run);
     assert_eq!(not_kept, Err(NotThere::NotKept(key("a"))));
 }
 
@@ -54,8 +55,46 @@ fn there_is_nothing_to_go_on_from_where_a_run_never_was() {
     let mut play = Play::new(graph(NODES), json!({"n": 0}));
     play.start().play();
     let run = RunId::from_bits(8);
-    let found = Fork::new(&play.graph, &play.run.state, &key("c"), &[], run);
+    let found = Fork::new(&play.graph, &play.run.state, &play.begun(), &key("c"), &[], run);
     assert_eq!(found, Err(NotThere::Unreached(key("c"))));
-    let found = Fork::new(&play.graph, &play.run.state, &key("zz"), &[], run);
+    let found = Fork::new(&play.graph, &play.run.state, &play.begun(), &key("zz"), &[], run);
     assert_eq!(found, Err(NotThere::NotInPlan(key("zz"))));
+}
+
+#[test]
+fn a_fork_within_a_loop_tells_of_every_turn_that_is_made_again() {
+    let nodes = "
+        { id: each, type: loop, items: '{{ event.payload.list }}', body: [work], next: done }
+        { id: work, type: log, message: '{{ item }}' }
+        { id: done, type: log, message: done }
+    ";
+    let mut play = Play::new(graph(nodes), json!({"list": [1, 2, 3]}));
+    play.start();
+    while !play.told().contains("done each@1::work") {
+        play.step();
+    }
+    let then = play.run.state.clone();
+    play.play();
+    let told = |state: &cairn_core::projection::run::RunState, from: &str| {
+        let run = RunId::from_bits(8);
+        let fork = Fork::new(&play.graph, state, &play.begun(), &key(from), &[], run).unwrap();
+        let list = |keys: Vec<String>| keys.join(" ");
+        let again = fork.again.iter().map(|step| step.instance.to_string()).collect();
+        format!("{} | {}", list(fork.kept.iter().map(ToString::to_string).collect()), list(again))
+    };
+    assert_eq!(
+        told(&then, "each@1::work"),
+        "each@0::work | each@1::work each@2::work done",
+        "from the middle"
+    );
+    assert_eq!(
+        told(&play.run.state, "each"),
+        " | each each@0::work each@1::work each@2::work done",
+        "from the loop itself"
+    );
+    assert_eq!(
+        told(&play.run.state, "done"),
+        "each each@0::work each@1::work each@2::work | done",
+        "behind it"
+    );
 }

@@ -111,6 +111,11 @@ impl Play {
         }
     }
 
+    /// Every step that it ever began.
+    pub(crate) fn begun(&self) -> std::collections::BTreeSet<StepInstanceKey> {
+        cairn_core::flow::begun(&self.log)
+    }
+
     pub(crate) fn start(&mut self) -> &mut Self {
         self.tell(Command::Start(self.started())).unwrap();
         self

@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cairn_core::canonical::{self, exact};
-use cairn_core::event::engine::{EndStatus, ParentStep, Payload, RunQueued, TriggerReceived};
+use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
-use cairn_core::plan::Plan;
-use cairn_core::projection::run::RunState;
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store as store;
@@ -25,9 +23,6 @@ use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
-
-/// How many error workflows may stand above one another.
-const ERRORS_MAX: u32 = 3;
 
 /// How deep what starts a run may nest.
 const PAYLOAD_DEPTH_MAX: usize = 48;
@@ -241,41 +236,6 @@ impl Inner {
         told
     }
 
-    /// Starts the workflow that is to be told of failures.
-    pub(super) fn fire_error_workflow(
-        self: &Arc<Self>,
-        plan: &Plan,
-        state: &RunState,
-        end: &Ended,
-    ) {
-        let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
-        let Some(workflow) = plan.policy.error_workflow_id.clone().filter(|_| depth <= ERRORS_MAX)
-        else {
-            return;
-        };
-        if end.status != EndStatus::Failed {
-            return;
-        }
-        let run = state.run_id;
-        let payload = json!({
-            "error": end.result.get("message"),
-            "code": end.result.get("code"),
-            "failed_node": end.result.get("step"),
-            "run_id": run.to_string(),
-            "workflow": plan.workflow_id,
-            "state": states(state),
-        });
-        let inner = Arc::clone(self);
-        tokio::spawn(async move {
-            let event = Event { payload, kind: "error".to_owned(), ..Event::default() };
-            let trigger = inner.find(&workflow).await.ok().and_then(|found| error_trigger(&found));
-            let key = Some(run.to_string());
-            let arrival = Arrival { workflow, trigger, key, event, depth };
-            // A workflow that is gone cannot be told.
-            let _ = inner.receive(arrival).await;
-        });
-    }
-
     /// Begins what was received and not begun when somebody ended.
     pub(super) async fn start_received(self: &Arc<Self>) -> Result<()> {
         let workflows: Vec<String> =
@@ -343,20 +303,6 @@ fn require_recordable(event: &Event, key: Option<&str>) -> Result<()> {
 /// The session that remembers what fired for a workflow.
 fn triggers_of(workflow: &str) -> SessionId {
     SessionId::derive(&["triggers", workflow])
-}
-
-fn error_trigger(found: &Found) -> Option<Slug> {
-    let triggers = &found.compiled().ok()?.plan.triggers;
-    triggers.iter().find(|trigger| trigger.r#type.as_str() == "error").map(|t| t.id.clone())
-}
-
-/// Where each step stood when a run failed.
-fn states(state: &RunState) -> Value {
-    let steps = state.steps.iter().map(|(key, step)| {
-        let error = step.error.as_ref().map(|error| &error.message);
-        (key.to_string(), json!({"status": step.status, "error": error}))
-    });
-    Value::Object(steps.collect())
 }
 
 /// What templates see as `event`.

@@ -620,7 +620,7 @@ impl Actor {
             inner.tell_later(parent.run_id, command);
         }
         if status == EndStatus::Failed {
-            inner.fire_error_workflow(&active.ready.graph.plan, &active.run.state, &ended);
+            inner.tell_of_failure_later(id);
         }
     }
 }

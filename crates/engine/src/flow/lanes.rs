@@ -264,6 +264,7 @@ impl Inner {
             }
         }
         self.start_received().await?;
+        self.tell_of_earlier_failures().await?;
         failed.map_or(Ok(open.len()), Err)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
 use cairn_core::event::engine::{ForkedFrom, Payload};
-use cairn_core::flow::{Change, Fork};
+use cairn_core::flow::{Change, Fork, begins, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
@@ -136,13 +136,14 @@ impl Inner {
         };
         // In a loop, the run is looked at as it was then: later turns have taken its place.
         if !from.step.loop_path.is_empty() {
-            let then = past.events.iter().position(|event| instance(event) == Some(&from.step));
+            let then = past.events.iter().position(|event| begins(&event.data) == Some(&from.step));
             let until: Vec<&Event> =
                 past.events.iter().take(then.map_or(usize::MAX, |at| at + 1)).collect();
             past.state = self.folded(from.run, &until).await?;
         }
         let id = RunId::mint(now_ms(), random()?);
-        let fork = Fork::new(&ready.graph, &past.state, &from.step, &from.changes, id);
+        let done = begun(&past.events);
+        let fork = Fork::new(&ready.graph, &past.state, &done, &from.step, &from.changes, id);
         let fork = fork.map_err(|source| Error::RunNotThere { run: from.run, source })?;
         Ok(Prepared { fork, past, ready, started, id })
     }
@@ -171,18 +172,5 @@ impl Inner {
         let new = NewRun { id, ready, queued, started, forked };
         self.lane(&workflow).await?.begin(new).await?;
         Ok(Forked { run: id, fork })
-    }
-}
-
-/// The step that an event begins.
-const fn instance(event: &Event) -> Option<&StepInstanceKey> {
-    use cairn_core::event::EventData;
-    match &event.data {
-        EventData::StepStarted(e) => Some(&e.instance),
-        EventData::StepCompleted(e) => Some(&e.instance),
-        EventData::StepSkipped(e) => Some(&e.instance),
-        EventData::StepWaiting(e) => Some(&e.instance),
-        EventData::LoopEntered(e) => Some(&e.instance),
-        _ => None,
     }
 }

@@ -4,7 +4,7 @@ use cairn_core::canonical::{self, StrictValue};
 use cairn_core::event::engine::{BlobRef, Payload};
 use cairn_core::event::{EventData, NewEvent};
 use cairn_core::pin::BlobKind;
-use cairn_core::projection::run::RunState;
+use cairn_core::projection::run::{End, RunState};
 use cairn_store::{Blob, Store};
 
 use crate::error::{Error, Result};
@@ -85,7 +85,12 @@ pub(super) async fn put_back(store: &Store, state: &mut RunState) -> Result<()> 
     });
     let tasks = state.tasks.values_mut().map(|task| &mut task.request);
     let queued = state.queued.as_mut().map(|queued| &mut queued.input);
-    let all: Vec<&mut Payload> = steps.flatten().chain(loops).chain(tasks).chain(queued).collect();
+    let result = match &mut state.end {
+        Some(End::Succeeded { result }) => Some(result),
+        _ => None,
+    };
+    let all = steps.flatten().chain(loops).chain(tasks).chain(queued).chain(result);
+    let all: Vec<&mut Payload> = all.collect();
     for payload in all {
         if matches!(payload, Payload::Blob(_)) {
             *payload = Payload::Inline(StrictValue(value(store, payload).await?));

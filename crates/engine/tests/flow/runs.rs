@@ -152,34 +152,93 @@ async fn what_is_said_to_a_run_is_recordable_or_refused() {
     engine.cancel(run, "ada", "enough").await.unwrap();
 }
 
-#[tokio::test]
-async fn a_failed_run_tells_its_error_workflow() {
-    let failing = |name: &str, to: &str| {
-        format!(
-            "name: {name}\non_error: {{ trigger_workflow: {to} }}\ngraph: {{ nodes: [{{ id: a, type: log, message: fail }}] }}"
-        )
+/// A workflow that fails, and tells another.
+fn failing(name: &str, to: &str) -> String {
+    format!(
+        "name: {name}\ntriggers: [{{ type: error }}]\non_error: {{ trigger_workflow: {to} }}\ngraph: {{ nodes: [{{ id: a, type: log, message: fail }}] }}"
+    )
+}
+
+const HANDLER: &str = "name: handler
+triggers: [{ type: error }]
+graph: { nodes: [{ id: a, type: end, result: '{{ event.payload.workflow }} {{ event.payload.failed_node }} {{ event.payload.code }}' }] }";
+
+/// The runs of a workflow that are over, with what came of them.
+async fn results(
+    engine: &cairn_engine::flow::Automations,
+    workflow: &str,
+) -> Vec<serde_json::Value> {
+    let filter = cairn_engine::flow::Filter {
+        workflow: Some(format!("project.{workflow}")),
+        ..Default::default()
     };
+    let mut results = Vec::new();
+    for summary in engine.list(&filter).await.unwrap() {
+        results.push(engine.ended(summary.run).await.unwrap().result);
+    }
+    results
+}
+
+#[tokio::test]
+async fn a_failed_run_tells_the_workflow_it_names_and_those_that_name_it() {
+    let watcher = HANDLER.replace("type: error", "type: error, workflows: [project.fails]");
+    let other = HANDLER.replace("type: error", "type: error, workflows: [project.else]");
     let world = World::new(&[
         ("fails", &failing("fails", "project.handler")),
-        ("handler", "name: handler
-triggers: [{ type: error }]
-graph: { nodes: [{ id: a, type: end, result: '{{ event.payload.workflow }} {{ event.payload.failed_node }}' }] }"),
+        ("handler", HANDLER),
+        ("watcher", &watcher),
+        ("other", &other),
     ]);
     let engine = world.engine();
-    let mut watch = engine.watch();
+    let (_, past) = run(&engine, "fails", json!({})).await;
+    let told = engine.tell_of_failure(past.summary.run).await.unwrap();
+    assert_eq!(told.len(), 2);
+    for _ in 0..3 {
+        assert_eq!(engine.tell_of_failure(past.summary.run).await.unwrap(), told, "once only");
+    }
+    for workflow in ["handler", "watcher"] {
+        assert_eq!(results(&engine, workflow).await, ["project.fails a TEST_FAILED"], "{workflow}");
+    }
+    assert!(results(&engine, "other").await.is_empty());
+}
+
+#[tokio::test]
+async fn failures_are_told_of_three_levels_up_and_no_further() {
+    let names = ["a", "b", "c", "d", "e"];
+    let workflows: Vec<(&str, String)> = names
+        .windows(2)
+        .map(|pair| (pair[0], failing(pair[0], &format!("project.{}", pair[1]))))
+        .chain([("e", HANDLER.replace("handler", "e"))])
+        .collect();
+    let workflows: Vec<(&str, &str)> = workflows.iter().map(|(n, t)| (*n, t.as_str())).collect();
+    let world = World::new(&workflows);
+    let engine = world.engine();
+    let mut run = run(&engine, "a", json!({})).await.1.summary.run;
+    for workflow in ["b", "c", "d"] {
+        run = engine.tell_of_failure(run).await.unwrap()[0];
+        let ended = engine.ended(run).await.unwrap();
+        assert_eq!(ended.result["code"], "TEST_FAILED", "{workflow}");
+    }
+    assert!(engine.tell_of_failure(run).await.unwrap().is_empty());
+    assert!(results(&engine, "e").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_failure_that_nobody_was_told_of_is_told_after_a_crash() {
+    let world = World::new(&[("fails", &failing("fails", "project.handler"))]);
+    let engine = world.engine();
     run(&engine, "fails", json!({})).await;
-    let handled = async {
-        loop {
-            let told = watch.next().await.unwrap();
-            for event in told.events.iter() {
-                if let cairn_core::event::EventData::RunCompleted(done) = &event.data {
-                    return done.result.clone();
-                }
-            }
-        }
-    };
-    let handled = tokio::time::timeout(Duration::from_secs(20), handled).await.unwrap();
-    assert_eq!(handled, cairn_core::event::engine::Payload::inline(json!("project.fails a")));
+    engine.stop(Duration::from_secs(5)).await;
+    // As if the engine had ended between the failure and the telling.
+    crate::world::write(&world.home.path().join("workflows"), "handler", HANDLER);
+    let file = world.home.path().join("workflows/handler/workflow.yaml");
+    let old = std::time::SystemTime::UNIX_EPOCH;
+    std::fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
+    let engine = world.engine();
+    engine.recover().await.unwrap();
+    assert_eq!(results(&engine, "handler").await, ["project.fails a TEST_FAILED"]);
+    engine.recover().await.unwrap();
+    assert_eq!(results(&engine, "handler").await.len(), 1);
 }
 
 #[tokio::test]

@@ -122,7 +122,7 @@ impl World {
 fn types(performers: &Performers) -> Types {
     let trigger = |name: &str| TriggerType {
         name: name.to_owned(),
-        input: json!({"type": "object"}),
+        input: json!({"type": "object", "properties": {"workflows": {"type": "array"}}}),
         check: |_| Vec::new(),
     };
     let steps = interpreted::all().into_iter().chain(performers.kinds());

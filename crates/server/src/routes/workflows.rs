@@ -17,7 +17,6 @@ use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
 use crate::body;
-use crate::watched::is_enabled;
 
 pub(super) fn routes() -> Vec<Route> {
     let read = Access::Needs(Action::ReadWorkflows);
@@ -74,7 +73,7 @@ async fn show(
     let plan = plan.transpose().map_err(|error| Error::Internal(error.to_string()))?;
     Ok(Json(WorkflowShown {
         workflow: Summary::of(&found, &[]),
-        enabled: is_enabled(&found),
+        enabled: found.is_enabled(),
         diagnostics: found.diagnostics().iter().map(Into::into).collect(),
         plan,
     }))

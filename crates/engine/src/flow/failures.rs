@@ -1,0 +1,167 @@
+//! Telling other workflows of runs that failed.
+//!
+//! Who is told follows from the failed run and the workflows there are, and telling one again
+//! changes nothing. So it is done when a run fails, and once more for the latest failures when
+//! an engine takes over from one that is gone.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use cairn_core::id::RunId;
+use cairn_core::plan::Plan;
+use cairn_core::projection::run::{End, RunState, RunStatus};
+use cairn_core::text::Slug;
+use serde_json::{Value, json};
+
+use super::Inner;
+use super::arrive::{Arrival, Event};
+use super::index::{Filter, Summary};
+use crate::catalog::Found;
+use crate::error::{Error, Result};
+
+/// How many workflows may be told of one another's failures.
+const LEVELS_MAX: u32 = 3;
+/// How many failures are looked at again after a crash.
+const LOOKED_AT_MAX: usize = 1_000;
+
+/// Somebody who is told.
+struct Taker {
+    found: Arc<Found>,
+    trigger: Slug,
+}
+
+impl Inner {
+    /// Tells of a failure beside whatever else goes on.
+    pub(super) fn tell_of_failure_later(self: &Arc<Self>, run: RunId) {
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = inner.tell_of_failure(run).await {
+                (inner.options.trouble)(&format!("nobody is told that {run} failed: {error}"));
+            }
+        });
+    }
+
+    /// Tells everybody who takes the failures of a run's workflow; gives their runs.
+    pub(super) async fn tell_of_failure(self: &Arc<Self>, run: RunId) -> Result<Vec<RunId>> {
+        let past = self.past(run).await?;
+        let depth = past.state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
+        let Some(started) = past.state.started.as_ref().filter(|_| depth <= LEVELS_MAX) else {
+            return Ok(Vec::new());
+        };
+        let Some(End::Failed { .. }) = past.state.end else { return Ok(Vec::new()) };
+        let ready = self.plans.get(started.workflow_hash).await?;
+        // Whoever comes second finds what the first began.
+        let _telling = self.telling.lock().await;
+        let mut told = Vec::new();
+        for taker in self.takers(&ready.graph.plan).await? {
+            let arrival = Arrival {
+                workflow: taker.found.id.clone(),
+                trigger: Some(taker.trigger),
+                key: Some(run.to_string()),
+                event: Event {
+                    payload: report(&ready.graph.plan, &past.state),
+                    kind: "error".to_owned(),
+                    ..Event::default()
+                },
+                depth,
+            };
+            told.push(self.receive(arrival).await?.run);
+        }
+        Ok(told)
+    }
+
+    /// Tells of failures that whoever was here before may not have told of.
+    pub(super) async fn tell_of_earlier_failures(self: &Arc<Self>) -> Result<()> {
+        let filter = Filter {
+            statuses: vec![RunStatus::Failed.name().to_owned()],
+            limit: Some(LOOKED_AT_MAX),
+            ..Filter::default()
+        };
+        for failed in self.index.list(&filter).await? {
+            if self.is_untold(&failed).await? {
+                self.tell_of_failure(failed.run).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody should have been told of a failure and was not. Those whose file is
+    /// younger than the failure may not have been there.
+    async fn is_untold(&self, failed: &Summary) -> Result<bool> {
+        let Ok(found) = self.find(&failed.workflow).await else { return Ok(false) };
+        let Ok(compiled) = found.compiled() else { return Ok(false) };
+        let ended = UNIX_EPOCH + Duration::from_millis(failed.ended_ms.unwrap_or_default());
+        for taker in self.takers(&compiled.plan).await? {
+            let changed = std::fs::metadata(&taker.found.path).and_then(|file| file.modified());
+            let was_there = changed.is_ok_and(|changed| changed < ended);
+            let key = failed.run.to_string();
+            let run = RunId::derive(&[&taker.found.id, taker.trigger.as_str(), &key]);
+            if was_there && self.index.find(run).await?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Who takes the failures of a workflow: the one that it names, and those that name it.
+    async fn takers(&self, plan: &Plan) -> Result<Vec<Taker>> {
+        let mut takers: Vec<Taker> = Vec::new();
+        if let Some(named) = &plan.policy.error_workflow_id {
+            // One that is gone cannot be told.
+            if let Ok(found) = self.find(named).await {
+                let trigger = error_triggers(&found).next().map(|trigger| trigger.id.clone());
+                let trigger = trigger.map_or_else(|| "error".parse(), Ok);
+                let trigger = trigger.map_err(|_| Error::Broken("no name".to_owned()))?;
+                takers.push(Taker { found, trigger });
+            }
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let all = tokio::task::spawn_blocking(move || catalog.list()).await;
+        for found in all.map_err(|error| Error::Broken(error.to_string()))?? {
+            let known = takers.iter().any(|taker| taker.found.id == found.id);
+            let trigger = error_triggers(&found).find(|trigger| names(trigger, &plan.workflow_id));
+            if let Some(trigger) = trigger.map(|trigger| trigger.id.clone()).filter(|_| !known) {
+                takers.push(Taker { found, trigger });
+            }
+        }
+        Ok(takers)
+    }
+}
+
+fn error_triggers(found: &Found) -> impl Iterator<Item = &cairn_core::plan::Trigger> {
+    let plan = found.compiled().ok().map(|compiled| &compiled.plan);
+    let plan = plan.filter(|_| found.is_enabled());
+    let triggers = plan.into_iter().flat_map(|plan| &plan.triggers);
+    triggers.filter(|trigger| trigger.r#type.as_str() == "error")
+}
+
+/// Whether a trigger names a workflow whose failures it takes.
+fn names(trigger: &cairn_core::plan::Trigger, workflow: &str) -> bool {
+    let named = trigger.config.0.get("workflows").and_then(Value::as_array);
+    named.is_some_and(|named| named.iter().any(|id| id.as_str() == Some(workflow)))
+}
+
+/// What a failed run leaves to be said.
+fn report(plan: &Plan, state: &RunState) -> Value {
+    let (error, step) = match &state.end {
+        Some(End::Failed { error, instance }) => (Some(error), instance.as_ref()),
+        _ => (None, None),
+    };
+    json!({
+        "error": error.map(|error| &error.message),
+        "code": error.map(|error| &error.code),
+        "failed_node": step.map(ToString::to_string),
+        "run_id": state.run_id.to_string(),
+        "workflow": plan.workflow_id,
+        "state": states(state),
+    })
+}
+
+/// Where each step stood when a run failed.
+fn states(state: &RunState) -> Value {
+    let steps = state.steps.iter().map(|(key, step)| {
+        let error = step.error.as_ref().map(|error| &error.message);
+        (key.to_string(), json!({"status": step.status, "error": error}))
+    });
+    Value::Object(steps.collect())
+}
