@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cairn_core::canonical::{self, exact};
-use cairn_core::event::engine::{EndStatus, ParentStep, Payload, RunQueued, TriggerReceived};
+use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
 use cairn_core::plan::Plan;
-use cairn_core::projection::run::RunState;
+use cairn_core::projection::run::{End, RunState, RunStatus};
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store as store;
@@ -31,6 +31,8 @@ const ERRORS_MAX: u32 = 3;
 
 /// How deep what starts a run may nest.
 const PAYLOAD_DEPTH_MAX: usize = 48;
+/// What tells of a failure, as a kind of event and as a trigger.
+const ERROR: &str = "error";
 
 /// Something that starts a run.
 #[derive(Clone, Debug)]
@@ -66,6 +68,15 @@ pub struct Asked {
     pub run: RunId,
     /// Whether it was asked for before, and nothing new was begun.
     pub replayed: bool,
+}
+
+/// A failure that a workflow is to be told of.
+pub(super) struct Notice {
+    found: Arc<Found>,
+    run: RunId,
+    trigger: Slug,
+    given: Value,
+    depth: u32,
 }
 
 /// A run that was asked for by somebody who waits.
@@ -115,17 +126,22 @@ impl Inner {
             return self.begin(found, run, trigger, given, depth).await;
         };
         let given = given(&event, trigger.as_str(), &key, now_ms());
-        let received = TriggerReceived {
-            key,
-            payload: Payload::inline(json!({"event": given.clone(), "depth": depth})),
-            run_id: run,
-            trigger_id: trigger.clone(),
-            workflow_id: found.id.clone(),
-        };
-        if self.note_received(&found.id, received).await? {
-            return Ok(Asked { run, replayed: true });
+        let received = received(found, run, trigger, key, &given, depth);
+        let replayed = self.note_received(&found.id, received).await?;
+        // Whoever received it before may have been cut off before it began.
+        if !replayed || !self.is_there(run).await? {
+            self.begin(found, run, Some(trigger.clone()), given, depth).await?;
         }
-        self.begin(found, run, Some(trigger.clone()), given, depth).await
+        Ok(Asked { run, replayed })
+    }
+
+    /// Whether a run was begun, by this process or by one before it.
+    async fn is_there(&self, run: RunId) -> Result<bool> {
+        if self.index.find(run).await?.is_some() {
+            return Ok(true);
+        }
+        self.index.catch_up().await?;
+        Ok(self.index.find(run).await?.is_some())
     }
 
     /// Records that a trigger fired; says whether it had been recorded before.
@@ -241,38 +257,39 @@ impl Inner {
         told
     }
 
-    /// Starts the workflow that is to be told of failures.
-    pub(super) fn fire_error_workflow(
-        self: &Arc<Self>,
-        plan: &Plan,
-        state: &RunState,
-        end: &Ended,
-    ) {
+    /// Notes that a workflow is to be told of a failure, before the failure itself is recorded:
+    /// whoever ends in between leaves a note that counts for nothing until the run has failed.
+    pub(super) async fn note_failure(&self, plan: &Plan, state: &RunState) -> Option<Notice> {
         let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
-        let Some(workflow) = plan.policy.error_workflow_id.clone().filter(|_| depth <= ERRORS_MAX)
-        else {
-            return;
-        };
-        if end.status != EndStatus::Failed {
-            return;
-        }
-        let run = state.run_id;
+        let workflow = plan.policy.error_workflow_id.clone().filter(|_| depth <= ERRORS_MAX)?;
+        let Some(End::Failed { error, instance }) = &state.end else { return None };
         let payload = json!({
-            "error": end.result.get("message"),
-            "code": end.result.get("code"),
-            "failed_node": end.result.get("step"),
-            "run_id": run.to_string(),
+            "error": error.message,
+            "code": error.code,
+            "failed_node": instance.as_ref().map(ToString::to_string),
+            "run_id": state.run_id.to_string(),
             "workflow": plan.workflow_id,
             "state": states(state),
         });
+        // A workflow that is gone cannot be told.
+        let found = self.find(&workflow).await.ok()?;
+        let trigger = error_trigger(&found).or_else(|| ERROR.parse().ok())?;
+        let key = state.run_id.to_string();
+        let event = Event { payload, kind: ERROR.to_owned(), ..Event::default() };
+        let given = given(&event, trigger.as_str(), &key, now_ms());
+        let run = RunId::derive(&[&found.id, trigger.as_str(), &key]);
+        let received = received(&found, run, &trigger, key, &given, depth);
+        self.note_received(&found.id, received).await.ok()?;
+        Some(Notice { found, run, trigger, given, depth })
+    }
+
+    /// Starts the workflow that is to be told of a failure.
+    pub(super) fn tell_failure(self: &Arc<Self>, notice: Notice) {
+        let Notice { found, run, trigger, given, depth } = notice;
         let inner = Arc::clone(self);
         tokio::spawn(async move {
-            let event = Event { payload, kind: "error".to_owned(), ..Event::default() };
-            let trigger = inner.find(&workflow).await.ok().and_then(|found| error_trigger(&found));
-            let key = Some(run.to_string());
-            let arrival = Arrival { workflow, trigger, key, event, depth };
-            // A workflow that is gone cannot be told.
-            let _ = inner.receive(arrival).await;
+            // One that cannot begin, for want of a setting perhaps, can at the next start.
+            let _ = inner.begin(&found, run, Some(trigger), given, depth).await;
         });
     }
 
@@ -303,14 +320,41 @@ impl Inner {
     }
 
     async fn begin_received(self: &Arc<Self>, received: TriggerReceived) -> Result<()> {
-        let TriggerReceived { payload, run_id, trigger_id, workflow_id, .. } = received;
+        let TriggerReceived { key, payload, run_id, trigger_id, workflow_id } = received;
         let kept = payload::value(&self.store, &payload).await?;
         let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let event = kept.get("event").cloned().unwrap_or_default();
+        if event.get("type").is_some_and(|kind| kind == ERROR) && !self.has_failed(&key).await? {
+            return Ok(());
+        }
         let found = self.find(&workflow_id).await?;
         self.begin_given(&found, run_id, Some(trigger_id), event, None, depth).await?;
         Ok(())
+    }
+
+    /// Whether a run failed, given as the key of a note about its failure.
+    async fn has_failed(&self, key: &str) -> Result<bool> {
+        let Ok(run) = key.parse() else { return Ok(false) };
+        Ok(self.index.find(run).await?.is_some_and(|run| run.status == RunStatus::Failed))
+    }
+}
+
+/// What is kept of something that starts a run.
+fn received(
+    found: &Found,
+    run: RunId,
+    trigger: &Slug,
+    key: String,
+    given: &Value,
+    depth: u32,
+) -> TriggerReceived {
+    TriggerReceived {
+        key,
+        payload: Payload::inline(json!({"event": given, "depth": depth})),
+        run_id: run,
+        trigger_id: trigger.clone(),
+        workflow_id: found.id.clone(),
     }
 }
 

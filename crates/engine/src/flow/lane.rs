@@ -1,7 +1,7 @@
 //! A lane: one session, whose runs one task decides for.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::index::Summary;
+use super::arrive::Notice;
+use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::watch::{Ended, Told};
 use super::{Inner, Left, payload};
@@ -84,6 +85,8 @@ struct Active {
     queued_ms: u64,
     under_way: HashMap<StepInstanceKey, AbortHandle>,
     response: Option<Value>,
+    /// The workflow that is to be told that it failed.
+    notice: Option<Notice>,
 }
 
 struct Actor {
@@ -91,6 +94,8 @@ struct Actor {
     session: SessionId,
     workflow: String,
     runs: HashMap<RunId, Active>,
+    /// Runs that ended here: whoever asks for one of them again comes late.
+    over: HashSet<RunId>,
     /// Runs that wait for their turn.
     waiting: VecDeque<RunId>,
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
@@ -122,6 +127,8 @@ struct Batch {
     blobs: Vec<Blob>,
     effects: Vec<(RunId, Effect)>,
     begun: Vec<RunId>,
+    /// Runs that stand elsewhere now than the list of runs says.
+    moved: Vec<RunId>,
     replies: Vec<Reply>,
     /// Whether there is room for new runs, once somebody asked.
     room: Option<Result<()>>,
@@ -167,6 +174,7 @@ impl Lane {
             session,
             workflow: workflow.to_owned(),
             runs: HashMap::new(),
+            over: HashSet::new(),
             waiting: VecDeque::new(),
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
@@ -296,7 +304,7 @@ impl Actor {
     async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
         match message {
             Message::Begin(run, reply) => {
-                let fresh = !self.runs.contains_key(&run.id);
+                let fresh = !self.runs.contains_key(&run.id) && !self.over.contains(&run.id);
                 let begun = if fresh { batch.room(inner).await } else { Ok(()) };
                 if fresh && begun.is_ok() {
                     self.queue(inner, *run, batch);
@@ -338,6 +346,7 @@ impl Actor {
             queued_ms: now_ms(),
             under_way: HashMap::new(),
             response: None,
+            notice: None,
         });
         self.waiting.push_back(id);
     }
@@ -353,13 +362,22 @@ impl Actor {
         let Adopted { state, ready, started, first, queued_ms } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
-        let (under_way, response) = (HashMap::new(), None);
-        self.insert(Active { run, ready, started, first, queued_ms, under_way, response });
+        self.insert(Active {
+            run,
+            ready,
+            started,
+            first,
+            queued_ms,
+            under_way: HashMap::new(),
+            response: None,
+            notice: None,
+        });
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if begun {
             // It cannot be over, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Recover, batch);
+            batch.moved.push(id);
         } else {
             self.waiting.push_back(id);
         }
@@ -382,6 +400,9 @@ impl Actor {
         let mut moment = Moment { now_ms: now_ms(), random: &mut chance };
         let decided = active.run.decide(&active.ready.graph, command, &mut moment);
         let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
+        if events.iter().any(|event| status_after(&event.data).is_some()) {
+            batch.moved.push(id);
+        }
         batch.events.extend(events);
         batch.effects.extend(effects.into_iter().map(|effect| (id, effect)));
         Ok(())
@@ -443,10 +464,14 @@ impl Actor {
 
     /// Makes durable what was decided, and then lets it happen.
     async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { events, blobs, effects, begun, replies, room: _ } = batch;
+        let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
+        self.note_failures(inner, &effects).await;
         if let Err(error) = self.record(inner, events, blobs, &begun).await {
             replies.into_iter().for_each(|reply| reply.refuse(&error));
             return Err(error);
+        }
+        for active in moved.iter().filter_map(|run| self.runs.get(run)) {
+            inner.index.note(summary(self.session, &self.workflow, active));
         }
         for (run, effect) in effects {
             self.let_happen(inner, run, effect);
@@ -482,6 +507,17 @@ impl Actor {
             events = rest;
         }
         Ok(())
+    }
+
+    /// Notes which workflows are to be told that runs fail.
+    async fn note_failures(&mut self, inner: &Inner, effects: &[(RunId, Effect)]) {
+        let failed = effects.iter().filter(|(_, effect)| *effect == Effect::End(EndStatus::Failed));
+        for (id, _) in failed {
+            if let Some(active) = self.runs.get_mut(id) {
+                let plan = &active.ready.graph.plan;
+                active.notice = inner.note_failure(plan, &active.run.state).await;
+            }
+        }
     }
 
     fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {
@@ -568,6 +604,7 @@ impl Actor {
     /// A run is over: whoever waits is told.
     fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
         let Some(active) = self.runs.remove(&id) else { return };
+        self.over.insert(id);
         self.freed = true;
         let result = match &active.run.state.end {
             Some(End::Succeeded { result }) => match result {
@@ -590,8 +627,8 @@ impl Actor {
                 Command::ChildFinished { child: id, status, output: ended.result.clone() };
             inner.tell_later(parent.run_id, command);
         }
-        if status == EndStatus::Failed {
-            inner.fire_error_workflow(&active.ready.graph.plan, &active.run.state, &ended);
+        if let Some(notice) = active.notice {
+            inner.tell_failure(notice);
         }
     }
 }
