@@ -18,7 +18,7 @@ use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::{Bound, Figure, median, raw};
+use crate::{Bound, Figure, flushes, median, raw};
 
 /// Runs at once.
 const AT_ONCE: usize = 64;
@@ -155,10 +155,13 @@ impl Bench<'_> {
         self.run(&world, AT_ONCE, AT_ONCE)?;
         let (mut raws, mut ours) = (Vec::new(), Vec::new());
         let (runs, each) = (AT_ONCE * 8, STEPS * 8);
+        let mut flushed = 0;
         for round in 0..5 {
             let path = self.dir.join(format!("flow-raw-{round}"));
             raws.push(raw::group_commit(&path, &[b'x'; COMMIT], AT_ONCE, each)?);
+            let before = flushes(self.dir);
             ours.push(self.run(&world, runs, AT_ONCE)?);
+            flushed += flushes(self.dir).zip(before).map_or(0, |(after, before)| after - before);
         }
         let (raw, ours) = (median(raws), median(ours));
         let steps = (runs * STEPS) as f64;
@@ -167,7 +170,11 @@ impl Bench<'_> {
             name: "64 runs at once / raw group commit",
             value: raw.as_secs_f64() / ours.as_secs_f64(),
             bound: Bound::AtLeast(0.4),
-            detail: format!("{rate:.0} steps/s beside {:.0}", steps / raw.as_secs_f64()),
+            detail: format!(
+                "{rate:.0} steps/s beside {:.0}; {flushed} device flushes, {:.3} a step",
+                steps / raw.as_secs_f64(),
+                flushed as f64 / (5.0 * steps)
+            ),
         }];
         figures.push(self.kept(&world)?);
         Ok(figures)
@@ -199,9 +206,12 @@ impl Bench<'_> {
         self.run(&world, 10, 1)?;
         let file = std::fs::File::create(self.dir.join("flow-raw-one"))?;
         let (mut offset, mut raws, mut ours) = (0, Vec::new(), Vec::new());
+        let mut flushed = 0;
         for _ in 0..20 {
             raws.extend(raw::one_writer(&file, &mut offset, &[b'x'; COMMIT], 100)?);
+            let before = flushes(self.dir);
             ours.push(self.run(&world, 10, 1)?);
+            flushed += flushes(self.dir).zip(before).map_or(0, |(after, before)| after - before);
         }
         let (raw, ours) = (median(raws), median(ours) / 100);
         Ok(vec![Figure {
@@ -209,8 +219,9 @@ impl Bench<'_> {
             value: raw.as_secs_f64() / ours.as_secs_f64(),
             bound: Bound::AtLeast(0.6),
             detail: format!(
-                "{:.0} steps/s, {ours:?} a step beside {raw:?}",
-                1.0 / ours.as_secs_f64()
+                "{:.0} steps/s, {ours:?} a step beside {raw:?}; {flushed} device flushes, {:.2} a step",
+                1.0 / ours.as_secs_f64(),
+                flushed as f64 / (20.0 * 100.0)
             ),
         }])
     }

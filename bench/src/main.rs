@@ -1,4 +1,4 @@
-//! The figures of the store and of guided runs, beside the machine's raw limit in the same run.
+//! The figures of the store, of guided runs and of automations, beside the machine's raw limit in the same run.
 //!
 //! Machines are noisy, so what counts is the ratio; the absolute numbers are for readers.
 
@@ -8,6 +8,7 @@ mod flow;
 mod guided;
 mod plans;
 mod raw;
+mod server;
 mod store;
 
 use std::path::{Path, PathBuf};
@@ -66,6 +67,7 @@ fn main() -> Result<()> {
     if binary.exists() {
         figures.extend(binary_figures(&binary)?);
         figures.extend(guided::figures(scratch.path(), &binary, &wanted)?);
+        figures.extend(server::figures(scratch.path(), &binary, &wanted)?);
     } else {
         println!(
             "no figures of the binary: {} is not there; \
@@ -116,6 +118,22 @@ fn quietness(dir: &Path) -> Result<f64> {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// How often the device below a folder was told to keep what it has, by anybody; none where
+/// the kernel does not count it.
+fn flushes(folder: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    let device = folder.metadata().ok()?.dev();
+    // As the kernel packs them.
+    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
+    let stats = std::fs::read_to_string("/proc/diskstats").ok()?;
+    let line =
+        stats.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|line| {
+            line.first() == Some(&major.to_string().as_str())
+                && line.get(1) == Some(&minor.to_string().as_str())
+        })?;
+    line.get(18)?.parse().ok()
 }
 
 /// The release binary's size and how fast it starts.

@@ -22,7 +22,8 @@ impl Pace {
         let mut begun = self.begun();
         let times = begun.entry(workflow.to_owned()).or_default();
         // What lies ahead was counted before the clock went back.
-        times.retain(|at| *at <= now_ms && now_ms - at < limit.per_ms);
+        while times.pop_back_if(|at| *at > now_ms).is_some() {}
+        while times.pop_front_if(|at| now_ms - *at >= limit.per_ms).is_some() {}
         if times.len() < usize::try_from(limit.runs_max).unwrap_or(usize::MAX) {
             times.push_back(now_ms);
             return Ok(());

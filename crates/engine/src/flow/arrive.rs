@@ -110,17 +110,22 @@ impl Inner {
             return self.begin(found, run, trigger, given, depth).await;
         };
         let given = given(&event, trigger.as_str(), &key, now_ms());
-        let received = TriggerReceived {
-            key,
-            payload: Payload::inline(json!({"event": given.clone(), "depth": depth})),
-            run_id: run,
-            trigger_id: trigger.clone(),
-            workflow_id: found.id.clone(),
-        };
-        if self.note_received(&found.id, received).await? {
-            return Ok(Asked { run, replayed: true });
+        let received = received(found, run, trigger, key, &given, depth);
+        let replayed = self.note_received(&found.id, received).await?;
+        // Whoever received it before may have been cut off before it began.
+        if !replayed || !self.is_there(run).await? {
+            self.begin(found, run, Some(trigger.clone()), given, depth).await?;
         }
-        self.begin(found, run, Some(trigger.clone()), given, depth).await
+        Ok(Asked { run, replayed })
+    }
+
+    /// Whether a run was begun, by this process or by one before it.
+    async fn is_there(&self, run: RunId) -> Result<bool> {
+        if self.index.find(run).await?.is_some() {
+            return Ok(true);
+        }
+        self.index.catch_up().await?;
+        Ok(self.index.find(run).await?.is_some())
     }
 
     /// Records that a trigger fired; says whether it had been recorded before.
@@ -271,6 +276,24 @@ impl Inner {
         let found = self.find(&workflow_id).await?;
         self.begin_given(&found, run_id, Some(trigger_id), event, None, depth).await?;
         Ok(())
+    }
+}
+
+/// What is kept of something that starts a run.
+fn received(
+    found: &Found,
+    run: RunId,
+    trigger: &Slug,
+    key: String,
+    given: &Value,
+    depth: u32,
+) -> TriggerReceived {
+    TriggerReceived {
+        key,
+        payload: Payload::inline(json!({"event": given, "depth": depth})),
+        run_id: run,
+        trigger_id: trigger.clone(),
+        workflow_id: found.id.clone(),
     }
 }
 

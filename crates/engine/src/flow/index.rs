@@ -94,7 +94,7 @@ struct Noted {
     rows: Mutex<BTreeMap<RunId, Summary>>,
     /// What is being written, which nobody can read from the list yet.
     written: Mutex<BTreeMap<RunId, Summary>>,
-    /// Held by whoever writes.
+    /// Held by whoever reads and writes, so that nothing older is written over what is newer.
     turn: AsyncMutex<()>,
     moved: Mutex<HashMap<SessionId, EventIndex>>,
     wake: Notify,
@@ -143,7 +143,9 @@ impl Index {
         let (store, noted) = (self.store.clone(), Arc::clone(&self.noted));
         tokio::spawn(async move {
             loop {
+                let turn = noted.turn.lock().await;
                 write(&store, &noted, false).await;
+                drop(turn);
                 noted.wake.notified().await;
             }
         });
@@ -151,12 +153,14 @@ impl Index {
 
     /// Writes what was noted.
     pub(super) async fn flush(&self) {
+        let _turn = self.noted.turn.lock().await;
         write(&self.store, &self.noted, true).await;
     }
 
     /// Reads what sessions hold beyond what the list knows of them.
     pub(super) async fn catch_up(&self) -> Result<()> {
-        self.flush().await;
+        let _turn = self.noted.turn.lock().await;
+        write(&self.store, &self.noted, true).await;
         let known = self.store.runs.sessions().await?;
         let mut known: HashMap<SessionId, SessionRead> =
             known.into_iter().map(|read| (read.session, read)).collect();
@@ -245,8 +249,8 @@ impl Index {
     }
 }
 
+/// Writes what was noted, for whoever has the turn.
 async fn write(store: &Store, noted: &Noted, last: bool) {
-    let _turn = noted.turn.lock().await;
     let rows = noted.take();
     let moved = std::mem::take(&mut *held(&noted.moved));
     if rows.is_empty() && moved.is_empty() {
@@ -274,7 +278,8 @@ async fn write(store: &Store, noted: &Noted, last: bool) {
     held(&noted.written).clear();
 }
 
-const fn status_after(data: &EventData) -> Option<RunStatus> {
+/// Where a run stands after an event; none when it stands where it stood.
+pub(super) const fn status_after(data: &EventData) -> Option<RunStatus> {
     Some(match data {
         EventData::RunStarted(_) | EventData::RunResumed(_) => RunStatus::Running,
         EventData::RunPaused(_) => RunStatus::Paused,

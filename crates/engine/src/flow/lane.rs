@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::index::Summary;
+use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::watch::{Ended, Told};
 use super::{Inner, Left, payload};
@@ -32,6 +32,8 @@ const BATCH_MAX: usize = 512;
 /// How many events are recorded together. More of one decision go in parts, each of which is
 /// a state that a run can be recovered from.
 const EVENTS_MAX: usize = 4_096;
+/// How many runs that ended are remembered.
+const OVER_MAX: usize = 10_000;
 /// How long a timer is slept on before the clock is looked at again, which may have moved.
 const NAP_MAX: Duration = Duration::from_secs(30);
 /// How long a full disk is left alone before it is looked at again.
@@ -93,6 +95,8 @@ struct Actor {
     session: SessionId,
     workflow: String,
     runs: HashMap<RunId, Active>,
+    /// Runs that ended here lately: whoever asks for one of them again comes late.
+    over: HashSet<RunId>,
     /// Runs that wait for their turn.
     waiting: VecDeque<RunId>,
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
@@ -126,6 +130,8 @@ struct Batch {
     blobs: Vec<Blob>,
     effects: Vec<(RunId, Effect)>,
     begun: Vec<RunId>,
+    /// Runs that stand elsewhere now than the list of runs says.
+    moved: Vec<RunId>,
     replies: Vec<Reply>,
     /// Whether there is room for new runs, once somebody asked.
     room: Option<Result<()>>,
@@ -171,6 +177,7 @@ impl Lane {
             session,
             workflow: workflow.to_owned(),
             runs: HashMap::new(),
+            over: HashSet::new(),
             waiting: VecDeque::new(),
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
@@ -301,7 +308,7 @@ impl Actor {
     async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
         match message {
             Message::Begin(run, reply) => {
-                let fresh = !self.runs.contains_key(&run.id);
+                let fresh = !self.runs.contains_key(&run.id) && !self.over.contains(&run.id);
                 let begun = if fresh { batch.room(inner).await } else { Ok(()) };
                 if fresh && begun.is_ok() {
                     self.queue(inner, *run, batch);
@@ -358,13 +365,21 @@ impl Actor {
         let Adopted { state, ready, started, first, queued_ms } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
-        let (under_way, response) = (HashMap::new(), None);
-        self.insert(Active { run, ready, started, first, queued_ms, under_way, response });
+        self.insert(Active {
+            run,
+            ready,
+            started,
+            first,
+            queued_ms,
+            under_way: HashMap::new(),
+            response: None,
+        });
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if begun {
             // It cannot be over, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Recover, batch);
+            batch.moved.push(id);
         } else {
             self.waiting.push_back(id);
         }
@@ -387,6 +402,9 @@ impl Actor {
         let mut moment = Moment { now_ms: now_ms(), random: &mut chance };
         let decided = active.run.decide(&active.ready.graph, command, &mut moment);
         let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
+        if events.iter().any(|event| status_after(&event.data).is_some()) {
+            batch.moved.push(id);
+        }
         batch.events.extend(events);
         batch.effects.extend(effects.into_iter().map(|effect| (id, effect)));
         Ok(())
@@ -448,10 +466,13 @@ impl Actor {
 
     /// Makes durable what was decided, and then lets it happen.
     async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { events, blobs, effects, begun, replies, room: _ } = batch;
+        let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
         if let Err(error) = self.record(inner, events, blobs, &begun).await {
             replies.into_iter().for_each(|reply| reply.refuse(&error));
             return Err(error);
+        }
+        for active in moved.iter().filter_map(|run| self.runs.get(run)) {
+            inner.index.note(summary(self.session, &self.workflow, active));
         }
         for (run, effect) in effects {
             self.let_happen(inner, run, effect);
@@ -597,6 +618,10 @@ impl Actor {
     /// A run is over: whoever waits is told.
     fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
         let Some(active) = self.runs.remove(&id) else { return };
+        if self.over.len() >= OVER_MAX {
+            self.over.clear();
+        }
+        self.over.insert(id);
         self.freed = true;
         let result = match &active.run.state.end {
             Some(End::Succeeded { result }) => match result {

@@ -131,14 +131,21 @@ impl Inner {
             let message = format!("this program has no step type `{type}`", type = r#type);
             return Err(Fault::new("STEP_TYPE", message));
         };
-        let (config, bindings) = match settings {
-            Settings::Recorded(config) => (config, Bindings::default()),
+        // A step that names no secret may be told one by whoever was sent it before.
+        let bindings = match graph.plan.env.iter().any(|field| field.secret) {
+            true => self.environment.secrets(&graph.plan).await,
+            false => Ok(Bindings::default()),
+        };
+        let bindings = bindings.map_err(|error| Fault::new(error.code(), error.to_string()))?;
+        let config = match settings {
+            Settings::Recorded(config) => config,
             Settings::Faulty(fault) => return Err(fault),
             Settings::Secret(run) => {
-                let bindings = self.environment.secrets(&graph.plan).await;
-                let bindings =
-                    bindings.map_err(|error| Fault::new(error.code(), error.to_string()))?;
-                (self.secret_settings(&run, graph, &instance, &bindings).await?, bindings)
+                match self.secret_settings(&run, graph, &instance, &bindings).await {
+                    Ok(config) => config,
+                    // What cannot be put together may be quoted.
+                    Err(fault) => return redacted(Err(fault), &bindings),
+                }
             }
         };
         let timeout = step.timeout_ms.map_or(self.options.step_timeout, Duration::from_millis);

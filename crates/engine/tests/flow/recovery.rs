@@ -77,3 +77,106 @@ async fn two_engines_do_not_perform_one_run() {
     assert_eq!(one.ended(asked.run).await.unwrap().status, EndStatus::Succeeded);
     assert_eq!(world.tries(), [1]);
 }
+
+#[tokio::test]
+async fn the_list_says_what_waits_when_another_run_began_since() {
+    let nodes = "{ id: a, type: log, message: hold, next: b }
+         { id: b, type: wait, duration_sec: 3600 }";
+    let world = World::new(&[("w", nodes)]);
+    world.done.holds.store(true, Ordering::SeqCst);
+    let engine = world.engine();
+    let first = engine.receive(arrival("w", json!({}))).await.unwrap().run;
+    world.done.held.notified().await;
+    world.done.go.notify_one();
+    let waits = async {
+        while engine.past(first).await.unwrap().summary.status.name() != "waiting" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
+    engine.receive(arrival("w", json!({}))).await.unwrap();
+    let waiting = cairn_engine::flow::Filter {
+        statuses: vec!["waiting".to_owned()],
+        ..cairn_engine::flow::Filter::default()
+    };
+    let listed: Vec<_> = engine.list(&waiting).await.unwrap().iter().map(|run| run.run).collect();
+    assert_eq!(listed, [first]);
+}
+
+/// A trigger was received, and the process ended before its run began.
+#[tokio::test]
+async fn what_was_received_and_not_begun_begins_when_it_comes_again() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
+    let again = || cairn_engine::flow::Arrival {
+        trigger: Some("api".parse().unwrap()),
+        key: Some("k".to_owned()),
+        ..arrival("w", json!({}))
+    };
+    let first = world.engine();
+    let run = first.receive(again()).await.unwrap().run;
+    first.ended(run).await.unwrap();
+    first.stop(Duration::from_secs(5)).await;
+    // Only that it was received is left, as if the rest had not been written.
+    lose(&world, run).await;
+    let engine = world.engine();
+    let asked = engine.receive(again()).await.unwrap();
+    assert_eq!((asked.run, asked.replayed), (run, true));
+    let ended = tokio::time::timeout(Duration::from_secs(20), engine.ended(run)).await.unwrap();
+    assert_eq!(ended.unwrap().status, EndStatus::Succeeded);
+    assert_eq!(world.tries(), [2], "with the key it had");
+    let asked = engine.receive(again()).await.unwrap();
+    assert!(asked.replayed);
+    engine.stop(Duration::from_secs(5)).await;
+    assert_eq!(world.tries(), [2]);
+}
+
+/// Deletes the session that a run is in, as if nothing of it had been written.
+async fn lose(world: &World, run: cairn_core::id::RunId) {
+    let store = world.store();
+    for session in store.sessions.list().await.unwrap() {
+        let events = store.log.read(session, cairn_core::id::EventIndex(0)).await.unwrap();
+        if events.iter().any(|event| event.scope.run() == Some(run)) {
+            let folder = world.home.path().join("data/sessions").join(session.to_string());
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+    // The list of runs is made anew from what is there.
+    for file in std::fs::read_dir(world.home.path().join("data")).unwrap() {
+        let path = file.unwrap().path();
+        if path.to_string_lossy().contains("sqlite") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_told_of_at_the_next_start() {
+    let fails = "name: fails\non_error: { trigger_workflow: project.told }\ngraph:\n  nodes:\n    - { id: a, type: log, message: fail }\n";
+    let told = "name: told\ntriggers: [{ type: error }]\ngraph:\n  nodes:\n    - { id: a, type: log, message: '{{ event.payload.run_id }}' }\n";
+    let world = World::new(&[("fails", fails), ("told", told)]);
+    let engine = world.engine();
+    let failed = engine.receive(arrival("fails", json!({}))).await.unwrap().run;
+    engine.ended(failed).await.unwrap();
+    let notes = cairn_engine::flow::Filter {
+        workflow: Some("project.told".to_owned()),
+        is_over: Some(true),
+        ..cairn_engine::flow::Filter::default()
+    };
+    let one = async |engine: &cairn_engine::flow::Automations| loop {
+        if let [note] = engine.list(&notes).await.unwrap().as_slice() {
+            return note.run;
+        }
+        tokio::task::yield_now().await;
+    };
+    let note = tokio::time::timeout(Duration::from_secs(20), one(&engine)).await.unwrap();
+    engine.stop(Duration::from_secs(5)).await;
+    lose(&world, note).await;
+    let engine = world.engine();
+    engine.recover().await.unwrap();
+    let again = tokio::time::timeout(Duration::from_secs(20), one(&engine)).await.unwrap();
+    assert_eq!(again, note);
+    engine.stop(Duration::from_secs(5)).await;
+    let mut tries = world.tries();
+    tries.sort_unstable();
+    assert_eq!(tries, [1, 2]);
+}

@@ -1,0 +1,8 @@
+//! `cairn serve` with automations, from outside: killed over and over, and searched for secrets.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails may panic")]
+
+mod canary;
+mod kills;
+mod receiver;
+mod server;
