@@ -40,7 +40,7 @@ impl<'a> Screen<'a> {
             }
         }
         for warning in &answer.warnings {
-            let code = output.paint(Style::Warning, warning.code);
+            let code = output.paint(Style::Warning, warning.code.name());
             output.line(&format!("{code}  {}", plain(&warning.message)))?;
         }
         if let Some(recap) = &answer.recap {
