@@ -172,10 +172,9 @@ fn wrong_type(place: &Place<'_>, wanted: &str, value: &Value) -> Problem {
 fn wrong_choice(place: &Place<'_>, choices: &[Value], value: &Value) -> Problem {
     let names: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
     let given: String = value.to_string().chars().take(64).collect();
-    let near = value.as_str().and_then(|given| nearest(given, names.iter().copied()));
-    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    // None of them is named: the nearest word may be one that leaves more to an agent.
     let problem = format!("`{}` is {given}", place.path);
-    place.problem(problem, format!("{near}it is one of {}", listed(&names)))
+    place.problem(problem, format!("it is one of {}", listed(&names)))
 }
 
 fn unknown(place: &Place<'_>, name: &str, schema: &Schema) -> Problem {

@@ -36,18 +36,24 @@ impl Cell {
 
     /// The same in pieces that are no wider than this, broken at blanks where there are any.
     fn pieces(&self, room: usize) -> Vec<Self> {
-        let mut pieces = Vec::new();
-        let mut rest = self.text.as_str();
-        while rest.width() > room {
-            let head = beginning(rest, room);
-            let at = head.rfind(' ').filter(|at| *at > 0).unwrap_or(head.len());
-            let (piece, after) = rest.split_at(at);
-            pieces.push(Self { text: piece.to_owned(), style: self.style });
-            rest = after.trim_start();
-        }
-        pieces.push(Self { text: rest.to_owned(), style: self.style });
-        pieces
+        let piece = |text: &str| Self { text: text.to_owned(), style: self.style };
+        wrap(&self.text, room).into_iter().map(piece).collect()
     }
+}
+
+/// A line in pieces that are no wider than this, broken at blanks where there are any.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<&str> {
+    let room = room.max(CUT_MIN);
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while rest.width() > room {
+        let head = beginning(rest, room);
+        let at = head.rfind(' ').filter(|at| *at > 0).unwrap_or(head.len());
+        let (piece, after) = rest.split_at(at);
+        pieces.push(piece);
+        rest = after.trim_start();
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// What gives way when a table is too wide for the terminal.

@@ -134,6 +134,18 @@ pub enum Need {
     Disabled,
 }
 
+impl Need {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Preferred => "preferred",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
 /// Something that holds or does not.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -346,6 +358,12 @@ impl Plan {
     #[must_use]
     pub fn step(&self, id: &Slug) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == *id)
+    }
+
+    /// The loop with this id.
+    #[must_use]
+    pub fn find_loop(&self, id: &Slug) -> Option<&Loop> {
+        self.loops.iter().find(|found| found.id == *id)
     }
 }
 

@@ -201,6 +201,22 @@ pub enum BlockerCode {
     UserOnlyDependency,
 }
 
+impl BlockerCode {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidRequiredOutput => "INVALID_REQUIRED_OUTPUT",
+            Self::InvariantViolation => "INVARIANT_VIOLATION",
+            Self::MissingRequiredOutput => "MISSING_REQUIRED_OUTPUT",
+            Self::RequiredCapabilityUnavailable => "REQUIRED_CAPABILITY_UNAVAILABLE",
+            Self::RequiredCapabilityUnknown => "REQUIRED_CAPABILITY_UNKNOWN",
+            Self::StorageCorruptionDetected => "STORAGE_CORRUPTION_DETECTED",
+            Self::UserOnlyDependency => "USER_ONLY_DEPENDENCY",
+        }
+    }
+}
+
 /// What a blocker is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(
@@ -281,6 +297,30 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+
+    #[test]
+    fn names_are_those_on_the_wire() {
+        use crate::event::guided::RiskPolicy;
+        use crate::plan::Need;
+        fn of<T: Serialize>(value: T) -> String {
+            serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
+        }
+        for reason in Reason::ALL {
+            let code = reason.blocker_code();
+            assert_eq!(code.name(), of(code));
+        }
+        use Autonomy::{FullAutoNeverStop, FullAutoStopOnUserDeps, Guided};
+        for autonomy in [Guided, FullAutoStopOnUserDeps, FullAutoNeverStop] {
+            assert_eq!(autonomy.name(), of(autonomy));
+        }
+        use RiskPolicy::{Aggressive, Balanced, Conservative};
+        for policy in [Conservative, Balanced, Aggressive] {
+            assert_eq!(policy.name(), of(policy));
+        }
+        for need in [Need::Required, Need::Preferred, Need::Disabled] {
+            assert_eq!(need.name(), of(need));
+        }
+    }
 
     fn check(autonomy: Autonomy) -> String {
         let row = |reason: &Reason| format!("{reason:?} -> {:?}\n", reason.under(autonomy));

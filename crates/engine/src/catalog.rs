@@ -133,6 +133,22 @@ impl Catalog {
         find(&self.list()?, given)
     }
 
+    /// What to say about a workflow's id that is not what it should be. The id that it is
+    /// advised to take is nobody's.
+    pub(crate) fn id_warning(&self, found: &Found) -> Option<String> {
+        let Found { id, kind, bytes, .. } = found;
+        if let Some(alias) = &found.alias {
+            return Some(format!("`{alias}` is an old id; use `{id}`"));
+        }
+        if ids::check(id, *kind) != Ok(IdStatus::Legacy) {
+            return None;
+        }
+        let all = self.list().unwrap_or_default();
+        let taken: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
+        let better = ids::suggest(id, *kind, bytes, &taken);
+        Some(format!("`{id}` has no namespace; rename the workflow to `{better}`"))
+    }
+
     /// The sources, read now.
     pub fn sources(&self) -> Result<Vec<Source>> {
         let mut sources = Vec::new();
@@ -443,17 +459,5 @@ impl Found {
             false => found.clone(),
         };
         found.iter().map(shown).collect()
-    }
-
-    /// What to say about an id that is not what it should be.
-    pub(crate) fn id_warning(&self) -> Option<String> {
-        if let Some(alias) = &self.alias {
-            return Some(format!("`{alias}` is an old id; use `{}`", self.id));
-        }
-        let legacy = ids::check(&self.id, self.kind) == Ok(IdStatus::Legacy);
-        legacy.then(|| {
-            let better = ids::suggest(&self.id, self.kind, &self.bytes, &[]);
-            format!("`{}` has no namespace; rename the workflow to `{better}`", self.id)
-        })
     }
 }

@@ -118,7 +118,7 @@ impl Inner {
     async fn start(&self, ask: Start) -> Result<Answer> {
         let context = input::context(ask.context.as_ref())?;
         ask.workspace.as_deref().map(input::workspace).transpose()?;
-        let found = self.find(&ask.workflow).await?;
+        let (found, id_warning) = self.find(&ask.workflow).await?;
         let plan = &found.compiled()?.plan;
         if plan.dialect != Dialect::Guided {
             return Err(Error::Invalid {
@@ -162,15 +162,21 @@ impl Inner {
         self.begin(&mut session, run, decided, workspace).await?;
         let node = self.perform_owed(&mut session, run, decide::root(run)).await?;
         let position = Position::load(self, &session, run, node).await?;
-        let facts = reply::Facts::begun(&found, run, workspace);
+        let facts = reply::Facts::begun(&found, id_warning, run, workspace);
         let keys = self.store.keys.load().await?;
         reply::answer(self, &session, &position, &keys, ask.tokens, facts).await
     }
 
-    /// Looks a workflow up, on a thread that may read and compile files.
-    async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+    /// Looks a workflow up, with what is to be said about its id, on a thread that may read and
+    /// compile files.
+    async fn find(&self, workflow: &str) -> Result<(Arc<Found>, Option<String>)> {
         let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
-        let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
+        let find = move || {
+            let found = catalog.find(&workflow)?;
+            let id_warning = catalog.id_warning(&found);
+            Ok((found, id_warning))
+        };
+        let found = tokio::task::spawn_blocking(find).await;
         found.map_err(|error| Error::Broken(error.to_string()))?
     }
 
@@ -210,7 +216,7 @@ impl Inner {
         let known = self.known.get(target.session);
         let mut session = known.lock().await;
         self.sync(&mut session).await?;
-        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let (run, node) = session.target(target)?;
         let attempt = tried.id(node);
         let output = ask.output.as_ref();
         let submission = Submission {
@@ -258,7 +264,7 @@ impl Inner {
         keys: &Keyring,
         tokens: Tokens,
     ) -> Result<Answer> {
-        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let (run, node) = session.target(target)?;
         let position = Position::load(self, session, run, node).await?;
         let facts = reply::Facts::back(self, session, &position);
         reply::answer(self, session, &position, keys, tokens, facts).await
@@ -301,7 +307,7 @@ impl Inner {
         let known = self.known.get(target.session);
         let mut session = known.lock().await;
         self.sync(&mut session).await?;
-        let (run, node) = session.find(target.place).map(|(run, node)| (run, node.id))?;
+        let (run, node) = session.target(target)?;
         let tried = target.attempt.ok_or_else(|| session.broken("a checkpoint has no attempt"))?;
         let attempt = tried.id(node);
         let spot = decide::spot(attempt);
@@ -309,7 +315,7 @@ impl Inner {
             if session.dag(run)?.node(spot).is_some() {
                 let place = Spot::new(&session, run, spot);
                 let tokens = place.first(&session, &keys, ask.tokens)?;
-                let warnings = reply::other_notes(&session, spot, &ask.output);
+                let warnings = reply::warnings::other_notes(&session, spot, &ask.output);
                 let (label, notes_only) = (place.label(), session.is_notes(run));
                 return Ok(Checkpointed { label, node: spot, tokens, notes_only, warnings });
             }
@@ -404,7 +410,7 @@ fn rejected(rejection: Rejection, label: &str) -> Error {
         },
         Rejection::Unwritable(error) => Error::Invalid {
             message: error.to_string(),
-            fix: "send plain JSON: numbers within ±2^53, no repeated keys, no deep nesting".into(),
+            fix: "send plain JSON: whole numbers within ±2^53, no deep nesting".into(),
             details: json!({}),
         },
         Rejection::OverBudget(error) => Error::Invalid {

@@ -135,21 +135,29 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let told = request.params.as_ref().filter(|_| request.method == "tools/call");
-        match told.and_then(malformed).map(serde_json::to_value) {
-            Some(Ok(told)) => Ok(CustomResult(told)),
-            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        if request.method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        match request.params.as_ref().and_then(malformed) {
+            Some(told) => Ok(CustomResult(told)),
+            None => Err(ErrorData::invalid_params("a call needs the `name` of a tool", None)),
         }
     }
 }
 
 /// A call whose arguments are no object at all: it is told so like any other wrong argument.
-fn malformed(params: &Value) -> Option<CallToolResult> {
+fn malformed(params: &Value) -> Option<Value> {
+    params.get("name").filter(|name| name.is_string())?;
     let problem = "`arguments` is not an object";
     let fix = "send the arguments as one JSON object, not as a string that holds it";
     let given = params.get("arguments").filter(|given| !given.is_null())?;
     let error = Error::from(Problem::new("arguments", problem, fix));
-    (!given.is_object()).then(|| result(render::failure(&error), true))
+    (!given.is_object()).then(|| refused(&error))
+}
+
+/// The result of a call that no tool was asked to answer.
+pub(crate) fn refused(error: &Error) -> Value {
+    serde_json::to_value(result(render::failure(error), true)).unwrap_or_default()
 }
 
 fn unknown(name: &str, tools: &[Entry]) -> ErrorData {

@@ -44,7 +44,9 @@ async fn messages(request: Request, next: Next, body_max: usize) -> Response {
         None => next.run(Request::from_parts(parts, Body::from(bytes))).await,
         Some(fault) => {
             let json = [(header::CONTENT_TYPE, "application/json")];
-            (StatusCode::BAD_REQUEST, json, fault.to_string()).into_response()
+            let is_error = fault.get("error").is_some();
+            let status = if is_error { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+            (status, json, fault.to_string()).into_response()
         }
     }
 }

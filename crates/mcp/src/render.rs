@@ -14,6 +14,7 @@ use cairn_api::guided::answer::{
 };
 use cairn_core::canonical::StrictValue;
 use cairn_core::error::Retry;
+use cairn_core::projection::resume::WhyMatched;
 use cairn_core::reason::{Blocker, Pointer};
 use cairn_engine::guided::answer as engine;
 use serde_json::{Value, json};
@@ -29,62 +30,68 @@ const RULE: &str = "\n\n---\n";
 /// An answer about a run.
 pub(crate) fn answer(found: engine::Answer) -> Reply<Answer> {
     let references = supplement::references(found.lifecycle, &found.references);
+    let owes = found.pending.as_ref().is_some_and(|pending| pending.needs_artifact);
     let data = Answer::from(found);
-    let mut texts = vec![primary(&data)];
+    let mut texts = vec![primary(&data, owes)];
     texts.extend(references);
     texts.extend(supplement::all(&data));
     Reply { data, texts }
 }
 
 /// The step to do, or why there is none, and what to call next.
-fn primary(data: &Answer) -> String {
+fn primary(data: &Answer, owes: bool) -> String {
     let mut text = match (&data.kind, &data.pending) {
-        (Kind::Blocked, pending) => blocked(data, pending.as_ref()),
-        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data)),
+        (Kind::Blocked, pending) => blocked(data, pending.as_ref(), owes),
+        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, owes)),
         (Kind::Ok, None) => over(data),
     };
     let _ = write!(text, "\n{}", names(data));
     text
 }
 
-fn next(data: &Answer) -> String {
+fn next(data: &Answer, owes: bool) -> String {
     let (before, call) = match data.next_intent {
         NextIntent::PerformPendingThenContinue => {
-            ("Next: do this step. When it is done", done(data))
+            ("Next: do this step. When it is done,", done(data, owes))
         }
         NextIntent::AwaitUserConfirmation => (
             "Next: do this step, show the user what you have, and wait for their yes. Then",
-            done(data),
+            done(data, owes),
         ),
         NextIntent::RehydrateOnly => {
-            ("Next: look before you work. To see where the run stands", tokens(data, false))
+            ("Next: look before you work. To see where the run stands,", tokens(data, false))
         }
-        NextIntent::Complete => ("Next: nothing. To see the end again", tokens(data, false)),
+        NextIntent::Complete => ("Next: nothing. To see the end again,", tokens(data, false)),
     };
     format!(
-        "{before}, call continue_workflow with\n{call}\nWhat comes after is not known until then: \
+        "{before} call continue_workflow with\n{call}\nWhat comes after is not known until then: \
          do not guess it, and do not work ahead. To keep notes before that, call \
          checkpoint_workflow with checkpointToken \"{}\".",
         data.checkpoint_token
     )
 }
 
-fn blocked(data: &Answer, pending: Option<&Pending>) -> String {
+fn blocked(data: &Answer, pending: Option<&Pending>, owes: bool) -> String {
     let mut text = String::from("BLOCKED: the run stays at this step.\n");
     for (place, blocker) in data.blockers.iter().enumerate() {
-        let code = serde_json::to_value(blocker.code).unwrap_or_default();
-        let code = code.as_str().unwrap_or_default();
+        let code = blocker.code.name();
         let _ = write!(text, "\n{}. {code}: {}", place + 1, blocker.message);
         if let Some(fix) = &blocker.suggested_fix {
             let _ = write!(text, "\n   Do: {fix}");
         }
     }
     let token = data.retry_continue_token.as_ref().unwrap_or(&data.continue_token);
-    let mut output = example();
-    let owes = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
-    if let Some(fields) = output.as_object_mut().filter(|_| data.blockers.iter().any(owes)) {
-        fields.insert("artifacts".to_owned(), json!(["<as asked for above>"]));
+    if data.next_intent == NextIntent::RehydrateOnly {
+        let call = json!({"continueToken": token});
+        let _ = write!(
+            text,
+            "{RULE}Next: look before you answer again; that is what an earlier call with this \
+             token was told. To see the step, call continue_workflow with\n{call}"
+        );
+        return text;
     }
+    let of_contract = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
+    let output = example(owes || data.blockers.iter().any(of_contract));
     let call = json!({"continueToken": token, "output": output});
     let _ = write!(
         text,
@@ -106,21 +113,26 @@ fn over(data: &Answer) -> String {
         "The workflow is complete. Call nothing more for this run; tell the user what came of it."
             .to_owned()
     } else {
-        format!("There is no step to do now.{RULE}{}", next(data))
+        format!("There is no step to do now.{RULE}{}", next(data, false))
     }
 }
 
 /// The call that says that a step is done.
-fn done(data: &Answer) -> String {
+fn done(data: &Answer, owes: bool) -> String {
     let mut call = tokens_value(data, true);
     if let Some(fields) = call.as_object_mut() {
-        fields.insert("output".to_owned(), example());
+        fields.insert("output".to_owned(), example(owes));
     }
     call.to_string()
 }
 
-fn example() -> Value {
-    json!({"notesMarkdown": "<what you did in this step alone>"})
+/// An output to fill in, with a place for the artifact that the step owes.
+fn example(owes: bool) -> Value {
+    let notes = "<what you did in this step alone>";
+    match owes {
+        true => json!({"notesMarkdown": notes, "artifacts": ["<as asked for above>"]}),
+        false => json!({"notesMarkdown": notes}),
+    }
 }
 
 fn tokens(data: &Answer, done: bool) -> String {
@@ -146,7 +158,9 @@ fn names(data: &Answer) -> String {
     if let Some(pending) = data.pending.as_ref().filter(|_| data.kind == Kind::Ok) {
         let _ = write!(text, ", step `{}`: {}", pending.step_id, pending.title);
     }
-    text.push('.');
+    if !text.ends_with(['.', '?', '!']) {
+        text.push('.');
+    }
     text
 }
 
@@ -159,7 +173,7 @@ pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
         Some(warning) => format!("NOT KEPT: {}.", warning.message),
     };
     if !notes_only {
-        let call = json!({"continueToken": data.continue_token, "output": example()});
+        let call = json!({"continueToken": data.continue_token, "output": example(false)});
         let _ = write!(
             text,
             " The step is still pending; when it is done, call continue_workflow with\n{call}"
@@ -188,9 +202,15 @@ pub(crate) fn resumed(data: &Resumed) -> String {
     if data.candidates.is_empty() {
         return "There is no run to resume. Choose a workflow with list_workflows.".to_owned();
     }
-    let mut text = String::from(
-        "Runs, the likeliest first. Take the one that fits, or ask the user; then call \
-         continue_workflow with its continueToken alone.",
+    let nothing = [WhyMatched::RecencyFallback.name()];
+    let mut text = match data.candidates.iter().all(|found| found.why_matched == nothing) {
+        true => "Nothing matches; these are the runs that moved last.",
+        false => "Runs, the likeliest first.",
+    }
+    .to_owned();
+    text.push_str(
+        " Take the one that fits, or ask the user; then call continue_workflow with its \
+         continueToken alone.",
     );
     for (place, found) in data.candidates.iter().enumerate() {
         let step = found.pending_step.as_deref().unwrap_or("-");

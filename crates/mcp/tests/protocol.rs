@@ -259,3 +259,31 @@ async fn what_is_no_message_is_answered_and_the_rest_goes_on() {
     let garbage = say(&door(), ToolSet::default(), &["nothing else".to_owned()]).await;
     assert_eq!(garbage.len(), 1, "also where nothing else is said: {garbage:?}");
 }
+
+#[tokio::test]
+async fn a_call_that_cannot_be_read_is_answered_under_its_id() {
+    let arguments = json!({"workflowId": "wr.quick-task", "context": {"a": "HERE"}});
+    let call =
+        current(&[("tools/call", json!({"name": "start_workflow", "arguments": arguments}))]);
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for value in ["\"\\ud83c\"", "1e400", &deep] {
+        let line = call[0].to_string().replace("\"HERE\"", value);
+        let answers = say(&door(), ToolSet::default(), &[line]).await;
+        assert_eq!(answers.len(), 1, "{value}: {answers:?}");
+        assert_eq!(answers[0]["id"], call[0]["id"], "{value}");
+        let told = &answers[0]["result"];
+        assert_eq!(told["isError"], true, "{value}: {told}");
+        assert_eq!(told["structuredContent"]["code"], "VALIDATION_ERROR", "{value}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_no_tool_says_what_it_lacks() {
+    for params in [json!({}), json!({"arguments": {}}), json!({"name": 7, "arguments": {}})] {
+        let call = current(&[("tools/call", params.clone())])[0].to_string();
+        let answers = say(&door(), ToolSet::default(), &[call]).await;
+        assert_eq!(answers[0]["error"]["code"], -32602, "{params}: {answers:?}");
+        let message = answers[0]["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`name`"), "{params}: {message}");
+    }
+}

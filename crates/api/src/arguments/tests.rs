@@ -102,7 +102,7 @@ fn a_wrong_type_is_told_with_the_right_one() {
 fn a_value_that_is_no_choice_is_told_with_the_choices() {
     assert_snapshot!(proceed(json!({"continueToken": "x", "intent": "advanced"})), @r#"
     `intent` is "advanced"
-    → did you mean `advance`? it is one of `advance`, `rehydrate`
+    → it is one of `advance`, `rehydrate`
     "#);
     assert_snapshot!(start(json!({"workflowId": "x", "preferences": {"autonomy": "yolo"}})), @r#"
     `preferences.autonomy` is "yolo"

@@ -90,6 +90,7 @@ pub struct Pending {
     pub step_id: String,
     pub title: String,
     pub prompt: String,
+    /// Whether somebody must agree to what was done; nextIntent says when that is the user.
     pub require_confirmation: bool,
 }
 

@@ -57,7 +57,7 @@ pub struct ContinueWorkflow {
 pub struct CheckpointWorkflow {
     /// The checkpointToken of the last answer. WRONG: its continueToken.
     pub checkpoint_token: Option<String>,
-    /// Goes with a checkpointToken of the long form.
+    /// Goes with it after `tokens: "pair"`.
     pub state_token: Option<String>,
     /// In place of the others, in a session without a run.
     pub session_token: Option<String>,

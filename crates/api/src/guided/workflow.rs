@@ -139,8 +139,10 @@ pub fn inspect(catalog: &Catalog, asked: &InspectWorkflow) -> Result<Inspected> 
     let guide = plan.guide.clone().unwrap_or_default();
     let hash = plan.hash().map_err(|error| Error::Internal(error.to_string()))?;
     let nothing = Recommendations::default();
+    let all = catalog.list()?;
+    let taken: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
     Ok(Inspected {
-        entry: entry(&found, &[]),
+        entry: entry(&found, &taken),
         workflow_hash: hash.to_string(),
         about: guide.about,
         preconditions: guide.preconditions,

@@ -3,13 +3,14 @@
 mod answers;
 mod screen;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::guided::answer as wire;
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_engine as engine;
 use cairn_engine::guided::Guide;
 use cairn_engine::guided::answer::{Answer, Lifecycle};
 use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
@@ -62,20 +63,54 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let script = args.answers.as_deref().map(Script::read).transpose()?;
     let screen = Screen::new(&config.output);
-    // Where the run stands, for whoever is interrupted there.
-    let place: RefCell<Option<String>> = RefCell::default();
+    let left = Left::default();
     let ended = home::block_on(stop::by_signal(async {
+        left.under_way.set(true);
         let (guide, answer) = begin(args, config).await?;
-        let walk = Walk { args, config, screen: &screen, guide, place: &place };
+        left.under_way.set(false);
+        left.guide.replace(Some(guide.clone()));
+        let walk = Walk { args, config, screen: &screen, guide, left: &left };
         match script {
             Some(script) => walk.scripted(script, answer).await,
             None => walk.typed(answer).await,
         }
     }));
-    if let Some(token) = place.take() {
-        screen.leave(&token);
+    let interrupted = matches!(ended, Ok(Exit::Interrupted | Exit::Terminated));
+    match home::block_on(async { Ok(left.token().await) })? {
+        Some(token) => {
+            screen.unsent(&left.draft.borrow());
+            screen.leave(&token);
+        }
+        None if interrupted && left.under_way.get() => screen.lost(),
+        None => {}
     }
     ended
+}
+
+/// What is left behind by whoever stops or is interrupted.
+#[derive(Default)]
+struct Left {
+    guide: RefCell<Option<Guide>>,
+    /// The token of where the run stands; none when it is over.
+    place: RefCell<Option<String>>,
+    /// What was typed and not sent.
+    draft: RefCell<Said>,
+    /// Whether the run is at work on what it was sent.
+    under_way: Cell<bool>,
+}
+
+impl Left {
+    /// The token to come back with: that of the run's tip, where it may have gone on already.
+    async fn token(&self) -> Option<String> {
+        let (guide, token) = (self.guide.take()?, self.place.take()?);
+        if !self.under_way.get() {
+            return Some(token);
+        }
+        // Where the run cannot be looked at, the place that is known is better than none.
+        let branches = guide.proceed(back(&token)).await.map(|answer| answer.branches);
+        let newest = branches.unwrap_or_default().into_iter().find(|branch| branch.preferred);
+        Some(newest.map_or(token, |branch| branch.continue_token))
+    }
 }
 
 /// A way through a run.
@@ -84,14 +119,14 @@ struct Walk<'a> {
     config: &'a Config,
     screen: &'a Screen<'a>,
     guide: Guide,
-    place: &'a RefCell<Option<String>>,
+    left: &'a Left,
 }
 
 impl Walk<'_> {
     /// Shows where the run stands; gives the token to go on with, unless it is over.
     fn arrive(&self, answer: &Answer) -> Result<Option<String>> {
         let token = (!answer.is_complete).then(|| token(answer).to_owned());
-        self.place.replace(token.clone());
+        self.left.place.replace(token.clone());
         if self.config.output.json {
             self.config.output.object(&wire::Answer::from(answer.clone()))?;
         } else {
@@ -100,11 +135,31 @@ impl Walk<'_> {
         Ok(token)
     }
 
+    /// Sends a call, and knows that it is under way.
+    async fn send(&self, call: Continue) -> engine::Result<Answer> {
+        self.left.under_way.set(true);
+        let answer = self.guide.proceed(call).await;
+        self.left.under_way.set(false);
+        answer
+    }
+
+    /// Goes on over a step that the engine was interrupted at: nobody need say anything to it.
+    async fn resumed(&self, answer: Answer) -> Result<Answer> {
+        if !answer.pending.as_ref().is_some_and(|pending| pending.is_owed) {
+            return Ok(answer);
+        }
+        match self.arrive(&answer)? {
+            Some(token) => Ok(self.send(Said::default().ack(&token, self.args)).await?),
+            None => Ok(answer),
+        }
+    }
+
     /// The answers come from a file. The first that is refused ends it.
-    async fn scripted(&self, mut script: Script, mut answer: Answer) -> Result<Exit> {
+    async fn scripted(&self, mut script: Script, answer: Answer) -> Result<Exit> {
+        let mut answer = self.resumed(answer).await?;
         while let Some(token) = self.arrive(&answer)? {
             match script.next(&answer)? {
-                Some(said) => answer = self.guide.proceed(said.ack(&token, self.args)).await?,
+                Some(said) => answer = self.send(said.ack(&token, self.args)).await?,
                 None => return Ok(Exit::Waiting),
             }
         }
@@ -112,13 +167,17 @@ impl Walk<'_> {
     }
 
     /// The answers are typed in. What was typed stays until the run has taken it.
-    async fn typed(&self, mut answer: Answer) -> Result<Exit> {
-        let mut draft = Said::default();
+    async fn typed(&self, answer: Answer) -> Result<Exit> {
+        let draft = &self.left.draft;
+        let mut answer = self.resumed(answer).await?;
         while let Some(token) = self.arrive(&answer)? {
             let (step, mut refused) = (step_of(&answer), None);
             answer = loop {
-                let next = match self.screen.ask(&mut draft).await? {
-                    Given::Answer => self.guide.proceed(draft.clone().ack(&token, self.args)).await,
+                let next = match self.screen.ask(draft).await? {
+                    Given::Answer => {
+                        let said = draft.borrow().clone();
+                        self.send(said.ack(&token, self.args)).await
+                    }
                     Given::Again => self.guide.proceed(back(&token)).await,
                     Given::Nothing => return refused.map_or(Ok(Exit::Waiting), Err),
                 };
@@ -134,7 +193,7 @@ impl Walk<'_> {
             // Where the run stays at the step, and where it is only shown again, the draft stays.
             let stays = !answer.blockers.is_empty() || answer.lifecycle == Lifecycle::Rehydrate;
             if !stays || step != step_of(&answer) {
-                draft = Said::default();
+                draft.take();
             }
         }
         Ok(Exit::Success)

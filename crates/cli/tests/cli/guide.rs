@@ -97,7 +97,9 @@ fn a_block_is_told_and_the_next_answer_mends_it() {
     answers(&env, &lines);
     let outcome = env.run(&["guide", "triage", "--answers", "answers.jsonl"]);
     assert_eq!(outcome.code, 5, "it waits for more: {outcome}");
-    assert!(outcome.stdout.contains("MISSING_REQUIRED_OUTPUT"), "{outcome}");
+    let blocked = outcome.stdout.find("MISSING_REQUIRED_OUTPUT").unwrap();
+    let step = outcome.stdout.rfind("Judge it").unwrap();
+    assert!(step < blocked, "what keeps it comes last: {outcome}");
     assert!(outcome.stdout.contains("Close it"), "{outcome}");
     assert!(outcome.stderr.contains("cairn guide --continue triage-"), "{outcome}");
 }
@@ -109,13 +111,13 @@ fn answers_that_belong_elsewhere_are_refused() {
     assert_snapshot!(stable(&env.run(&["guide", "triage", "--answers", "answers.jsonl"])), @r"
     exit 2
     --- stdout
-    context_unset  the prompt mentions `ticket`, which the context does not have; set it there
 
     Read the report  read  [label]
       Read the report on [unset: ticket].
 
       What the answer needs:
       - Give notes on what you did in this step alone.
+    context_unset  the prompt mentions `ticket`, which the context does not have; set it there
     --- stderr
     the run waits; go on with
       cairn guide --continue [token]
@@ -252,6 +254,72 @@ fn a_signal_ends_the_commands_of_steps_too() {
     }
 }
 
+const SLOW: &str = "
+id: project.slow
+name: Slow
+description: Takes its time, the first time.
+version: 1.0.0
+steps:
+  - {id: a, title: Begin, prompt: Begin.}
+  - {id: slow, title: Wait, run: {type: shell, command: 'if [ -e again ]; then echo quick; else (echo up; sleep 60) > pipe & wait; fi'}}
+  - {id: b, title: End, prompt: End.}
+";
+
+#[test]
+fn a_run_goes_on_over_the_step_that_the_engine_was_interrupted_at() {
+    let env = env();
+    std::fs::write(env.path("workflows/slow.yaml"), SLOW).unwrap();
+    let pipe = env.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    answers(&env, &[r#"{"step": "a", "notes": "Begun."}"#, r#"{"step": "b", "notes": "Ended."}"#]);
+    let with_path = |args: &[&str]| {
+        let mut command = env.command(args);
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let mut guide = with_path(&["guide", "project.slow", "--answers", "answers.jsonl"]);
+    let child = guide.spawn().unwrap();
+    std::fs::File::open(&pipe).unwrap().read_exact(&mut [0; 3]).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let left = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(left.code, 130, "{left}");
+    let token = left.stderr.split_whitespace().last().unwrap().to_owned();
+    std::fs::write(env.path("again"), "").unwrap();
+    answers(&env, &[r#"{"step": "b", "notes": "Ended."}"#]);
+    let mut guide = with_path(&["guide", "--continue", &token, "--answers", "answers.jsonl"]);
+    let outcome = Outcome::of(guide.output().unwrap());
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stdout.contains("another branch"), "the token is that of the tip: {outcome}");
+    assert!(outcome.stdout.contains("quick"), "{outcome}");
+    assert!(outcome.stdout.contains("complete"), "{outcome}");
+}
+
+#[test]
+fn what_was_typed_is_given_back_when_a_signal_comes() {
+    let env = env();
+    let mut command = env.command(&["guide", "triage"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"Read half of it.\n:draft\n").unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    let mut told = String::new();
+    // It has taken the line down once it shows it.
+    while !told.contains("  Read half of it.\n") {
+        let mut byte = [0; 1];
+        stderr.read_exact(&mut byte).unwrap();
+        told.extend(byte.map(char::from));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(rest.contains("was not sent, and is not kept:\n  Read half of it.\n"), "{rest}");
+    assert!(rest.contains("cairn guide --continue triage-"), "{rest}");
+    drop(stdin);
+}
+
 #[test]
 fn a_signal_ends_the_wait_for_an_answer() {
     let env = env();
@@ -299,7 +367,9 @@ fn an_answer_that_is_refused_to_the_end_is_told_with_the_way_back() {
 #[test]
 fn a_command_that_is_not_known_is_no_note() {
     let env = env();
-    let outcome = env.run_with_input(&["guide", "triage"], b":artefact {}\n::x is a note\n.\n");
+    let typed = b":artefact {}\n:set foo\n::x is a note\n.\n";
+    let outcome = env.run_with_input(&["guide", "triage"], typed);
+    assert!(outcome.stderr.contains("write :set NAME=VALUE"), "{outcome}");
     assert!(outcome.stderr.contains("there is no `:artefact`; there are:"), "{outcome}");
     let lines = outcome.stderr.lines().filter(|line| line.starts_with("  :"));
     let what = |line: &str| line.chars().collect::<Vec<_>>().get(23..25).map(<[char]>::to_vec);

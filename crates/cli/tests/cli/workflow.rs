@@ -226,7 +226,7 @@ fn an_old_id_leads_to_the_workflow_it_stands_for() {
     assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @r"
     exit 0
     --- stdout
-    sha256:979fe4fe2a53fafb1b4e3f1b542ebabd6bdd3780462f2f95c42873eecc795003
+    sha256:8a4324b62984e2923206456205eeccffe78b6d0b341f9b5ec6d002325c619b47
     --- stderr
     (built in)/code-review.yaml:1:1: warning[legacy_alias] /id: `mr-review-workflow` is an old id of `wr.code-review`
       1 | id: wr.code-review

@@ -77,6 +77,9 @@ pub(crate) fn play(client: &mut dyn Client) {
     let second = advance(client, kept.token(), "Gathered the heliotrope facts.");
     assert_eq!(second.step(), "decide");
     let third = unblock(client, &second);
+    let again = client.call("continue_workflow", json!({"continueToken": first.token()}));
+    assert_eq!(again.step(), "gather");
+    assert_eq!(again.data["branches"].as_array().map(Vec::len), Some(1), "behind the checkpoint");
     fork(client, &second);
     come_back(client, &third);
     refuse(client, &first);

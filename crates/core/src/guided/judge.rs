@@ -173,10 +173,10 @@ fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem
 fn other_loop(asked: Asked<'_>, contract: &Contract, artifact: &Value) -> Option<String> {
     let named = artifact.get("loopId").and_then(Value::as_str)?;
     let frame = asked.loop_stack.last()?;
-    let found = asked.plan.loops.iter().find(|found| found.id == frame.loop_id)?;
+    let found = asked.plan.find_loop(&frame.loop_id)?;
     let decided = matches!(&found.repeat, Repeat::UntilDecision { contract_ref, .. } if *contract_ref == contract.r#ref);
     let stands_in = |name: &str| {
-        let around = |frame: &LoopFrame| asked.plan.loops.iter().find(|l| l.id == frame.loop_id);
+        let around = |frame: &LoopFrame| asked.plan.find_loop(&frame.loop_id);
         asked.loop_stack.iter().filter_map(around).any(|l| walk::names(l).any(|n| n == name))
     };
     (decided && !stands_in(named))

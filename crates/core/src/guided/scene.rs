@@ -43,7 +43,7 @@ pub fn scene<'a>(
 ) -> Scene<'a> {
     let mut seen = Scene::from(context);
     for frame in loop_stack {
-        if let Some(found) = plan.loops.iter().find(|l| l.id == frame.loop_id) {
+        if let Some(found) = plan.find_loop(&frame.loop_id) {
             enter(&mut seen, found, frame.iteration);
         }
     }

@@ -133,7 +133,7 @@ impl<'a> Walker<'a> {
                     self.turn();
                     continue;
                 };
-                match self.plan.loops.iter().find(|found| found.id == item) {
+                match self.plan.find_loop(&item) {
                     Some(found) => self.enter(found),
                     None if self.is_due(&item) => return self.arrive(Some(item)),
                     None => self.leave(&item),
@@ -151,7 +151,7 @@ impl<'a> Walker<'a> {
         self.stack.truncate(1);
         let path = self.path();
         self.completed.retain(|key| !key.loop_path.starts_with(&path));
-        match self.plan.loops.iter().find(|found| found.id == outer.loop_id) {
+        match self.plan.find_loop(&outer.loop_id) {
             Some(found) => self.exit(found, outer.iteration),
             None => self.stack.clear(),
         }
@@ -160,7 +160,7 @@ impl<'a> Walker<'a> {
     /// The step or loop to look at now; none at the end of a turn or of the plan.
     fn item(&self) -> Option<Slug> {
         let Some(frame) = self.stack.last() else { return self.next.clone() };
-        let found = self.plan.loops.iter().find(|found| found.id == frame.loop_id)?;
+        let found = self.plan.find_loop(&frame.loop_id)?;
         found.body.get(usize::try_from(frame.body_index).ok()?).cloned()
     }
 
@@ -184,10 +184,10 @@ impl<'a> Walker<'a> {
                 let refs = vec![TraceRef::StepId { step_id: step.clone() }];
                 let summary = format!("`{step}` comes next");
                 trace.push(TraceEntry { kind: TraceKind::SelectedNextStep, refs, summary });
-                match Running::new(completed.clone(), stack, Some(step)) {
+                match Running::new(completed, stack, Some(step)) {
                     Ok(running) => EngineState::Running(running.with_decisions(decisions)),
                     // Plans are checked: no step stands twice in one turn.
-                    Err(_) => EngineState::Complete { completed },
+                    Err(error) => unreachable!("a step that is done cannot be pending: {error:?}"),
                 }
             }
         };
@@ -241,8 +241,7 @@ impl<'a> Walker<'a> {
     /// Comes to the end of a turn.
     fn turn(&mut self) {
         let Some(frame) = self.stack.last().cloned() else { return };
-        let found = self.plan.loops.iter().find(|found| found.id == frame.loop_id);
-        let Some(found) = found else {
+        let Some(found) = self.plan.find_loop(&frame.loop_id) else {
             self.stack.pop();
             return;
         };

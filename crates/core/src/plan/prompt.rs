@@ -124,6 +124,39 @@ pub enum Check {
     },
 }
 
+impl Check {
+    /// What is asked of notes, in the author's words and with the rule behind them.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let joined = |checks: &[Self], between| {
+            checks.iter().map(Self::told).collect::<Vec<_>>().join(between)
+        };
+        match self {
+            Self::All { checks } => joined(checks, " / "),
+            Self::Any { checks } => format!("At least one of: {}", joined(checks, " / ")),
+            Self::Not { check } => format!("Not: {}", check.told()),
+            Self::Contains { message, value, .. } => {
+                format!("{message} (your notes contain `{value}`)")
+            }
+            Self::Regex { message, pattern, .. } => {
+                format!("{message} (your notes match `{pattern}`)")
+            }
+            Self::Schema { message, schema, .. } => {
+                format!("{message} (your notes are JSON of the schema `{}`)", schema.0)
+            }
+            Self::Length { message, min, max, .. } => {
+                let bounds = match (min, max) {
+                    (Some(min), Some(max)) => format!("{min} to {max}"),
+                    (Some(min), None) => format!("at least {min}"),
+                    (None, Some(max)) => format!("at most {max}"),
+                    (None, None) => "any number of".to_owned(),
+                };
+                format!("{message} (your notes have {bounds} characters)")
+            }
+        }
+    }
+}
+
 /// What follows from an assessment: more is to be done before the run goes on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

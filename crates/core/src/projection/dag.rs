@@ -163,6 +163,23 @@ impl RunDag {
         children.unwrap_or_default().iter().filter_map(|place| self.nodes.get(*place))
     }
 
+    /// The nodes that the run went on to from where a node stands, oldest first. A checkpoint
+    /// goes nowhere: it stands where the step was that it was left at.
+    #[must_use]
+    pub fn went_on(&self, id: NodeId) -> Vec<&Node> {
+        let is_step = |node: &&Node| node.kind != NodeKind::Checkpoint;
+        let step = self.path_back(id).find(is_step).map_or(id, |node| node.id);
+        let (mut found, mut ahead) = (Vec::new(), self.children(step).collect::<Vec<_>>());
+        while let Some(node) = ahead.pop() {
+            match node.kind {
+                NodeKind::Checkpoint => ahead.extend(self.children(node.id)),
+                NodeKind::Step | NodeKind::BlockedAttempt => found.push(node),
+            }
+        }
+        found.sort_by_key(|node| node.created);
+        found
+    }
+
     /// The nodes that follow no node; a sound run has one.
     pub fn roots(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.up.is_none())

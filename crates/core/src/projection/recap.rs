@@ -39,8 +39,7 @@ const BETWEEN: &str = "\n\n";
 /// The recap of the path to a node, in at most `budget` bytes of UTF-8.
 #[must_use]
 pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Recap {
-    let noted = |node: &Node| Some((node.id, outputs.notes(node.id)?));
-    let latest_first: Vec<(NodeId, &str)> = way_back(dag, node).filter_map(noted).collect();
+    let latest_first: Vec<(NodeId, &str)> = noted(dag, outputs, node).collect();
     let total = latest_first.len();
     let room = |kept: usize| budget.saturating_sub(opening(total - kept).len());
 
@@ -70,6 +69,15 @@ pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Re
     let body: Vec<&str> = entries.iter().map(|entry| entry.notes.as_str()).collect();
     let whole = opening(omitted) + &body.join(BETWEEN);
     Recap { entries, omitted, text: text::truncate(&whole, budget) }
+}
+
+/// The notes on the way to a node, latest first.
+pub(super) fn noted<'d>(
+    dag: &'d RunDag,
+    outputs: &'d Outputs,
+    node: NodeId,
+) -> impl Iterator<Item = (NodeId, &'d str)> {
+    way_back(dag, node).filter_map(|node| Some((node.id, outputs.notes(node.id)?)))
 }
 
 /// The nodes on the way to a node, latest first, each behind the checkpoints that were left at

@@ -1,7 +1,8 @@
 //! Which guided run somebody means who has no token.
 //!
 //! Matches are layers, not scores: a run that is named comes before any found by its commit,
-//! that before any found by its branch, and so on. Within a layer the latest activity comes first.
+//! that before any found by its branch, and so on. Within a layer what is not over comes
+//! first, and then what moved last.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,6 +18,9 @@ pub const CANDIDATES_MAX: usize = 5;
 
 /// How long a snippet may be, in bytes of UTF-8.
 pub const SNIPPET_MAX: usize = 2048;
+
+/// How much of the earlier notes is searched, in bytes of their words.
+pub const WORDS_MAX: usize = 8 << 10;
 
 /// How many characters of a session's id name it, beside the prefix of every id.
 const ID_MIN: usize = 6;
@@ -41,7 +45,12 @@ pub struct Candidate {
     pub run: RunId,
     /// Its preferred tip.
     pub tip: NodeId,
-    /// The last event on the way to the tip.
+    /// Whether it is over.
+    pub finished: bool,
+    /// When it last moved, in milliseconds since 1970.
+    pub last_ms: u64,
+    /// The last event on the way to the tip. It tells runs of one session apart; logs of two
+    /// sessions are of different lengths for other reasons.
     pub last_activity: EventIndex,
     /// The commit that was last observed.
     pub git_head_sha: Option<String>,
@@ -49,6 +58,9 @@ pub struct Candidate {
     pub git_branch: Option<String>,
     /// The notes that hold at the tip.
     pub notes: Option<String>,
+    /// The words of the notes on the way to the tip, those of the latest first, with a space
+    /// between them.
+    pub words: String,
     /// The workflow's id.
     pub workflow_id: String,
     /// The workflow's name.
@@ -64,6 +76,7 @@ pub enum WhyMatched {
     MatchedBranch,
     MatchedNotes,
     MatchedWorkflowId,
+    MatchedEarlierNotes,
     RecencyFallback,
 }
 
@@ -77,6 +90,7 @@ impl WhyMatched {
             Self::MatchedBranch => "matched_branch",
             Self::MatchedNotes => "matched_notes",
             Self::MatchedWorkflowId => "matched_workflow_id",
+            Self::MatchedEarlierNotes => "matched_earlier_notes",
             Self::RecencyFallback => "recency_fallback",
         }
     }
@@ -108,7 +122,8 @@ pub fn rank(query: &Query, candidates: impl IntoIterator<Item = Candidate>) -> V
     offers.sort_by_key(|offer| {
         let of = &offer.candidate;
         // Ids compare as their texts do.
-        (offer.why.first().copied(), Reverse(of.last_activity), of.session, of.run)
+        let latest = Reverse((of.last_ms, of.last_activity));
+        (offer.why.first().copied(), of.finished, latest, of.session, of.run)
     });
     offers.truncate(CANDIDATES_MAX);
     offers
@@ -121,6 +136,7 @@ fn why(query: &Query, words: &BTreeSet<String>, candidate: &Candidate) -> Vec<Wh
     let has_words = |text: &str| !words.is_empty() && words.is_subset(&tokens(text));
     let notes = candidate.notes.as_deref().unwrap_or_default();
     let name = candidate.workflow_name.as_deref().unwrap_or_default();
+    let in_notes = has_words(uncut(notes));
     let tests = [
         (WhyMatched::MatchedIdentifier, words.iter().any(|word| is_name(word, candidate))),
         (WhyMatched::MatchedHeadSha, sha.is_some() && sha == candidate.git_head_sha),
@@ -128,12 +144,37 @@ fn why(query: &Query, words: &BTreeSet<String>, candidate: &Candidate) -> Vec<Wh
             WhyMatched::MatchedBranch,
             branch.zip(candidate.git_branch.as_ref()).is_some_and(|(q, c)| c.starts_with(&q)),
         ),
-        (WhyMatched::MatchedNotes, has_words(notes.strip_suffix(TRUNCATED).unwrap_or(notes))),
+        (WhyMatched::MatchedNotes, in_notes),
         (WhyMatched::MatchedWorkflowId, has_words(&format!("{} {name}", candidate.workflow_id))),
+        (WhyMatched::MatchedEarlierNotes, !in_notes && has_all(words, &candidate.words)),
     ];
     let matched: Vec<_> =
         tests.into_iter().filter(|(_, holds)| *holds).map(|(why, _)| why).collect();
     if matched.is_empty() { vec![WhyMatched::RecencyFallback] } else { matched }
+}
+
+fn has_all(words: &BTreeSet<String>, text: &str) -> bool {
+    !words.is_empty() && words.iter().all(|word| text.split(' ').any(|known| known == word))
+}
+
+fn uncut(notes: &str) -> &str {
+    notes.strip_suffix(TRUNCATED).unwrap_or(notes)
+}
+
+/// The words of notes, latest first, each once, as many as may be searched.
+#[must_use]
+pub fn searchable<'n>(latest_first: impl IntoIterator<Item = &'n str>) -> String {
+    let (mut seen, mut words) = (BTreeSet::new(), String::new());
+    for word in latest_first.into_iter().flat_map(|notes| tokens(uncut(notes))) {
+        if words.len() + word.len() >= WORDS_MAX {
+            break;
+        }
+        if seen.insert(word.clone()) {
+            words.push_str(&word);
+            words.push(' ');
+        }
+    }
+    words
 }
 
 /// Whether a word is the session, the run or its label, or a session's id cut short.

@@ -8,7 +8,8 @@ use super::dag::RunDag;
 use super::gaps::Gaps;
 use super::outputs::Outputs;
 use super::preferences::PreferencesSet;
-use super::resume::Candidate;
+use super::recap::noted;
+use super::resume::{Candidate, searchable};
 use super::run::{RunState, RunStatus};
 use super::status::{Attempts, GuidedStatus, Tip, status};
 use crate::digest::{SnapshotRef, WorkflowHash};
@@ -194,7 +195,8 @@ impl SessionView {
         }
     }
 
-    /// The guided runs, as candidates for being resumed.
+    /// The guided runs, as candidates for being resumed. Whether they are over, and what their
+    /// workflows are called, the log alone does not say.
     pub fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let observed = |key| self.observations.get(&key).map(|seen| seen.value.as_str().to_owned());
         self.runs.iter().filter_map(move |(run, view)| {
@@ -204,10 +206,13 @@ impl SessionView {
                 session: self.session?,
                 run: *run,
                 tip: tip.id,
+                finished: false,
+                last_ms: view.times.last_ms,
                 last_activity: dag.last_activity()?,
                 git_head_sha: observed(ObservationKey::GitHeadSha),
                 git_branch: observed(ObservationKey::GitBranch),
                 notes: self.outputs.notes(tip.id).map(str::to_owned),
+                words: searchable(noted(dag, &self.outputs, tip.id).map(|(_, notes)| notes)),
                 workflow_id: view.workflow_id.clone().unwrap_or_default(),
                 workflow_name: None,
             })

@@ -55,6 +55,7 @@ pub enum Lifecycle {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct TokenSet {
     pub continue_token: String,
+    /// Of the long form where the long pair was asked for.
     pub checkpoint_token: String,
     /// `stateToken` and `ackToken`, when they were asked for.
     pub pair: Option<(String, String)>,
@@ -68,6 +69,10 @@ pub struct Pending {
     pub title: String,
     pub prompt: String,
     pub require_confirmation: bool,
+    /// Whether the answer must bring an artifact.
+    pub needs_artifact: bool,
+    /// Whether the engine does it as soon as the run goes on, and nobody need say anything.
+    pub is_owed: bool,
 }
 
 /// The only safe thing to do next.
@@ -111,10 +116,47 @@ pub struct StepContext {
 /// Something worth knowing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// A stable name, in snake case.
-    pub code: &'static str,
+    /// What it is about.
+    pub code: WarningCode,
     /// In words.
     pub message: String,
+}
+
+/// What a warning is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum WarningCode {
+    Branched,
+    CapabilityUnavailable,
+    CompleteWithGaps,
+    ContextUnset,
+    GapRecorded,
+    LegacyWorkflowId,
+    NotesTruncated,
+    PinnedDrift,
+    RecommendationExceeded,
+    ReferenceUnresolved,
+    ReplayedWithOtherInput,
+}
+
+impl WarningCode {
+    /// The name on the wire; it never changes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Branched => "branched",
+            Self::CapabilityUnavailable => "capability_unavailable",
+            Self::CompleteWithGaps => "complete_with_gaps",
+            Self::ContextUnset => "context_unset",
+            Self::GapRecorded => "gap_recorded",
+            Self::LegacyWorkflowId => "legacy_workflow_id",
+            Self::NotesTruncated => "notes_truncated",
+            Self::PinnedDrift => "pinned_drift",
+            Self::RecommendationExceeded => "recommendation_exceeded",
+            Self::ReferenceUnresolved => "reference_unresolved",
+            Self::ReplayedWithOtherInput => "replayed_with_other_input",
+        }
+    }
 }
 
 /// What happened so far, within a byte budget.

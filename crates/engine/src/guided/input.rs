@@ -57,8 +57,13 @@ pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
             json!({"field": "context", "bytes": bytes.len(), "bytesMax": limits::CONTEXT, "method": method}),
         )),
         Err(error) => Err(invalid(
-            format!("`context` cannot be kept: {error}"),
-            "send plain JSON: numbers within ±2^53, no repeated keys, at most 32 levels",
+            match error {
+                canonical::Error::TooDeep => {
+                    format!("`context` nests deeper than {DEPTH_MAX} levels")
+                }
+                other => format!("`context` cannot be kept: {other}"),
+            },
+            "send plain JSON: whole numbers within ±2^53, at most 32 levels",
             json!({"field": "context", "bytesMax": limits::CONTEXT, "method": method}),
         )),
     }
@@ -126,7 +131,7 @@ pub(super) fn artifacts(output: Option<&Output>) -> Result<()> {
             Err(error) => {
                 return Err(invalid(
                     format!("`output.artifacts[{place}]` cannot be kept: {error}"),
-                    "send plain JSON: numbers within ±2^53, no repeated keys",
+                    "send plain JSON: whole numbers within ±2^53, at most 64 levels",
                     at(place),
                 ));
             }

@@ -1,27 +1,26 @@
 //! Answers, made from what is recorded and from the pinned plan.
 
+mod branches;
+pub(super) mod warnings;
+
 use std::path::Path;
 
-use cairn_core::event::guided::{
-    AdvanceOutcome, Autonomy, CapabilityStatus, NodeKind, OutputPayload, Preferences,
-};
-use cairn_core::event::limits;
+use cairn_core::event::guided::{AdvanceOutcome, Autonomy, OutputPayload, Preferences};
 use cairn_core::guided::decide::{self, Role};
+use cairn_core::guided::render;
 use cairn_core::guided::scene::scene;
-use cairn_core::guided::{probe, render};
 use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::keyring::Keyring;
-use cairn_core::plan::{Action, ConfirmedBy, Need, Plan, ResolveFrom};
+use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom, Step};
 use cairn_core::projection::recap::recap;
 use cairn_core::reason::{Blocker, BlockerCode};
-use cairn_core::text::{TRUNCATED, truncate};
 use cairn_core::token::compact::{Attempt, Kind};
 
 use super::answer::{
     Accepted, Answer, BranchSummary, Lifecycle, NextIntent, Pending, Recap, Reference, RunRef,
-    StepContext, Warning,
+    StepContext, Warning, WarningCode,
 };
-use super::ask::{Output, Tokens};
+use super::ask::Tokens;
 use super::position::Position;
 use super::session::Session;
 use super::tokens::Spot;
@@ -31,9 +30,6 @@ use crate::error::Result;
 
 /// How long a recap may be, in bytes of UTF-8.
 const RECAP_MAX: usize = 8 << 10;
-/// How many branches are told of, and how long each may be.
-const BRANCHES_MAX: usize = 5;
-const BRANCH_MAX: usize = 1024;
 
 /// An attempt that was made.
 #[derive(Clone, Copy)]
@@ -82,16 +78,18 @@ pub(super) enum Facts {
 }
 
 impl Facts {
-    pub(super) fn begun(found: &Found, run: RunId, root: Option<&Path>) -> Self {
+    pub(super) fn begun(
+        found: &Found,
+        id_warning: Option<String>,
+        run: RunId,
+        root: Option<&Path>,
+    ) -> Self {
         let plan = found.outcome.as_ref().ok().map(|compiled| &compiled.plan);
         let package = found.path.parent();
         let references = plan.map(|plan| references(plan, root, package)).unwrap_or_default();
         let missing = references.iter().filter(|reference| !reference.resolved);
-        let missing = missing.map(|reference| Warning {
-            code: "reference_unresolved",
-            message: format!("{}: there is no file {}", reference.title, reference.path),
-        });
-        let id = found.id_warning().map(|message| Warning { code: "legacy_workflow_id", message });
+        let missing = missing.map(warnings::unresolved);
+        let id = id_warning.map(|message| Warning { code: WarningCode::LegacyWorkflowId, message });
         let warnings = missing.chain(id).collect();
         Self::Begun { run, references, warnings }
     }
@@ -104,13 +102,8 @@ impl Facts {
         let references = references(&position.plan, root.as_deref(), package);
         let on_disk = now.as_ref().and_then(|found| found.outcome.as_ref().ok());
         let on_disk = on_disk.and_then(|compiled| compiled.plan.hash().ok());
-        let drift = on_disk.filter(|hash| *hash != position.hash).map(|_| Warning {
-            code: "pinned_drift",
-            message: format!(
-                "`{}` was changed since the run began; the run goes on with the version it began with",
-                position.plan.workflow_id
-            ),
-        });
+        let drifted = on_disk.is_some_and(|hash| hash != position.hash);
+        let drift = drifted.then(|| warnings::drifted(&position.plan.workflow_id));
         Self::Back { references, warnings: drift.into_iter().collect() }
     }
 
@@ -162,9 +155,11 @@ pub(super) async fn answer(
     let lifecycle = facts.lifecycle();
     let opening = lifecycle != Lifecycle::Advance;
     let coming_back = lifecycle == Lifecycle::Rehydrate;
-    let branches = if coming_back { branches(session, position, keys)? } else { Vec::new() };
-    let mut mentioned = Vec::new();
-    let pending = pending(inner, session, position, opening, &branches, &mut mentioned).await?;
+    let branches = match coming_back {
+        true => branches::branches(session, position, keys)?,
+        false => Vec::new(),
+    };
+    let (pending, mentioned) = pending(inner, session, position, opening, &branches).await?;
     let preferences = told_preferences(session, position, &facts);
     let blocked = facts.blocked(session, position);
     let other_input = facts.other_input();
@@ -172,34 +167,32 @@ pub(super) async fn answer(
     let recap = recapped(inner, session, position, coming_back).await?;
     let (references, mut warnings) = match facts {
         Facts::Begun { run, references, mut warnings } => {
-            warnings.append(&mut mentioned);
-            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
-            warnings.extend(gaps(session, run, decide::root(run), position.node));
+            warnings.extend(mentioned);
+            warnings.extend(preferences.and_then(|now| warnings::beyond(&position.plan, now)));
+            warnings.extend(warnings::gaps(session, run, decide::root(run), position.node));
             (references, warnings)
         }
         Facts::Back { references, mut warnings } => {
-            warnings.append(&mut mentioned);
-            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
+            warnings.extend(mentioned);
+            warnings.extend(preferences.and_then(|now| warnings::beyond(&position.plan, now)));
             (references, warnings)
         }
         Facts::Advanced { tried, to, .. } => {
             let mut warnings = mentioned;
-            warnings.extend(preferences.and_then(|now| beyond(&position.plan, now)));
-            warnings.extend(gaps(session, tried.run, to, position.node));
-            warnings.extend(cut(session, to));
-            warnings.extend(degraded(session, &position.plan, to));
+            warnings.extend(preferences.and_then(|now| warnings::beyond(&position.plan, now)));
+            warnings.extend(warnings::gaps(session, tried.run, to, position.node));
+            warnings.extend(warnings::branched(session, tried.run, to));
+            warnings.extend(warnings::cut(session, to));
+            warnings.extend(warnings::degraded(session, &position.plan, to));
             (Vec::new(), warnings)
         }
         Facts::Blocked { .. } => (Vec::new(), mentioned),
     };
     if position.state.is_complete() {
-        warnings.extend(left_open(session, position));
+        warnings.extend(warnings::left_open(session, position));
     }
     if other_input {
-        warnings.push(Warning {
-            code: "replayed_with_other_input",
-            message: "this attempt was recorded before, with another answer to the step; what you sent now was not recorded. To answer anew, come back with a `continueToken` and no `output`, and use the fresh token".to_owned(),
-        });
+        warnings.push(warnings::other_input());
     }
     let after = blocked.as_ref().map(|(attempt, _)| Attempt::after(*attempt));
     let retry = after.map(|next| spot.token(session, Kind::Continue, next, keys)).transpose()?;
@@ -232,34 +225,29 @@ pub(super) async fn answer(
 /// Who must agree to the pending step.
 type Confirmed = Option<ConfirmedBy>;
 
-/// The step to do, and who must agree to it.
+/// The step to do and who must agree to it, with what is worth knowing about its prompt.
 async fn pending(
     inner: &Inner,
     session: &Session,
     position: &Position,
     opening: bool,
     branches: &[BranchSummary],
-    warnings: &mut Vec<Warning>,
-) -> Result<Option<(Pending, Confirmed)>> {
-    let Some(step) = position.step() else { return Ok(None) };
+) -> Result<(Option<(Pending, Confirmed)>, Vec<Warning>)> {
+    let Some(step) = position.step() else { return Ok((None, Vec::new())) };
     let seen = scene(&position.plan, &position.context, position.loop_stack());
     let beside: Vec<&str> = branches.iter().map(|branch| branch.summary.as_str()).collect();
     let (plan, beside) = (&position.plan, beside.join("\n"));
     let shown = render::prompt(plan, step, position.loop_stack(), &seen, opening, &beside);
-    warnings.extend(shown.unset.iter().map(|name| Warning {
-        code: "context_unset",
-        message: format!(
-            "the prompt mentions `{name}`, which the context does not have; set it there"
-        ),
-    }));
+    let warnings = shown.unset.iter().map(|name| warnings::unset(name)).collect();
     let mut prompt = String::new();
     for outcome in inner.done_before(session, position).await? {
         prompt.push_str(&outcome);
         prompt.push_str("\n\n");
     }
     prompt.push_str(&shown.prompt);
+    let mut is_owed = position.is_owed_by_engine();
     if let Some(held) = held(inner, session, position).await? {
-        prompt = held;
+        (prompt, is_owed) = (held, false);
     }
     let asked = step.require_confirmation.as_ref();
     let asked = asked.filter(|asked| decide::is_asked(&position.plan, asked, &seen));
@@ -268,8 +256,19 @@ async fn pending(
         title: step.title.clone(),
         prompt,
         require_confirmation: asked.is_some(),
+        needs_artifact: needs_artifact(step),
+        is_owed,
     };
-    Ok(Some((pending, asked.map(|asked| asked.by))))
+    Ok((Some((pending, asked.map(|asked| asked.by))), warnings))
+}
+
+/// Whether an answer to a step is not whole without an artifact.
+fn needs_artifact(step: &Step) -> bool {
+    let judged = match &step.action {
+        Action::Prompt(prompt) => !prompt.assessments.is_empty(),
+        Action::Typed { .. } => false,
+    };
+    judged || step.output_contracts.iter().any(|contract| contract.required)
 }
 
 /// What stands in place of instructions at a step of the engine's that keeps the run.
@@ -318,101 +317,6 @@ fn told_preferences(session: &Session, position: &Position, facts: &Facts) -> Op
         Facts::Begun { .. } | Facts::Back { .. } => Some(now),
         Facts::Blocked { .. } => None,
     }
-}
-
-/// A warning when more is left to the agent than the workflow's author recommends.
-fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
-    let wanted = &plan.recommendations;
-    let autonomy = wanted.autonomy.filter(|wanted| now.autonomy > *wanted);
-    let risk = wanted.risk_policy.filter(|wanted| now.risk_policy > *wanted);
-    let name = |value: serde_json::Result<serde_json::Value>| {
-        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    let autonomy = autonomy.map(|v| format!("autonomy `{}`", name(serde_json::to_value(v))));
-    let risk = risk.map(|v| format!("riskPolicy `{}`", name(serde_json::to_value(v))));
-    let parts: Vec<String> = autonomy.into_iter().chain(risk).collect();
-    (!parts.is_empty()).then(|| Warning {
-        code: "recommendation_exceeded",
-        message: format!("the workflow's author recommends at most {}", parts.join(" and ")),
-    })
-}
-
-/// The gaps that were disclosed on the way from one node to another.
-fn gaps(session: &Session, run: RunId, from: NodeId, to: NodeId) -> Vec<Warning> {
-    let Ok(dag) = session.dag(run) else { return Vec::new() };
-    let mut warnings = Vec::new();
-    for node in dag.path_back(to) {
-        warnings.extend(
-            session
-                .view
-                .gaps
-                .told_at(node.id)
-                .iter()
-                .map(|gap| Warning { code: "gap_recorded", message: gap.summary.clone() }),
-        );
-        if node.id == from {
-            break;
-        }
-    }
-    warnings
-}
-
-/// A warning when a capability turned out not to be there that the workflow prefers.
-fn degraded(session: &Session, plan: &Plan, node: NodeId) -> Vec<Warning> {
-    let preferred = plan.capabilities.iter().filter(|wanted| wanted.need == Need::Preferred);
-    let missing = preferred.map(|wanted| wanted.capability).filter(|capability| {
-        let seen = session.view.capabilities.at(node, *capability);
-        seen.is_some_and(|seen| seen.status == CapabilityStatus::Unavailable)
-    });
-    let told = |capability| Warning {
-        code: "capability_unavailable",
-        message: format!(
-            "`{}` is not there, so the run goes on without it, as the workflow allows",
-            probe::name(capability)
-        ),
-    };
-    missing.map(told).collect()
-}
-
-/// A warning at the end of a run that has left something open on its way.
-fn left_open(session: &Session, position: &Position) -> Option<Warning> {
-    let dag = session.dag(position.run).ok()?;
-    let told = dag.path_back(position.node).map(|node| session.view.gaps.told_at(node.id).len());
-    let count: usize = told.sum();
-    (count > 0).then(|| Warning {
-        code: "complete_with_gaps",
-        message: format!("the run is complete with {count} gaps; tell the user about them"),
-    })
-}
-
-/// A warning when the notes that led to a node were cut. A correction changes no answer, so
-/// what was first noted counts.
-fn cut(session: &Session, node: NodeId) -> Option<Warning> {
-    let notes = first_notes(session, node).filter(|notes| notes.ends_with(TRUNCATED));
-    notes.map(|_| Warning {
-        code: "notes_truncated",
-        message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),
-    })
-}
-
-fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
-    match &session.view.outputs.history(node).first()?.payload {
-        OutputPayload::Notes { notes_markdown } => Some(notes_markdown),
-        OutputPayload::ArtifactRef { .. } => None,
-    }
-}
-
-/// A warning when a checkpoint that was left before is left again with other notes.
-pub(super) fn other_notes(session: &Session, node: NodeId, sent: &Output) -> Vec<Warning> {
-    let sent = sent.notes.as_deref().filter(|notes| !notes.trim().is_empty());
-    let sent = sent.map(|notes| truncate(notes, limits::NOTES));
-    if sent.as_deref() == first_notes(session, node) {
-        return Vec::new();
-    }
-    vec![Warning {
-        code: "replayed_with_other_input",
-        message: "this checkpoint was left before, with other notes; what you sent now was not kept. Send it again with the checkpointToken of this answer".to_owned(),
-    }]
 }
 
 /// The judgements that the step which was just done brought.
@@ -470,38 +374,6 @@ fn told(session: &Session, position: &Position) -> Result<Option<Recap>> {
     let recap = recap(dag, &session.view.outputs, position.node, RECAP_MAX);
     let empty = recap.text.is_empty();
     Ok((!empty).then_some(Recap { text: recap.text, omitted: recap.omitted }))
-}
-
-/// What follows from the node already, the preferred branch first.
-fn branches(session: &Session, position: &Position, keys: &Keyring) -> Result<Vec<BranchSummary>> {
-    let dag = session.dag(position.run)?;
-    let tip = dag.preferred_tip().map(|tip| tip.id);
-    let is_preferred = |child: NodeId| tip.is_some_and(|tip| dag.is_on_path(child, tip));
-    let steps = dag.children(position.node).filter(|child| child.kind != NodeKind::Checkpoint);
-    let mut children: Vec<NodeId> = steps.map(|child| child.id).collect();
-    children.sort_by_key(|child| !is_preferred(*child));
-    children.truncate(BRANCHES_MAX);
-    // The preferred of all leaves first, so the first one behind a child is its own.
-    let leaves = if children.is_empty() { Vec::new() } else { dag.branches() };
-    let mut found = Vec::new();
-    for child in children {
-        let end = leaves.iter().map(|leaf| leaf.tip).find(|leaf| dag.is_on_path(child, *leaf));
-        let end = end.unwrap_or(child);
-        let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child, node.id)).count();
-        let way = recap(dag, &session.view.outputs, end, BRANCH_MAX);
-        let behind = way.entries.iter().filter(|entry| dag.is_on_path(child, entry.node));
-        let summary: Vec<&str> = behind.map(|entry| entry.notes.as_str()).collect();
-        let spot = Spot::new(session, position.run, end);
-        let attempt = session.unused(end);
-        found.push(BranchSummary {
-            node: child,
-            preferred: is_preferred(child),
-            nodes,
-            summary: summary.join("\n\n"),
-            continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
-        });
-    }
-    Ok(found)
 }
 
 /// The documents of a plan, looked for where their paths begin.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use cairn_core::event::limits;
-use cairn_core::id::SessionId;
+use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
 use cairn_core::projection::session::Status;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Kind;
 use cairn_store as store;
 use cairn_store::port::{Mark, Row};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Resumable, RunRef};
@@ -21,7 +22,7 @@ use super::{Inner, workspace};
 use crate::error::{Error, Result};
 
 /// What the rows are kept under. They change their name when they change their shape.
-const ROWS: &str = "resume.2";
+const ROWS: &str = "resume.3";
 
 /// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
@@ -125,52 +126,70 @@ async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
     Ok(all)
 }
 
-/// The runs of a session, with the names of their workflows.
+/// The runs of a session, with what their plans and snapshots say of them.
 async fn named(inner: &Inner, session: &Session) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = session.view.candidates().collect();
     for candidate in &mut found {
-        let view = session.view.runs.get(&candidate.run);
-        if let Some(hash) = view.and_then(|view| view.workflow_hash) {
-            // One whose plan cannot be read is not offered anyway.
-            let plan = inner.cache.plan(&inner.store, hash).await.ok();
-            candidate.workflow_name = plan.map(|plan| plan.name.clone());
+        // One whose plan or state cannot be read is not offered anyway.
+        if let Ok(at) = Position::load(inner, session, candidate.run, candidate.tip).await {
+            candidate.finished = at.state.is_complete();
+            candidate.workflow_name = Some(at.plan.name.clone());
         }
     }
     found
 }
 
+/// What is kept of a run, so that its log is not read at every look.
+#[derive(Deserialize)]
+struct Kept {
+    run: RunId,
+    tip: NodeId,
+    finished: bool,
+    last_ms: u64,
+    last_activity: EventIndex,
+    git_head_sha: Option<String>,
+    git_branch: Option<String>,
+    notes: Option<String>,
+    words: String,
+    workflow_id: String,
+    workflow_name: Option<String>,
+}
+
 fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
-    let one = |candidate: &Candidate| {
-        json!([
-            candidate.run,
-            candidate.tip,
-            candidate.last_activity,
-            candidate.git_head_sha,
-            candidate.git_branch,
-            candidate.notes,
-            candidate.workflow_id,
-            candidate.workflow_name,
-        ])
+    let one = |of: &Candidate| {
+        json!({
+            "run": of.run,
+            "tip": of.tip,
+            "finished": of.finished,
+            "last_ms": of.last_ms,
+            "last_activity": of.last_activity,
+            "git_head_sha": of.git_head_sha,
+            "git_branch": of.git_branch,
+            "notes": of.notes,
+            "words": of.words,
+            "workflow_id": of.workflow_id,
+            "workflow_name": of.workflow_name,
+        })
     };
     let value = Value::Array(candidates.iter().map(one).collect()).to_string();
     Row { session, mark, value }
 }
 
 fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
-    let rows: Vec<(_, _, _, _, _, _, String, _)> = serde_json::from_str(value).ok()?;
-    let candidate =
-        |(run, tip, last_activity, git_head_sha, git_branch, notes, workflow_id, workflow_name)| {
-            Candidate {
-                session,
-                run,
-                tip,
-                last_activity,
-                git_head_sha,
-                git_branch,
-                notes,
-                workflow_id,
-                workflow_name,
-            }
-        };
+    let rows: Vec<Kept> = serde_json::from_str(value).ok()?;
+    let candidate = |kept: Kept| Candidate {
+        session,
+        run: kept.run,
+        tip: kept.tip,
+        finished: kept.finished,
+        last_ms: kept.last_ms,
+        last_activity: kept.last_activity,
+        git_head_sha: kept.git_head_sha,
+        git_branch: kept.git_branch,
+        notes: kept.notes,
+        words: kept.words,
+        workflow_id: kept.workflow_id,
+        workflow_name: kept.workflow_name,
+    };
     Some(rows.into_iter().map(candidate).collect())
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_core::guided::decide;
 use cairn_core::id::{AttemptId, EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::dag::{Node, RunDag};
 use cairn_core::projection::session::SessionView;
 use cairn_core::token::compact::Attempt;
-use cairn_core::{event::guided::NodeKind, guided::decide};
 use cairn_store::{Store, port::EventLog};
 
-use super::tokens::Place;
+use super::tokens::{self, Place, Target};
 use crate::catalog;
 use crate::error::{Error, Result};
 
@@ -48,8 +48,18 @@ impl Session {
         view.and_then(|run| run.dag()).ok_or_else(|| self.broken("a run is not a guided one"))
     }
 
+    /// The node that a call is about.
+    pub(super) fn target(&self, target: Target) -> Result<(RunId, NodeId)> {
+        let (run, node) = self.find(target.place).map(|(run, node)| (run, node.id))?;
+        let beside = target.beside.map(|place| self.find(place)).transpose()?;
+        match beside.map(|(other_run, other)| (other_run, other.id)) {
+            Some(other) if other != (run, node) => Err(tokens::apart((run, node), other)),
+            _ => Ok((run, node)),
+        }
+    }
+
     /// The node that a token names.
-    pub(super) fn find(&self, place: Place) -> Result<(RunId, &Node)> {
+    fn find(&self, place: Place) -> Result<(RunId, &Node)> {
         let unknown = || Error::TokenUnknownNode(format!("a node of session {}", self.id));
         match place {
             Place::Index(created) => {
@@ -65,7 +75,7 @@ impl Session {
             Place::Node(run, node, hash) => {
                 let view = self.view.runs.get(&run).ok_or_else(unknown)?;
                 let node = view.dag().and_then(|dag| dag.node(node)).ok_or_else(unknown)?;
-                if view.workflow_hash != Some(hash) {
+                if hash.is_some() && view.workflow_hash != hash {
                     return Err(Error::TokenHashMismatch(run.to_string()));
                 }
                 Ok((run, node))
@@ -108,10 +118,9 @@ impl Session {
         run.and_then(|run| run.workflow_id.as_deref()) == Some(catalog::NOTES)
     }
 
-    /// Whether the run has gone on from a node; a checkpoint goes nowhere.
+    /// Whether the run has gone on from where a node stands.
     pub(super) fn has_gone_on(&self, run: RunId, node: NodeId) -> bool {
-        let mut children = self.dag(run).into_iter().flat_map(|dag| dag.children(node));
-        children.any(|child| child.kind != NodeKind::Checkpoint)
+        self.dag(run).is_ok_and(|dag| !dag.went_on(node).is_empty())
     }
 }
 

@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 pub(super) struct Target {
     pub(super) session: SessionId,
     pub(super) place: Place,
+    /// The same node, as a second token names it.
+    pub(super) beside: Option<Place>,
     /// The attempt; none when the caller only named the node.
     pub(super) attempt: Option<Try>,
 }
@@ -25,8 +27,8 @@ pub(super) struct Target {
 pub(super) enum Place {
     /// By the event that made it.
     Index(cairn_core::id::EventIndex),
-    /// By its id, which the run and the plan must fit.
-    Node(RunId, NodeId, cairn_core::digest::WorkflowHash),
+    /// By its id, which the run and, where it is told, the plan must fit.
+    Node(RunId, NodeId, Option<cairn_core::digest::WorkflowHash>),
 }
 
 /// An attempt, as a token names it.
@@ -48,122 +50,152 @@ impl Try {
 /// Reads the tokens of a call to go on.
 pub(super) fn read(at: &At, keys: &Keyring) -> Result<Target> {
     match at {
-        At::Compact(text) => compact(text, Kind::Continue, keys),
-        At::Pair { state, ack } => {
-            let state = long_state(state, keys)?;
-            let ack = ack.as_deref().map(|ack| long_attempt(ack, Purpose::Ack, "ackToken", keys));
-            pair(&state, ack.transpose()?)
+        At::Compact(text) => short(text.trim(), Kind::Continue, keys),
+        At::Pair { state, ack: None } => Ok(of_state(&state_token(state.trim(), keys)?)),
+        At::Pair { state, ack: Some(ack) } => {
+            let state = state_token(state.trim(), keys)?;
+            let tried = of_attempt(&attempt_token(ack.trim(), Purpose::Ack, keys)?);
+            both(&state, tried, ack)
         }
     }
 }
 
-/// Reads the tokens of a call to leave a checkpoint at a node.
+/// Reads the tokens of a call to leave a checkpoint at a node. Either form of the token names
+/// it, alone or beside the state.
 pub(super) fn read_checkpoint(at: &CheckpointAt, keys: &Keyring) -> Result<Target> {
-    match at {
-        CheckpointAt::Compact(text) => compact(text, Kind::Checkpoint, keys),
-        CheckpointAt::Pair { state, checkpoint } => {
-            let state = long_state(state, keys)?;
-            let field = "checkpointToken";
-            pair(&state, Some(long_attempt(checkpoint, Purpose::Checkpoint, field, keys)?))
-        }
-    }
-}
-
-fn pair(state: &StateToken, attempt: Option<AttemptToken>) -> Result<Target> {
-    if let Some(attempt) = &attempt
-        && attempt.belongs_to(state).is_err()
-    {
-        let message = match attempt.run == state.run {
-            true => format!(
-                "the two tokens belong to different steps of the run {}: nodes {} and {}",
-                state.run, state.node, attempt.node
-            ),
-            false => format!(
-                "the two tokens belong to different runs: `stateToken` to {}, the other to {}",
-                state.run, attempt.run
-            ),
-        };
-        let instead = "send both tokens from the same answer, the latest one of the run you mean; when they are lost, send `stateToken` alone to get the step again";
-        return Err(Error::TokenScope { message, instead: instead.to_owned() });
-    }
-    Ok(Target {
-        session: state.session,
-        place: Place::Node(state.run, state.node, state.workflow_hash),
-        attempt: attempt.map(|token| Try::Long(token.attempt)),
-    })
-}
-
-fn compact(text: &str, kind: Kind, keys: &Keyring) -> Result<Target> {
-    let (field, other_kind, other) = match kind {
-        Kind::Continue => ("continueToken", Kind::Checkpoint, "checkpointToken"),
-        Kind::Checkpoint => ("checkpointToken", Kind::Continue, "continueToken"),
+    let of_checkpoint = |text: &str| match text.starts_with("chk.v") {
+        true => Ok(of_attempt(&attempt_token(text, Purpose::Checkpoint, keys)?)),
+        false => short(text, Kind::Checkpoint, keys),
     };
-    let text = text.trim();
-    for (prefix, name) in
-        [("st.v", "stateToken"), ("ack.v", "ackToken"), ("chk.v", "checkpointToken")]
-    {
-        if text.starts_with(prefix) && (name != field) {
-            return Err(misplaced(name, field));
+    match at {
+        CheckpointAt::Compact(text) => of_checkpoint(text.trim()),
+        CheckpointAt::Pair { state, checkpoint } => {
+            let state = state_token(state.trim(), keys)?;
+            both(&state, of_checkpoint(checkpoint.trim())?, checkpoint)
         }
     }
-    let token = CompactToken::verify(text, kind, keys).map_err(|source| {
-        if source == Fault::BadSignature && CompactToken::verify(text, other_kind, keys).is_ok() {
-            return misplaced(other, field);
-        }
-        Error::Token { field, source, instead: instead(field, source) }
-    })?;
-    Ok(Target {
-        session: token.session,
-        place: Place::Index(token.node),
-        attempt: Some(Try::Short(token.attempt)),
-    })
 }
 
-fn misplaced(found: &str, field: &str) -> Error {
-    Error::TokenScope {
-        message: format!("what came as `{field}` is a `{found}`"),
-        instead: format!(
-            "send the `{field}` of the latest answer of this run, or put the `{found}` where it belongs"
-        ),
+fn of_state(token: &StateToken) -> Target {
+    let place = Place::Node(token.run, token.node, Some(token.workflow_hash));
+    Target { session: token.session, place, beside: None, attempt: None }
+}
+
+fn of_attempt(token: &AttemptToken) -> Target {
+    let place = Place::Node(token.run, token.node, None);
+    let attempt = Some(Try::Long(token.attempt));
+    Target { session: token.session, place, beside: None, attempt }
+}
+
+/// A state and an attempt at it, which must name one node.
+fn both(state: &StateToken, tried: Target, text: &str) -> Result<Target> {
+    let here = of_state(state);
+    match tried.place {
+        Place::Node(run, node, _) if (run, node) != (state.run, state.node) => {
+            Err(apart((state.run, state.node), (run, node)))
+        }
+        Place::Index(_) if tried.session != here.session => {
+            let label = text.split('.').next().unwrap_or_default();
+            Err(of_runs(state.run, &format!("`{label}`")))
+        }
+        _ => Ok(Target { beside: Some(tried.place), attempt: tried.attempt, ..here }),
     }
+}
+
+/// What is told of two tokens that name different nodes.
+pub(super) fn apart(state: (RunId, NodeId), other: (RunId, NodeId)) -> Error {
+    if state.0 != other.0 {
+        return of_runs(state.0, &other.0.to_string());
+    }
+    mixed(format!(
+        "the two tokens belong to different steps of the run {}: nodes {} and {}",
+        state.0, state.1, other.1
+    ))
+}
+
+fn of_runs(state: RunId, other: &str) -> Error {
+    mixed(format!(
+        "the two tokens belong to different runs: `stateToken` to {state}, the other to {other}"
+    ))
+}
+
+fn mixed(message: String) -> Error {
+    let instead = "send both tokens from the same answer, the latest one of the run you mean; when they are lost, send `stateToken` alone to get the step again";
+    Error::TokenScope { message, instead: instead.to_owned() }
+}
+
+const STATE: &str = "stateToken";
+const ACK: &str = "ackToken";
+const CHECKPOINT: &str = "checkpointToken";
+const CONTINUE: &str = "continueToken";
+
+/// The field that a token belongs to, as far as it shows.
+fn field_of(text: &str, keys: &Keyring) -> Option<&'static str> {
+    let long = [("st.v", STATE), ("ack.v", ACK), ("chk.v", CHECKPOINT)];
+    let long = long.into_iter().find(|(prefix, _)| text.starts_with(prefix));
+    let is = |kind| CompactToken::verify(text, kind, keys).is_ok();
+    match long {
+        Some((_, field)) => Some(field),
+        None if is(Kind::Continue) => Some(CONTINUE),
+        None if is(Kind::Checkpoint) => Some(CHECKPOINT),
+        None => None,
+    }
+}
+
+/// What is told of a token that could not be read in a field.
+fn unread(text: &str, field: &'static str, source: Fault, keys: &Keyring) -> Error {
+    match field_of(text, keys) {
+        Some(found) if found != field => Error::TokenScope {
+            message: format!("what came as `{field}` is a `{found}`"),
+            instead: format!(
+                "send the `{field}` of the latest answer of this run, or put the `{found}` where it belongs"
+            ),
+        },
+        _ => Error::Token { field, source, instead: instead(field, source) },
+    }
+}
+
+fn short(text: &str, kind: Kind, keys: &Keyring) -> Result<Target> {
+    let field = match kind {
+        Kind::Continue => CONTINUE,
+        Kind::Checkpoint => CHECKPOINT,
+    };
+    let token = CompactToken::verify(text, kind, keys);
+    let token = token.map_err(|source| unread(text, field, source, keys))?;
+    let (place, attempt) = (Place::Index(token.node), Some(Try::Short(token.attempt)));
+    Ok(Target { session: token.session, place, beside: None, attempt })
+}
+
+fn state_token(text: &str, keys: &Keyring) -> Result<StateToken> {
+    StateToken::verify(text, keys).map_err(|source| unread(text, STATE, source, keys))
+}
+
+fn attempt_token(text: &str, purpose: Purpose, keys: &Keyring) -> Result<AttemptToken> {
+    let field = match purpose {
+        Purpose::Ack => ACK,
+        Purpose::Checkpoint => CHECKPOINT,
+    };
+    AttemptToken::verify(text, purpose, keys).map_err(|source| unread(text, field, source, keys))
 }
 
 fn instead(field: &str, fault: Fault) -> String {
-    match fault {
-        Fault::InvalidFormat => format!(
+    match (fault, field) {
+        (Fault::InvalidFormat, STATE | ACK) => format!(
+            "copy the `{field}` of the latest answer whole: `{}`, and everything behind it up to the last character",
+            if field == STATE { "st.v1." } else { "ack.v1." }
+        ),
+        (Fault::InvalidFormat, _) => format!(
             "copy the `{field}` of the latest answer whole: its label, the dot, and everything behind it"
         ),
-        Fault::UnsupportedVersion => {
+        (Fault::UnsupportedVersion, _) => {
             "use the program that gave the token out, or resume the session for a fresh one (`resume_session`, or `cairn session resume`)"
                 .to_owned()
         }
-        Fault::BadSignature => format!(
+        (Fault::BadSignature, _) => format!(
             "copy the `{field}` of the latest answer unchanged; if it came from another machine or from before two key rotations, resume the session for a fresh one (`resume_session`, or `cairn session resume`)"
         ),
-        Fault::ScopeMismatch => format!("send the `{field}` of the run that you mean"),
+        (Fault::ScopeMismatch, _) => format!("send the `{field}` of the run that you mean"),
     }
-}
-
-fn long_state(text: &str, keys: &Keyring) -> Result<StateToken> {
-    let field = "stateToken";
-    StateToken::verify(text.trim(), keys).map_err(|source| Error::Token {
-        field,
-        source,
-        instead: instead(field, source),
-    })
-}
-
-fn long_attempt(
-    text: &str,
-    purpose: Purpose,
-    field: &'static str,
-    keys: &Keyring,
-) -> Result<AttemptToken> {
-    AttemptToken::verify(text.trim(), purpose, keys).map_err(|source| Error::Token {
-        field,
-        source,
-        instead: instead(field, source),
-    })
 }
 
 /// A node that tokens are made for.
@@ -232,28 +264,40 @@ impl Spot {
         go: Attempt,
         note: Attempt,
     ) -> Result<TokenSet> {
-        let pair = match tokens {
-            Tokens::Compact => None,
-            Tokens::Pair => Some(self.pair(session, go, keys)?),
-        };
-        Ok(TokenSet {
-            continue_token: self.token(session, Kind::Continue, go, keys)?,
-            checkpoint_token: self.token(session, Kind::Checkpoint, note, keys)?,
-            pair,
-        })
+        let continue_token = self.token(session, Kind::Continue, go, keys)?;
+        match tokens {
+            Tokens::Compact => Ok(TokenSet {
+                continue_token,
+                checkpoint_token: self.token(session, Kind::Checkpoint, note, keys)?,
+                pair: None,
+            }),
+            Tokens::Pair => self.long(session, go, note, keys, continue_token),
+        }
     }
 
-    /// The long pair for an attempt at the node.
-    fn pair(&self, session: &Session, go: Attempt, keys: &Keyring) -> Result<(String, String)> {
+    /// The long tokens for attempts at the node, beside the short one to go on with.
+    fn long(
+        &self,
+        session: &Session,
+        go: Attempt,
+        note: Attempt,
+        keys: &Keyring,
+        continue_token: String,
+    ) -> Result<TokenSet> {
         let hash = session.view.runs.get(&self.run).and_then(|run| run.workflow_hash);
         let workflow_hash = hash.ok_or_else(|| session.broken("a run has no plan"))?;
         let unwritable = |_| session.broken("a token has no canonical form");
         let (session_id, run, node) = (self.session, self.run, self.node);
         let state = StateToken { session: session_id, run, node, workflow_hash };
-        let ack = AttemptToken { session: session_id, run, node, attempt: go.id(node) };
-        Ok((
-            state.sign(keys).map_err(unwritable)?,
-            ack.sign(Purpose::Ack, keys).map_err(unwritable)?,
-        ))
+        let state = state.sign(keys).map_err(unwritable)?;
+        let signed = |attempt: Attempt, purpose| {
+            let token = AttemptToken { session: session_id, run, node, attempt: attempt.id(node) };
+            token.sign(purpose, keys).map_err(unwritable)
+        };
+        Ok(TokenSet {
+            continue_token,
+            checkpoint_token: signed(note, Purpose::Checkpoint)?,
+            pair: Some((state, signed(go, Purpose::Ack)?)),
+        })
     }
 }

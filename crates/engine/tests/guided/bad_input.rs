@@ -57,7 +57,10 @@ async fn every_context_that_is_taken_can_be_kept() {
         let start = Start { workflow: "three".into(), context, ..Start::default() };
         match world.guide.start(start).await {
             Ok(_) => assert!(levels <= 32, "{levels}"),
-            Err(error) => assert_eq!((error.code(), levels > 32), ("VALIDATION_ERROR", true)),
+            Err(error) => {
+                assert_eq!((error.code(), levels > 32), ("VALIDATION_ERROR", true));
+                assert!(error.to_string().ends_with("deeper than 32 levels"), "{error}");
+            }
         }
     }
 }
@@ -111,6 +114,8 @@ async fn every_token_error_says_what_to_send_instead() {
     let with = |at: At| Continue { at, ..ack("", NOTES, Vec::new()) };
     let compact = |text: &str| with(At::Compact(text.to_owned()));
     let mixed = At::Pair { state: state.clone(), ack: Some(two.1.clone()) };
+    let lone = |text: &str| with(At::Pair { state: text.to_owned(), ack: None });
+    let acked = |text: &str| with(At::Pair { state: state.clone(), ack: Some(text.to_owned()) });
     let newer = state.replace("st.v1.", "st.v2.");
     let letter = if token.get(60..61) == Some("A") { "B" } else { "A" };
     let mut tampered = token.clone();
@@ -125,6 +130,13 @@ async fn every_token_error_says_what_to_send_instead() {
         (compact(&state), "TOKEN_SCOPE_MISMATCH", "`stateToken`"),
         (compact(&ack_one), "TOKEN_SCOPE_MISMATCH", "`ackToken`"),
         (with(mixed), "TOKEN_SCOPE_MISMATCH", "from the same answer"),
+        (lone(&token), "TOKEN_SCOPE_MISMATCH", "`continueToken` where it belongs"),
+        (lone(&first.tokens.checkpoint_token), "TOKEN_SCOPE_MISMATCH", "`checkpointToken`"),
+        (lone(&ack_one), "TOKEN_SCOPE_MISMATCH", "`ackToken` where it belongs"),
+        (lone("nonsense"), "TOKEN_INVALID_FORMAT", "`st.v1.`"),
+        (acked(&token), "TOKEN_SCOPE_MISMATCH", "`continueToken` where it belongs"),
+        (acked(&state), "TOKEN_SCOPE_MISMATCH", "`stateToken` where it belongs"),
+        (acked("nonsense"), "TOKEN_INVALID_FORMAT", "`ack.v1.`"),
         (with(At::Pair { state: newer, ack: None }), "TOKEN_UNSUPPORTED_VERSION", "resume_session"),
     ] {
         let error = world.guide.proceed(call.clone()).await.unwrap_err();

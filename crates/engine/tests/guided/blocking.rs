@@ -62,7 +62,7 @@ async fn missing_and_invalid_outputs_block_with_an_example() {
     let blocked = world.go(&first).await;
     assert_eq!(blockers(&blocked), ["INVALID_REQUIRED_OUTPUT"]);
     let fix = blocked.blockers.first().unwrap().suggested_fix.clone().unwrap();
-    assert!(fix.contains("number your findings"), "{fix}");
+    assert!(fix.contains("number your findings (your notes match `"), "with the rule: {fix}");
     assert!(!fix.contains("say more"), "only what is wrong: {fix}");
     assert_eq!(step(&blocked), "checked", "the same step is pending");
     assert_eq!(blocked.next_intent, NextIntent::PerformPendingThenContinue);
@@ -134,7 +134,7 @@ async fn what_only_the_user_has_blocks_or_is_disclosed() {
     let first = world.start_in("project.strict", Autonomy::FullAutoNeverStop).await;
     let second = world.go_with(&first, vec![needs("needs_user_secret_or_token", "")]).await;
     assert_eq!(step(&second), "verdict", "it never stops");
-    let codes: Vec<&str> = second.warnings.iter().map(|warning| warning.code).collect();
+    let codes: Vec<&str> = second.warnings.iter().map(|warning| warning.code.name()).collect();
     assert_eq!(codes, ["gap_recorded", "gap_recorded"], "{:?}", second.warnings);
 }
 

@@ -1,9 +1,9 @@
 //! Rewinding and forking: an older token is an older place, and going on from it a branch.
 
 use cairn_core::event::EventData;
-use cairn_core::event::guided::{EdgeCauseKind, TraceKind};
+use cairn_core::event::guided::{EdgeCauseKind, RiskPolicy, TraceKind};
 use cairn_core::projection::session::SessionView;
-use cairn_engine::guided::ask::{At, Continue, Tokens};
+use cairn_engine::guided::ask::{At, Continue, Tokens, Wanted};
 
 use crate::world::{NOTES, THREE, World, ack, step};
 
@@ -57,6 +57,45 @@ async fn a_place_that_is_no_tip_tells_what_follows_from_it() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_hides_nothing_that_follows_it() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let kept = world.note(&first.tokens, "Halfway through.").await;
+    let deeper = world.note(&kept.tokens, "Nearly there.").await;
+    let call = ack(&deeper.tokens.continue_token, NOTES, Vec::new());
+    let second = world.guide.proceed(call).await.unwrap();
+    assert_eq!(second.warnings, []);
+    let third = world.go(&second).await;
+    // Whichever token of the step somebody comes back with, the way it went is told.
+    for tokens in [&first.tokens, &kept.tokens, &deeper.tokens] {
+        let back = world.back(tokens).await;
+        assert_eq!(step(&back), "first");
+        let [branch] = back.branches.as_slice() else { panic!("{:?}", back.branches) };
+        assert!(branch.preferred && branch.nodes == 2, "{branch:?}");
+        let there = world.guide.proceed(crate::world::back(&branch.continue_token)).await.unwrap();
+        assert_eq!(step(&there), step(&third));
+    }
+    // An old token that was never used is a fork all the same, and says so each time.
+    for _ in 0..2 {
+        let forked = world.go(&first).await;
+        assert_eq!(forked.warnings.iter().map(|w| w.code.name()).collect::<Vec<_>>(), ["branched"]);
+    }
+    assert_eq!(world.back(&kept.tokens).await.branches.len(), 2);
+}
+
+#[tokio::test]
+async fn a_checkpoint_left_behind_knows_that_the_run_went_on() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let kept = world.note(&first.tokens, "Halfway through.").await;
+    world.go(&first).await;
+    assert_eq!(world.back(&kept.tokens).await.branches.len(), 1);
+    let call = ack(&kept.tokens.continue_token, NOTES, Vec::new());
+    let forked = world.guide.proceed(call).await.unwrap();
+    assert!(forked.warnings.iter().any(|warning| warning.code.name() == "branched"), "{forked:?}");
+}
+
+#[tokio::test]
 async fn a_branch_keeps_its_own_context_and_preferences() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;
@@ -64,7 +103,9 @@ async fn a_branch_keeps_its_own_context_and_preferences() {
         context: Some(serde_json::json!({"ticket": ticket})),
         ..ack(token, NOTES, Vec::new())
     };
-    let one = world.guide.proceed(with("A-1", &first.tokens.continue_token)).await.unwrap();
+    let bold = Wanted { autonomy: None, risk_policy: Some(RiskPolicy::Aggressive) };
+    let call = Continue { preferences: bold, ..with("A-1", &first.tokens.continue_token) };
+    let one = world.guide.proceed(call).await.unwrap();
     let again = world.back(&first.tokens).await;
     let two = world.guide.proceed(with("B-2", &again.tokens.continue_token)).await.unwrap();
     let run = first.session.unwrap();
@@ -76,6 +117,9 @@ async fn a_branch_keeps_its_own_context_and_preferences() {
         .map(|leaf| view.contexts.at(dag, leaf.id).get("ticket").unwrap().to_string())
         .collect();
     assert_eq!(tickets, ["\"A-1\"", "\"B-2\""]);
+    let risks: Vec<_> =
+        dag.leaves().map(|leaf| view.preferences.at(dag, leaf.id).risk_policy).collect();
+    assert_eq!(risks, [RiskPolicy::Aggressive, RiskPolicy::Conservative]);
     assert_ne!(one.tokens, two.tokens);
 }
 

@@ -122,7 +122,7 @@ async fn a_run_that_never_stops_tells_a_gap_there_and_goes_on() {
     let first = start(&guide, Autonomy::FullAutoNeverStop).await;
     let end = go(&guide, &first.tokens.continue_token, None).await;
     assert_eq!((step(&end), end.blockers.len()), ("end", 0));
-    assert!(end.warnings.iter().any(|warning| warning.code == "gap_recorded"));
+    assert!(end.warnings.iter().any(|warning| warning.code.name() == "gap_recorded"));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_verification_that_fails_is_a_gap_in_a_run_that_never_stops() {
     let build = start(&guide, Autonomy::FullAutoNeverStop).await;
     let end = go(&guide, &build.tokens.continue_token, None).await;
     assert_eq!((step(&end), end.blockers.len()), ("end", 0));
-    let gap = end.warnings.iter().find(|warning| warning.code == "gap_recorded").unwrap();
+    let gap = end.warnings.iter().find(|warning| warning.code.name() == "gap_recorded").unwrap();
     assert!(gap.message.contains("`build.verification` did not pass"), "{}", gap.message);
 }
 

@@ -127,7 +127,8 @@ async fn whom_a_confirmation_waits_for_depends_on_the_mode() {
         let done = world.go(&second).await;
         assert!(done.is_complete && done.next_intent == NextIntent::Complete);
         // Nobody could be asked for the approval, so its lack is disclosed.
-        let gaps = done.warnings.iter().filter(|warning| warning.code == "gap_recorded").count();
+        let gaps =
+            done.warnings.iter().filter(|warning| warning.code.name() == "gap_recorded").count();
         assert_eq!(gaps, usize::from(autonomy == Autonomy::FullAutoNeverStop));
     }
 }
@@ -136,7 +137,7 @@ async fn whom_a_confirmation_waits_for_depends_on_the_mode() {
 async fn going_beyond_a_recommendation_is_a_warning_never_a_block() {
     let world = World::of(CAREFUL);
     let warned = |answer: &cairn_engine::guided::answer::Answer| {
-        answer.warnings.iter().any(|warning| warning.code == "recommendation_exceeded")
+        answer.warnings.iter().any(|warning| warning.code.name() == "recommendation_exceeded")
     };
     assert!(!warned(&world.start("project.careful").await));
     let bold = Start {
@@ -179,7 +180,7 @@ async fn a_prompt_names_what_nobody_has_set() {
     let world = World::of(crate::world::THREE);
     let first = world.start("project.three").await;
     assert!(first.pending.unwrap().prompt.contains("[unset: ticket]"));
-    assert_eq!(first.warnings.first().unwrap().code, "context_unset");
+    assert_eq!(first.warnings.first().unwrap().code.name(), "context_unset");
 }
 
 #[tokio::test]
@@ -228,7 +229,7 @@ async fn a_capability_that_is_preferred_or_disabled_changes_what_the_agent_is_to
     }
     let ship = world.go_with(&look, vec![seen("unavailable")]).await;
     assert_eq!((step(&ship), ship.blockers.len()), ("ship", 0));
-    let warned = ship.warnings.iter().find(|w| w.code == "capability_unavailable").unwrap();
+    let warned = ship.warnings.iter().find(|w| w.code.name() == "capability_unavailable").unwrap();
     assert!(warned.message.contains("`web_browsing`"), "{}", warned.message);
 }
 

@@ -87,7 +87,7 @@ async fn notes_are_cut_at_4096_bytes_between_characters() {
         let view = world.view(run.session).await;
         let tip = view.runs.get(&run.run).unwrap().dag().unwrap().preferred_tip().unwrap().id;
         assert_eq!(view.outputs.notes(tip), Some(kept.as_str()));
-        let told = second.warnings.iter().any(|warning| warning.code == "notes_truncated");
+        let told = second.warnings.iter().any(|warning| warning.code.name() == "notes_truncated");
         assert_eq!(told, warned);
     }
 }

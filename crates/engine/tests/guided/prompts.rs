@@ -221,7 +221,7 @@ async fn references_come_with_the_start_and_for_whoever_comes_back() {
         (lost.purpose.as_str(), lost.authoritative, lost.resolved),
         ("To be found.", false, false)
     );
-    let warned = first.warnings.iter().any(|warning| warning.code == "reference_unresolved");
+    let warned = first.warnings.iter().any(|warning| warning.code.name() == "reference_unresolved");
     assert!(warned, "a missing document is told and stops nothing");
     let back = world.back(&first.tokens).await;
     let titles: Vec<&str> = back.references.iter().map(|found| found.title.as_str()).collect();

@@ -40,7 +40,7 @@ async fn sixteen_at_once_are_one_advance() {
     let first = world.start("project.three").await;
     let session = first.session.unwrap().session;
     let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
-    // Half of them in this process, half in others that share the data.
+    // Most of them as other processes would: with a store of their own over the same data.
     let guides = [world.guide.clone(), world.restarted(), world.restarted(), world.restarted()];
     let calls = (0..16).map(|number| {
         let guide = guides.get(number % 4).unwrap().clone();
@@ -65,7 +65,7 @@ async fn replay_is_fact_returning_whatever_is_sent_along() {
     let replayed = world.guide.proceed(other).await.unwrap();
     assert_eq!(replayed.pending, second.pending);
     assert_eq!(replayed.next_intent, NextIntent::RehydrateOnly);
-    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code).collect();
+    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code.name()).collect();
     assert_eq!(codes, ["replayed_with_other_input"]);
 }
 
@@ -78,7 +78,7 @@ async fn asking_for_other_preferences_is_another_answer() {
     let preferences = Wanted { autonomy: Some(Autonomy::FullAutoNeverStop), risk_policy: None };
     let other = Continue { preferences, ..call.clone() };
     let replayed = world.guide.proceed(other).await.unwrap();
-    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code).collect();
+    let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code.name()).collect();
     assert_eq!(codes, ["replayed_with_other_input"], "they did not come to hold");
     assert_eq!(world.guide.proceed(call).await.unwrap().warnings, []);
 }
@@ -155,7 +155,7 @@ async fn other_notes_under_a_used_checkpoint_token_are_not_kept_in_silence() {
     let token = &first.tokens.checkpoint_token;
     assert_eq!(world.guide.checkpoint(note(token, "One.")).await.unwrap().warnings, []);
     let again = world.guide.checkpoint(note(token, "Two.")).await.unwrap();
-    assert_eq!(again.warnings.first().unwrap().code, "replayed_with_other_input");
+    assert_eq!(again.warnings.first().unwrap().code.name(), "replayed_with_other_input");
     let next = again.tokens.checkpoint_token;
     assert_eq!(world.guide.checkpoint(note(&next, "Two.")).await.unwrap().warnings, []);
 }
@@ -199,7 +199,7 @@ async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
     let long = format!("{} The wrong file was named.", "x".repeat(5000));
     let call = ack(&first.tokens.continue_token, &long, Vec::new());
     let second = world.guide.proceed(call.clone()).await.unwrap();
-    assert_eq!(second.warnings.first().unwrap().code, "notes_truncated");
+    assert_eq!(second.warnings.first().unwrap().code.name(), "notes_truncated");
     let correct = Checkpoint {
         at: CheckpointAt::Compact(second.tokens.checkpoint_token.clone()),
         output: Output { notes: Some("It was `src/total.rs`.".into()), artifacts: Vec::new() },

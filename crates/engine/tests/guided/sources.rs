@@ -5,9 +5,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use cairn_engine::catalog::{Catalog, Directory};
+use cairn_engine::guided::answer::{Answer, WarningCode};
 use cairn_lang::ids::SourceKind;
 
-use crate::world::THREE;
+use crate::world::{THREE, World};
 
 fn catalog(root: &Path) -> Catalog {
     Catalog::new(vec![Directory { kind: SourceKind::Project, root: root.to_owned() }])
@@ -77,4 +78,17 @@ fn two_files_of_one_source_with_one_id_are_noticed() {
     let told = &second.diagnostics()[0].message;
     assert!(told.contains("`project.three` is the id of") && told.contains("a.yaml"), "{told}");
     assert!(catalog.find("project.three").unwrap().path.ends_with("a.yaml"), "the first counts");
+}
+
+#[tokio::test]
+async fn the_id_that_an_old_workflow_is_to_take_is_free() {
+    let old = THREE.replace("id: project.three", "id: three");
+    let alone = World::of(&old).start("three").await;
+    let told = |answer: &Answer| {
+        let code = WarningCode::LegacyWorkflowId;
+        answer.warnings.iter().find(|warning| warning.code == code).unwrap().message.clone()
+    };
+    assert!(told(&alone).ends_with("`project.three`"), "{}", told(&alone));
+    let beside = World::with(&[("old.yaml", &old), ("new.yaml", THREE)]).start("three").await;
+    assert!(told(&beside).contains("`project.three_"), "{}", told(&beside));
 }

@@ -56,6 +56,55 @@ async fn tokens_of_two_steps_of_one_run_do_not_go_together() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_is_left_with_either_form_of_its_token() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let call = Continue { tokens: Tokens::Pair, ..back(&first.tokens.continue_token) };
+    let long = world.guide.proceed(call).await.unwrap().tokens;
+    let (state, _) = long.pair.unwrap();
+    assert!(long.checkpoint_token.starts_with("chk.v1."), "{}", long.checkpoint_token);
+    let short = &first.tokens.checkpoint_token;
+    let compact = |token: &str| CheckpointAt::Compact(token.to_owned());
+    let beside = |state: &str, checkpoint: &str| CheckpointAt::Pair {
+        state: state.to_owned(),
+        checkpoint: checkpoint.to_owned(),
+    };
+    let kept = world.guide.checkpoint(note(&first)).await.unwrap();
+    let written = world.writes();
+    for at in [
+        compact(short),
+        compact(&long.checkpoint_token),
+        beside(&state, short),
+        beside(&state, &long.checkpoint_token),
+    ] {
+        let again = world.guide.checkpoint(Checkpoint { at: at.clone(), ..note(&first) }).await;
+        assert_eq!(again.unwrap(), kept, "{at:?}");
+    }
+    // A state of another step, run or session is no place for it.
+    let second = world.go(&first).await;
+    let run = Start { workflow: "three".into(), tokens: Tokens::Pair, ..Start::default() };
+    let other = world.guide.start(run.clone()).await.unwrap();
+    let session = first.session.map(|run| run.session);
+    let joined = world.guide.start(Start { session, ..run }).await.unwrap();
+    for (answer, named) in [(&other, "different runs"), (&joined, "different runs")] {
+        let (state, _) = answer.tokens.pair.clone().unwrap();
+        for token in [short, &long.checkpoint_token] {
+            let call = Checkpoint { at: beside(&state, token), ..note(&first) };
+            let error = world.guide.checkpoint(call).await.unwrap_err();
+            assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
+    for token in [&second.tokens.checkpoint_token, &kept.tokens.checkpoint_token] {
+        let call = Checkpoint { at: beside(&state, token), ..note(&first) };
+        let error = world.guide.checkpoint(call).await.unwrap_err();
+        assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");
+        assert!(error.to_string().contains("different steps"), "{error}");
+    }
+    assert_eq!(world.writes(), written + 3, "the step and two runs");
+}
+
+#[tokio::test]
 async fn a_session_that_another_process_writes_to_is_locked_for_writers_alone() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;

@@ -30,6 +30,44 @@ async fn a_run_is_found_by_its_notes_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_run_is_found_by_what_was_noted_long_before_its_tip() {
+    let world = World::of(THREE);
+    let first = world.start("project.three").await;
+    let call = ack(&first.tokens.continue_token, "An empty cart cannot be paid.", Vec::new());
+    let second = world.guide.proceed(call).await.unwrap();
+    world.go(&second).await;
+    world.start("project.three").await;
+    for guide in [world.guide.clone(), world.restarted()] {
+        let query = Resume { query: Some("empty cart".into()), ..Resume::default() };
+        let found = guide.resume(query).await.unwrap();
+        assert_eq!(found.first().unwrap().run, first.session.unwrap());
+        let why: Vec<_> = found.iter().map(|found| found.why.first().unwrap().name()).collect();
+        assert_eq!(why, ["matched_earlier_notes", "recency_fallback"]);
+    }
+}
+
+#[tokio::test]
+async fn the_run_that_goes_on_is_offered_before_longer_and_finished_ones() {
+    let world = World::of(THREE);
+    let long = world.start("project.three").await;
+    let second = world.go(&long).await;
+    let done = world.start("project.three").await;
+    world.to_the_end(done.clone()).await;
+    let short = world.start("project.three").await;
+    let order = || async {
+        let found = world.guide.resume(Resume::default()).await.unwrap();
+        found.into_iter().map(|found| found.run).collect::<Vec<_>>()
+    };
+    let [long, done, short] = [long, done, short].map(|answer| answer.session.unwrap());
+    assert_eq!(order().await, [short, long, done]);
+    // What moves comes first again, and what ends goes last.
+    let third = world.go(&second).await;
+    assert_eq!(order().await, [long, short, done]);
+    world.go(&third).await;
+    assert_eq!(order().await, [short, long, done]);
+}
+
+#[tokio::test]
 async fn a_run_is_found_by_the_name_of_its_workflow() {
     let world = World::of(&THREE.replace("name: Three steps", "name: Spring Cleaning"));
     world.start("project.three").await;
@@ -152,8 +190,11 @@ async fn an_imported_session_goes_on_as_the_old_one_would() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;
     let second = world.go(&first).await;
-    world.go(&world.back(&first.tokens).await).await;
     let session = first.session.unwrap().session;
+    let join = Start { workflow: "three".into(), session: Some(session), ..Start::default() };
+    world.guide.start(join.clone()).await.unwrap();
+    world.to_the_end(world.guide.start(join).await.unwrap()).await;
+    world.go(&world.back(&first.tokens).await).await;
     let info = bundle::ExportInfo {
         bundle_id: BundleId::from_bits(1),
         exported_at: "2026-01-01T00:00:00Z".into(),
@@ -177,6 +218,7 @@ async fn an_imported_session_goes_on_as_the_old_one_would() {
     let brief = |all: &[cairn_engine::guided::answer::Resumable]| -> Vec<_> {
         all.iter().map(|r| (r.run.run, r.snippet.clone(), r.why.clone())).collect()
     };
+    assert_eq!(here.len(), 3);
     assert_eq!(brief(&here), brief(&there), "equal order");
     // Tokens do not travel; fresh ones are made from what is stored.
     let old_token = crate::world::back(&second.tokens.continue_token);
@@ -195,7 +237,7 @@ async fn a_changed_file_is_picked_up_and_a_run_keeps_its_plan() {
     let second = world.go(&first).await;
     assert!(second.pending.as_ref().unwrap().prompt.contains("second thing"), "it is pinned");
     let back = world.back(&second.tokens).await;
-    assert_eq!(back.warnings.first().unwrap().code, "pinned_drift");
+    assert_eq!(back.warnings.first().unwrap().code.name(), "pinned_drift");
     let fresh = world.go(&world.start("project.three").await).await;
     assert!(fresh.pending.unwrap().prompt.contains("other thing"), "without a restart");
 }

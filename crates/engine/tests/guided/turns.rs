@@ -270,7 +270,7 @@ async fn what_does_not_fit_under_the_limit_is_never_dropped_in_silence() {
             answer = world.go(&answer).await;
         }
         assert_eq!(step(&answer), "end");
-        let told = answer.warnings.iter().find(|warning| warning.code == "gap_recorded");
+        let told = answer.warnings.iter().find(|warning| warning.code.name() == "gap_recorded");
         assert!(told.unwrap().message.contains("2 turns"), "{told:?}");
     }
 }

@@ -13,8 +13,10 @@ use cairn_core::projection::session::SessionView;
 use cairn_core::snapshot::{EngineState, ExecutionSnapshot};
 use cairn_engine::Result;
 use cairn_engine::catalog::{Catalog, Directory};
-use cairn_engine::guided::answer::{Answer, TokenSet};
-use cairn_engine::guided::ask::{At, Continue, Intent, Output, Start, Tokens, Wanted};
+use cairn_engine::guided::answer::{Answer, Checkpointed, TokenSet};
+use cairn_engine::guided::ask::{
+    At, Checkpoint, CheckpointAt, Continue, Intent, Output, Start, Tokens, Wanted,
+};
 use cairn_engine::guided::{Guide, Options};
 use cairn_engine::performer::Performers;
 use cairn_lang::ids::SourceKind;
@@ -117,6 +119,17 @@ impl World {
     /// Comes back to where a token stands.
     pub(crate) async fn back(&self, tokens: &TokenSet) -> Answer {
         self.guide.proceed(back(&tokens.continue_token)).await.unwrap()
+    }
+
+    /// Leaves notes where tokens stand.
+    pub(crate) async fn note(&self, tokens: &TokenSet, notes: &str) -> Checkpointed {
+        let note = Checkpoint {
+            at: CheckpointAt::Compact(tokens.checkpoint_token.clone()),
+            output: Output { notes: Some(notes.to_owned()), artifacts: Vec::new() },
+            replaces_notes: false,
+            tokens: Tokens::Compact,
+        };
+        self.guide.checkpoint(note).await.unwrap()
     }
 
     /// Everything that is recorded of a session.

@@ -19,7 +19,7 @@ pub const FEATURES: &[Feature] = &[
         id: "wr.features.capabilities",
         purpose: "the agent finds out what it can do before it relies on it",
         constraints: &[
-            "Rely on web browsing or on subagents only after you have tried them in this run; when one is missing, take the slower way and say so in your notes.",
+            "Try web browsing and subagents before you rely on them; where one is missing, take the slower way and note it.",
         ],
         verify: &[],
     },
@@ -27,7 +27,7 @@ pub const FEATURES: &[Feature] = &[
         id: "wr.features.memory_context",
         purpose: "the agent uses the memory tools it has",
         constraints: &[
-            "If you have tools for long-term memory, look there for earlier decisions on this subject before you begin, and keep what a later run would want to know.",
+            "With tools for long-term memory, look up earlier decisions first, and keep what a later run needs.",
         ],
         verify: &[],
     },
@@ -35,10 +35,10 @@ pub const FEATURES: &[Feature] = &[
         id: "wr.features.subagent_guidance",
         purpose: "the agent hands out work without handing over the decision",
         constraints: &[
-            "To hand out work, start subagents with your own tool for that, never by starting another workflow run; start those that do not need each other in one go.",
-            "Give each subagent everything it needs in its instructions: it sees nothing of this run.",
-            "What a subagent reports is evidence. The conclusion is yours, and so is checking what it rests on.",
+            "Hand out work with your own tool for subagents, never by starting a run; what is independent, in one go.",
+            "A subagent sees nothing of this run: its instructions hold all it needs.",
+            "What a subagent reports is evidence; check it, and conclude yourself.",
         ],
-        verify: &["Each subagent's claim that you rely on was checked against its source."],
+        verify: &["Each claim of a subagent's that you rely on was checked at its source."],
     },
 ];

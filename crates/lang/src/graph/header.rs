@@ -48,7 +48,7 @@ pub(super) fn id(
                 return Some(full);
             }
             let message = format!("the id `{id}` has no namespace");
-            spot.warn(Code::LegacyId, message, format!("rename it to `{suggested}`"));
+            spot.warn(Code::LegacyId, message, format!("rename it, such as to `{suggested}`"));
             Some(suggested)
         }
         Err(error) => {

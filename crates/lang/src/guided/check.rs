@@ -190,33 +190,6 @@ pub(super) fn lines(check: &Check) -> Vec<String> {
 fn describe(check: &Check, lines: &mut Vec<String>) {
     match check {
         Check::All { checks } => checks.iter().for_each(|check| describe(check, lines)),
-        Check::Any { checks } => {
-            let mut inner = Vec::new();
-            checks.iter().for_each(|check| describe(check, &mut inner));
-            lines.push(format!("At least one of: {}", inner.join(" / ")));
-        }
-        Check::Not { check } => {
-            let mut inner = Vec::new();
-            describe(check, &mut inner);
-            lines.push(format!("Not: {}", inner.join(" / ")));
-        }
-        Check::Contains { message, value, .. } => {
-            lines.push(format!("{message} (your notes contain `{value}`)"));
-        }
-        Check::Regex { message, pattern, .. } => {
-            lines.push(format!("{message} (your notes match `{pattern}`)"));
-        }
-        Check::Schema { message, schema, .. } => {
-            lines.push(format!("{message} (your notes are JSON of the schema `{}`)", schema.0));
-        }
-        Check::Length { message, min, max, .. } => {
-            let bounds = match (min, max) {
-                (Some(min), Some(max)) => format!("{min} to {max}"),
-                (Some(min), None) => format!("at least {min}"),
-                (None, Some(max)) => format!("at most {max}"),
-                (None, None) => "any number of".to_owned(),
-            };
-            lines.push(format!("{message} (your notes have {bounds} characters)"));
-        }
+        other => lines.push(other.told()),
     }
 }

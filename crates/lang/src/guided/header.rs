@@ -101,7 +101,7 @@ fn id(spot: &Spot<'_>, kind: SourceKind, bytes: &[u8]) -> Option<String> {
         Ok(IdStatus::Namespaced) => {}
         Ok(IdStatus::Legacy) => {
             let message = format!("the id `{id}` has no namespace");
-            spot.warn(Code::LegacyId, message, format!("rename it to `{suggested}`"));
+            spot.warn(Code::LegacyId, message, format!("rename it, such as to `{suggested}`"));
         }
         Err(error @ InvalidId::Form) => {
             let hint = format!("such as `{suggested}`");

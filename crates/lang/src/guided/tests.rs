@@ -44,7 +44,7 @@ fn everything() -> Compiled {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let Compiled { plan, warnings } = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:9b57cc92f41a1a769f016a4dff6042b092da49a7d332844b4be553e05c8caab0");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:644cd26b81245c5c26abc85a35e27c22971a9bb6b8d673cb563d8d5695ee1d2d");
     assert_snapshot!(lines(&warnings), @"w.yaml:122:36: warning[loop_context_controlled] /steps/7/loop/condition: the context decides whether this loop goes on, so a forgotten variable ends it; let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use cairn_api::guided::answer::{Answer, Assessment, Assessments, StepContext, Warning};
+use cairn_api::guided::answer::{Answer, Assessment, Assessments, Kind, StepContext, Warning};
 use cairn_engine::guided::answer::{Lifecycle, Reference};
 
 /// Everything beside the step and the references, in a fixed order.
 pub(super) fn all(data: &Answer) -> Vec<String> {
     let parts = [
-        warnings(&data.warnings),
+        warnings(data),
         data.step_context.as_ref().map(step_context),
         preferences(data),
         recap(data),
@@ -37,10 +37,14 @@ pub(super) fn references(lifecycle: Lifecycle, references: &[Reference]) -> Opti
     Some(text)
 }
 
-fn warnings(warnings: &[Warning]) -> Option<String> {
+fn warnings(data: &Answer) -> Option<String> {
     let line = |warning: &Warning| format!("\n- {}: {}", warning.code, warning.message);
-    let lines: String = warnings.iter().map(line).collect();
-    (!lines.is_empty()).then(|| format!("Warnings; the run goes on all the same:{lines}"))
+    let lines: String = data.warnings.iter().map(line).collect();
+    let title = match data.kind {
+        Kind::Ok => "Warnings; the run goes on all the same:",
+        Kind::Blocked => "Warnings:",
+    };
+    (!lines.is_empty()).then(|| format!("{title}{lines}"))
 }
 
 fn step_context(facts: &StepContext) -> String {
@@ -65,9 +69,8 @@ fn assessment(text: &mut String, found: &Assessment) {
 
 fn preferences(data: &Answer) -> Option<String> {
     let held = data.preferences?;
-    let name = |value| serde_json::to_value(value).ok()?.as_str().map(str::to_owned);
-    let risk = serde_json::to_value(held.risk_policy).ok()?.as_str().map(str::to_owned)?;
-    Some(format!("Preferences: autonomy {}, riskPolicy {risk}.", name(held.autonomy)?))
+    let (autonomy, risk) = (held.autonomy.name(), held.risk_policy.name());
+    Some(format!("Preferences: autonomy {autonomy}, riskPolicy {risk}."))
 }
 
 fn recap(data: &Answer) -> Option<String> {
@@ -86,9 +89,10 @@ fn branches(data: &Answer) -> Option<String> {
     );
     for branch in &data.branches {
         let mark = if branch.preferred { ", the newest" } else { "" };
+        let nodes = if branch.nodes == 1 { "node" } else { "nodes" };
         let _ = write!(
             text,
-            "\n- {} nodes{mark}, continueToken \"{}\"\n  {}",
+            "\n- {} {nodes}{mark}, continueToken \"{}\"\n  {}",
             branch.nodes,
             branch.continue_token,
             branch.summary.replace('\n', "\n  ")

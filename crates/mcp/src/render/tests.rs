@@ -41,6 +41,8 @@ fn advance() -> engine::Answer {
             title: "Plan the fix".into(),
             prompt: "Write a plan.".into(),
             require_confirmation: false,
+            needs_artifact: false,
+            is_owed: false,
         }),
         is_complete: false,
         next_intent: NextIntent::PerformPendingThenContinue,
@@ -109,6 +111,49 @@ fn a_step_comes_with_what_to_call_next() {
       "nextIntent": "perform_pending_then_continue",
       "label": "calm-otter-7f3a"
     }
+    "#);
+}
+
+#[test]
+fn the_call_has_a_place_for_the_artifact_that_a_step_owes() {
+    let mut found = advance();
+    found.pending = found.pending.map(|p| engine::Pending { needs_artifact: true, ..p });
+    let told = read(found);
+    assert!(told.contains(r#""artifacts":["<as asked for above>"]"#), "{told}");
+    assert!(!read(advance()).contains("artifacts"), "{}", read(advance()));
+}
+
+#[test]
+fn a_block_that_was_told_before_asks_to_look_first() {
+    let blocker = Blocker {
+        code: BlockerCode::MissingRequiredOutput,
+        pointer: Pointer::WorkflowStep { step_id: "plan".parse().unwrap() },
+        message: "the answer to `plan` has no notes".into(),
+        suggested_fix: Some("give notes".into()),
+    };
+    let found = engine::Answer {
+        blockers: vec![blocker],
+        retry_continue_token: Some(token("RETRY")),
+        next_intent: NextIntent::RehydrateOnly,
+        warnings: vec![engine::Warning {
+            code: engine::WarningCode::ReplayedWithOtherInput,
+            message: "what you sent now was not recorded".into(),
+        }],
+        ..advance()
+    };
+    assert_snapshot!(read(found), @r#"
+    BLOCKED: the run stays at this step.
+
+    1. MISSING_REQUIRED_OUTPUT: the answer to `plan` has no notes
+       Do: give notes
+
+    ---
+    Next: look before you answer again; that is what an earlier call with this token was told. To see the step, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.RETRY"}
+    Run calm-otter-7f3a.
+    =====
+    Warnings:
+    - replayed_with_other_input: what you sent now was not recorded
     "#);
 }
 
@@ -183,7 +228,7 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
             continue_token: token("TIP"),
         }],
         warnings: vec![engine::Warning {
-            code: "pinned_drift",
+            code: engine::WarningCode::PinnedDrift,
             message: "the file changed".into(),
         }],
         ..with_run(Lifecycle::Rehydrate)
@@ -344,7 +389,7 @@ fn a_confirmation_and_a_pair_of_tokens_change_what_to_call() {
     Write a plan.
 
     ---
-    Next: do this step, show the user what you have, and wait for their yes. Then, call continue_workflow with
+    Next: do this step, show the user what you have, and wait for their yes. Then call continue_workflow with
     {"ackToken":"ack.v1.y","output":{"notesMarkdown":"<what you did in this step alone>"},"stateToken":"st.v1.x"}
     What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a, step `plan`: Plan the fix.
@@ -419,6 +464,8 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         snippet: "Found the cause.\nIt is the cache.".into(),
         continue_token: token("TIP"),
     };
+    let latest = engine::Resumable { why: vec![WhyMatched::RecencyFallback], ..candidate.clone() };
+    assert!(resumed(&vec![latest].into()).starts_with("Nothing matches;"));
     assert_snapshot!(resumed(&vec![candidate].into()), @r#"
     Runs, the likeliest first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cairn_api::guided::workflow::{Entry, Inspected, Kind, Workflows};
+use cairn_core::guided::probe;
 
 /// One page of the list.
 pub(crate) fn workflows(data: &Workflows) -> String {
@@ -47,11 +48,10 @@ pub(crate) fn inspected(data: &Inspected) -> String {
     list(&mut text, "Steps", steps);
     let references = data.references.iter().map(|r| format!("{}: {}", r.title, r.source));
     list(&mut text, "References", references);
-    let needs = data.capabilities.iter().map(|need| {
-        let name = serde_json::to_value(need.capability).unwrap_or_default();
-        let much = serde_json::to_value(need.need).unwrap_or_default();
-        format!("{} ({})", name.as_str().unwrap_or("-"), much.as_str().unwrap_or("-"))
-    });
+    let needs = data
+        .capabilities
+        .iter()
+        .map(|need| format!("{} ({})", probe::name(need.capability), need.need.name()));
     list(&mut text, "Capabilities", needs);
     let loops = data.loops.iter().map(|found| {
         let body: Vec<&str> = found.body.iter().map(|id| id.as_str()).collect();

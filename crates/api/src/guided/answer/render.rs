@@ -64,7 +64,7 @@ impl From<answer::NextIntent> for NextIntent {
 
 impl From<answer::Warning> for Warning {
     fn from(found: answer::Warning) -> Self {
-        Self { code: found.code.to_owned(), message: found.message }
+        Self { code: found.code.name().to_owned(), message: found.message }
     }
 }
 

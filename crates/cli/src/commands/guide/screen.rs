@@ -1,5 +1,6 @@
 //! Steps on a terminal, and what is typed there.
 
+use std::cell::RefCell;
 use std::io;
 
 use cairn_api::error::{Error, Result};
@@ -29,39 +30,65 @@ impl<'a> Screen<'a> {
         Self { output }
     }
 
+    /// Shows where the run stands. What keeps it there comes last: the prompt line follows.
     pub(super) fn show(&self, answer: &Answer) -> Result<()> {
         let output = self.output;
-        for blocker in &answer.blockers {
-            let code = serde_json::to_value(blocker.code).unwrap_or_default();
-            let code = output.paint(Style::Bad, code.as_str().unwrap_or_default());
-            output.line(&format!("{code}  {}", plain(&blocker.message)))?;
-            if let Some(fix) = &blocker.suggested_fix {
-                output.line(&format!("  → {}", plain(fix)))?;
-            }
-        }
-        for warning in &answer.warnings {
-            let code = output.paint(Style::Warning, warning.code);
-            output.line(&format!("{code}  {}", plain(&warning.message)))?;
-        }
         if let Some(recap) = &answer.recap {
             output.line(&output.paint(Style::Faint, "so far"))?;
-            output.line(&indented(&recap.text))?;
+            output.line(&self.indented(&recap.text))?;
             output.line("")?;
         }
         self.fork(&answer.branches)?;
         let label = output.paint(Style::Faint, &answer.label);
         let Some(pending) = &answer.pending else {
+            self.warn(answer)?;
             let done = output.paint(Style::Good, "complete");
             return output.line(&format!("{done}  {label}"));
         };
         let title = output.paint(Style::Strong, &plain(&pending.title));
         output.line(&format!("\n{title}  {}  {label}", pending.step_id))?;
-        output.line(&indented(&pending.prompt))?;
+        output.line(&self.indented(&pending.prompt))?;
+        self.warn(answer)?;
         if answer.next_intent == NextIntent::AwaitUserConfirmation {
             let asks = "  The run waits for your yes: answer when you agree with what was done.";
             output.line(&output.paint(Style::Warning, asks))?;
         }
         Ok(())
+    }
+
+    /// Warnings, then blockers.
+    fn warn(&self, answer: &Answer) -> Result<()> {
+        let output = self.output;
+        for warning in &answer.warnings {
+            let code = output.paint(Style::Warning, warning.code.name());
+            output.line(&format!("{code}  {}", self.wrapped(&plain(&warning.message), 2)))?;
+        }
+        for blocker in &answer.blockers {
+            let code = output.paint(Style::Bad, blocker.code.name());
+            output.line(&format!("{code}  {}", self.wrapped(&plain(&blocker.message), 2)))?;
+            if let Some(fix) = &blocker.suggested_fix {
+                output.line(&format!("  → {}", self.wrapped(&plain(fix), 4)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A text in lines that the terminal can show whole, broken between words; those behind the
+    /// first are a little to the right.
+    fn wrapped(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.output.width else { return text.to_owned() };
+        let lines = render::wrap(text, width.saturating_sub(indent));
+        lines.join(&format!("\n{}", " ".repeat(indent)))
+    }
+
+    /// Text from elsewhere, line by line, a little to the right.
+    fn indented(&self, text: &str) -> String {
+        let shown = |line: &str| {
+            let lead = line.chars().take_while(|c| *c == ' ').count() + 2;
+            let line = self.wrapped(plain(line).trim_start(), lead);
+            format!("{}{line}", " ".repeat(lead)).trim_end().to_owned()
+        };
+        text.lines().map(shown).collect::<Vec<_>>().join("\n")
     }
 
     /// Says that the run went on from here already, and how to go on there.
@@ -85,8 +112,8 @@ impl<'a> Screen<'a> {
     }
 
     /// Reads on at an answer until it is complete. One that does not come to its end is none.
-    pub(super) async fn ask(&self, draft: &mut Said) -> Result<Given> {
-        if draft.is_empty() {
+    pub(super) async fn ask(&self, draft: &RefCell<Said>) -> Result<Given> {
+        if draft.borrow().is_empty() {
             self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
         } else {
             self.output.remark(
@@ -101,30 +128,33 @@ impl<'a> Screen<'a> {
                 ":again" => return Ok(Given::Again),
                 ":quit" => return Ok(Given::Nothing),
                 ":help" => self.help(),
-                ":draft" => self.tell(draft),
+                ":draft" => self.tell(&draft.borrow()),
                 ":drop" => {
-                    *draft = Said::default();
+                    draft.take();
                     self.output.remark("thrown away");
                 }
                 ":artifact" => match serde_json::from_str(rest) {
-                    Ok(artifact) => draft.artifacts.push(artifact),
+                    Ok(artifact) => draft.borrow_mut().artifacts.push(artifact),
                     Err(error) => self.output.remark(&format!("that is not JSON: {error}")),
                 },
                 ":set" => match super::fact(rest) {
-                    Ok((name, value)) => drop(draft.context.insert(name, value)),
-                    Err(error) => self.output.remark(&error.to_string()),
+                    Ok((name, value)) => drop(draft.borrow_mut().context.insert(name, value)),
+                    Err(error) => {
+                        self.output.remark(&format!("{error}: write :set NAME=VALUE"));
+                    }
                 },
                 _ if word.starts_with(':') && !word.starts_with("::") => {
                     self.output.remark(&format!("there is no `{}`; there are:", plain(word)));
                     self.help();
                 }
                 _ => {
-                    draft.notes.push_str(line.strip_prefix(':').unwrap_or(line));
-                    draft.notes.push('\n');
+                    let notes = &mut draft.borrow_mut().notes;
+                    notes.push_str(line.strip_prefix(':').unwrap_or(line));
+                    notes.push('\n');
                 }
             }
         }
-        if !draft.is_empty() {
+        if !draft.borrow().is_empty() {
             self.output.remark("there was no line with a dot, so the step is not answered");
         }
         Ok(Given::Nothing)
@@ -161,6 +191,19 @@ impl<'a> Screen<'a> {
         self.output.remark(&format!("not taken[{code}]: {message}\n  → {}", envelope.suggestion));
     }
 
+    /// Gives back what was typed and not sent, since it is kept nowhere.
+    pub(super) fn unsent(&self, draft: &Said) {
+        if !draft.is_empty() {
+            self.output.remark("\nwhat you typed was not sent, and is not kept:");
+            self.tell(draft);
+        }
+    }
+
+    /// Says where a run is found whose beginning was interrupted.
+    pub(super) fn lost(&self) {
+        self.output.remark("the run had begun to work; find it with `cairn session resume`");
+    }
+
     /// Says how to come back.
     pub(super) fn leave(&self, token: &str) {
         self.output.remark(&format!("the run waits; go on with\n  cairn guide --continue {token}"));
@@ -179,10 +222,4 @@ async fn next_line() -> Result<Option<String>> {
     });
     let read = line.await.map_err(|error| Error::Internal(error.to_string()))?;
     read.map_err(|source| Error::File { path: "-".into(), source })
-}
-
-/// Text from elsewhere, line by line, a little to the right.
-fn indented(text: &str) -> String {
-    let shown = |line: &str| format!("  {}", plain(line)).trim_end().to_owned();
-    text.lines().map(shown).collect::<Vec<_>>().join("\n")
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::guided::answer as wire;
+use cairn_core::projection::resume::WhyMatched;
 use cairn_engine::guided::answer::Resumable;
 use cairn_engine::guided::ask::Resume;
 
@@ -14,9 +15,11 @@ use crate::{door, home, sources};
 
 /// Find the run to go on with, by what is known of it
 ///
-/// Runs are matched by the commit and the branch that are checked out here, then by words of
-/// their last notes, then by their workflow; the latest come first. At most five are shown,
-/// each with a token: an agent hands it to continue_workflow, a person to `cairn guide`.
+/// Without words, runs are matched by the commit and the branch that are checked out here. With
+/// words, by those of their last notes, then of their workflow's name, then of their earlier
+/// notes. Among equals those that are not over come first, and then those that moved last. At
+/// most five are shown, each with a token: an agent hands it to continue_workflow, a person to
+/// `cairn guide`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session resume\n  cairn session resume --query 'flaky checkout'"
@@ -50,6 +53,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     }
     if found.is_empty() {
         output.remark("no runs to go on with");
+    } else if found.iter().all(|run| run.why == [WhyMatched::RecencyFallback]) {
+        output.remark("nothing matches; these are the runs that moved last");
     }
     for (place, run) in found.iter().enumerate() {
         if place > 0 {

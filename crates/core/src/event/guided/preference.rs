@@ -53,6 +53,18 @@ pub enum Autonomy {
     FullAutoNeverStop,
 }
 
+impl Autonomy {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Guided => "guided",
+            Self::FullAutoStopOnUserDeps => "full_auto_stop_on_user_deps",
+            Self::FullAutoNeverStop => "full_auto_never_stop",
+        }
+    }
+}
+
 /// How much risk to take; a later one takes more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +73,18 @@ pub enum RiskPolicy {
     Conservative,
     Balanced,
     Aggressive,
+}
+
+impl RiskPolicy {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conservative => "conservative",
+            Self::Balanced => "balanced",
+            Self::Aggressive => "aggressive",
+        }
+    }
 }
 
 /// Who changed preferences.

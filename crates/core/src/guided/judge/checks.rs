@@ -11,7 +11,7 @@ use crate::text::Slug;
 /// How large a compiled pattern may be.
 const PATTERN_MAX: usize = 1 << 20;
 
-/// What notes fail to be, in the author's words; empty when they pass.
+/// What notes fail to be, in the author's words and with the rule; empty when they pass.
 pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String> {
     match check {
         Check::All { checks } => {
@@ -27,23 +27,24 @@ pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String
         }
         Check::Not { check } => {
             let passes = faults(check, notes, asked).is_empty();
-            let told = || format!("this must not be so: {}", words(check));
+            let told = || format!("this must not be so: {}", check.told());
             passes.then(told).into_iter().collect()
         }
-        Check::Contains { condition, message, value } => {
-            fault(condition.as_ref(), asked, message, || notes.contains(value.as_str()))
+        Check::Contains { condition, value, .. } => {
+            fault(condition.as_ref(), asked, check.told(), || notes.contains(value.as_str()))
         }
-        Check::Length { condition, max, message, min } => {
+        Check::Length { condition, max, min, .. } => {
             let length = notes.chars().count();
             let fits = |n: Option<u32>, test: fn(usize, usize) -> bool| {
                 n.and_then(|n| usize::try_from(n).ok()).is_none_or(|n| test(length, n))
             };
-            fault(condition.as_ref(), asked, message, || {
+            let told = format!("{}; they have {length}", check.told());
+            fault(condition.as_ref(), asked, told, || {
                 fits(*min, |length, min| length >= min) && fits(*max, |length, max| length <= max)
             })
         }
-        Check::Regex { condition, flags, message, pattern } => {
-            fault(condition.as_ref(), asked, message, || matches(pattern, flags, notes))
+        Check::Regex { condition, flags, pattern, .. } => {
+            fault(condition.as_ref(), asked, check.told(), || matches(pattern, flags, notes))
         }
         Check::Schema { condition, message, schema } => {
             let wrong = match serde_json::from_str(notes) {
@@ -51,7 +52,7 @@ pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String
                 Err(_) => vec!["the notes must be JSON and nothing else".to_owned()],
             };
             let told = format!("{message} ({})", wrong.join("; "));
-            fault(condition.as_ref(), asked, &told, || wrong.is_empty())
+            fault(condition.as_ref(), asked, told, || wrong.is_empty())
         }
     }
 }
@@ -59,14 +60,14 @@ pub(super) fn faults(check: &Check, notes: &str, asked: Asked<'_>) -> Vec<String
 fn fault(
     condition: Option<&Slug>,
     asked: Asked<'_>,
-    message: &str,
+    told: String,
     passes: impl FnOnce() -> bool,
 ) -> Vec<String> {
     let applies = condition.is_none_or(|id| {
         let condition = asked.plan.conditions.iter().find(|known| known.id == *id);
         condition.is_some_and(|condition| holds(&condition.config.0, asked.scene))
     });
-    if applies && !passes() { vec![message.to_owned()] } else { Vec::new() }
+    if applies && !passes() { vec![told] } else { Vec::new() }
 }
 
 /// The compiler has tried the pattern, so one that does not compile here matches nothing.
@@ -78,16 +79,4 @@ fn matches(pattern: &str, flags: &str, notes: &str) -> bool {
         .size_limit(PATTERN_MAX)
         .build()
         .is_ok_and(|regex| regex.is_match(notes))
-}
-
-fn words(check: &Check) -> String {
-    match check {
-        Check::All { checks } => checks.iter().map(words).collect::<Vec<_>>().join(" and "),
-        Check::Any { checks } => checks.iter().map(words).collect::<Vec<_>>().join(" or "),
-        Check::Not { check } => format!("not {}", words(check)),
-        Check::Contains { message, .. }
-        | Check::Length { message, .. }
-        | Check::Regex { message, .. }
-        | Check::Schema { message, .. } => message.clone(),
-    }
 }

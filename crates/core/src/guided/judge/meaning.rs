@@ -99,7 +99,7 @@ fn decision(asked: Asked<'_>, artifact: &Value) -> Result<LoopDecision, String> 
         return Err(format!("no loop that artifacts decide goes by `{name}`"));
     }
     let around = asked.loop_stack.iter().rev();
-    let mut around = around.filter_map(|frame| loops.iter().find(|l| l.id == frame.loop_id));
+    let mut around = around.filter_map(|frame| asked.plan.find_loop(&frame.loop_id));
     let own = around.find(decided);
     Ok(LoopDecision { decision, loop_id: named.or_else(|| Some(own?.id.to_string())) })
 }

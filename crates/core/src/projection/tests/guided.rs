@@ -199,10 +199,13 @@ mod resuming {
             session: SessionId::from_bits(number),
             run: RUN,
             tip: node(1),
+            finished: false,
+            last_ms: 0,
             last_activity: EventIndex(last_activity),
             git_head_sha: None,
             git_branch: None,
             notes: None,
+            words: String::new(),
             workflow_id: "project.triage".into(),
             workflow_name: Some("Issue Triage".into()),
         }
@@ -257,6 +260,56 @@ mod resuming {
         5 recency_fallback
         4 recency_fallback
         ");
+    }
+
+    #[test]
+    fn within_a_layer_what_goes_on_comes_first_and_then_what_moved_last() {
+        let moved = |number, last_ms, finished| Candidate {
+            last_ms,
+            finished,
+            // The older the run, the longer its log.
+            ..candidate(number, 1000 - last_ms)
+        };
+        let candidates = vec![
+            moved(1, 10, false),
+            moved(2, 30, true),
+            moved(3, 20, false),
+            Candidate { last_activity: EventIndex(999), ..moved(4, 20, false) },
+            Candidate { git_head_sha: Some("abc".into()), ..moved(5, 1, true) },
+        ];
+        assert_snapshot!(check(&asked("abc", "", ""), candidates), @r"
+        5 matched_head_sha
+        4 recency_fallback
+        3 recency_fallback
+        1 recency_fallback
+        2 recency_fallback
+        ");
+    }
+
+    #[test]
+    fn earlier_notes_are_the_last_layer_of_words() {
+        use crate::projection::resume::{WORDS_MAX, searchable};
+        let earlier = |number, notes: &[&str]| Candidate {
+            words: searchable(notes.iter().copied()),
+            ..candidate(number, 1)
+        };
+        let notes = Some("The empty cart is done.".into());
+        let candidates = vec![
+            earlier(1, &["Fixed it.", "An EMPTY\ncart cannot be paid for."]),
+            earlier(2, &["The cart"]),
+            Candidate { notes, ..earlier(3, &["The empty cart is done."]) },
+            Candidate { workflow_name: Some("Empty cart".into()), ..candidate(4, 1) },
+        ];
+        assert_snapshot!(check(&asked("", "", "empty cart"), candidates), @r"
+        3 matched_notes
+        4 matched_workflow_id
+        1 matched_earlier_notes
+        2 recency_fallback
+        ");
+        let many: Vec<String> = (0..9000).map(|number| format!("w{number}")).collect();
+        let words = searchable(["b a b", &many.join(" "), "never"]);
+        assert!(words.starts_with("a b w0 ") && words.len() <= WORDS_MAX, "{}", words.len());
+        assert_eq!(searchable([format!("x{}", crate::text::TRUNCATED).as_str()]), "x ");
     }
 
     #[test]

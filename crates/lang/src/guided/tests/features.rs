@@ -24,10 +24,10 @@ fn blocks_are_rendered_in_one_order_with_what_is_taken_in() {
     ## Constraints
     - Your notes for this step are what lasts. Write them so that somebody who sees nothing else of this conversation can go on: what was found, what was decided and why, what is still open. Files you create are companions to the notes, not a substitute.
     - Small steps.
-    - If you have tools for long-term memory, look there for earlier decisions on this subject before you begin, and keep what a later run would want to know.
-    - To hand out work, start subagents with your own tool for that, never by starting another workflow run; start those that do not need each other in one go.
-    - Give each subagent everything it needs in its instructions: it sees nothing of this run.
-    - What a subagent reports is evidence. The conclusion is yours, and so is checking what it rests on.
+    - With tools for long-term memory, look up earlier decisions first, and keep what a later run needs.
+    - Hand out work with your own tool for subagents, never by starting a run; what is independent, in one go.
+    - A subagent sees nothing of this run: its instructions hold all it needs.
+    - What a subagent reports is evidence; check it, and conclude yourself.
 
     ## Procedure
     1. Order the findings.
@@ -38,7 +38,7 @@ fn blocks_are_rendered_in_one_order_with_what_is_taken_in() {
 
     ## Verify
     - Nothing is left out.
-    - Each subagent's claim that you rely on was checked against its source.
+    - Each claim of a subagent's that you rely on was checked at its source.
 
     For the statistics:
     - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.

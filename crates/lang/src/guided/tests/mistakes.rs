@@ -192,7 +192,7 @@ fn what_is_worth_a_look_is_a_warning() {
     let text = "id: old\nname: Old\ndescription: Old.\nfeatures: [wr.features.capabilities]\nsteps:\n- {id: a, title: A, prompt: 'Item {{n + 1}} of {{open', hasValidation: true, validationCriteria: [{type: contains, value: done, message: Say done}]}\n- id: b\n  type: loop\n  title: B\n  loop: {type: while, maxIterations: 2, conditionSource: {kind: artifact_contract, contractRef: wr.contracts.loop_control}}\n  body: [{id: c, title: C, prompt: C}]\n";
     let found = compile(SourceKind::User, text).unwrap().warnings;
     assert_snapshot!(lines(&found), @r"
-    w.yaml:1:5: warning[legacy_id] /id: the id `old` has no namespace; rename it to `user.old`
+    w.yaml:1:5: warning[legacy_id] /id: the id `old` has no namespace; rename it, such as to `user.old`
     w.yaml:4:12: warning[feature_without_effect] /features/0: `wr.features.capabilities` goes into `promptBlocks`, and no step has any; write steps with `promptBlocks`, or leave the feature out
     w.yaml:6:29: warning[placeholder_kept] /steps/0/prompt: `{{n + 1}}` stays as it is written, as it is no path into the context; write `{{name}}` or `{{name.part}}`
     w.yaml:6:29: warning[placeholder_kept] /steps/0/prompt: `{{open` stays as it is written, as it is no path into the context; write `{{name}}` or `{{name.part}}`
