@@ -8,6 +8,7 @@ mod arrive;
 mod index;
 mod lane;
 mod lanes;
+mod pace;
 mod past;
 mod payload;
 mod perform;
@@ -156,6 +157,7 @@ pub(crate) struct Inner {
     index: index::Index,
     watchers: watch::Watchers,
     tail: tail::Tail,
+    pace: pace::Pace,
 }
 
 impl Automations {
@@ -171,6 +173,7 @@ impl Automations {
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
             tail: tail::Tail::default(),
+            pace: pace::Pace::default(),
             store,
             catalog,
             performers,
@@ -191,7 +194,15 @@ impl Automations {
         self.inner.receive(arrival).await
     }
 
-    /// Takes in something that starts a run, for somebody who waits for what comes of it.
+    /// Takes in something that starts a run, unless too many of its workflow began lately:
+    /// then [`Error::RateLimited`] says how long to wait. What was taken in before is
+    /// answered in any case.
+    pub async fn receive_paced(&self, arrival: Arrival) -> Result<Asked> {
+        self.inner.receive_paced(arrival).await
+    }
+
+    /// Takes in something that starts a run, for somebody who waits for what comes of it, as
+    /// [`Self::receive_paced`] does.
     pub async fn call(&self, arrival: Arrival) -> Result<Call> {
         self.inner.call(arrival).await
     }

@@ -25,6 +25,7 @@ use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
+use crate::trigger::input;
 
 /// How many error workflows may stand above one another.
 const ERRORS_MAX: u32 = 3;
@@ -87,16 +88,44 @@ impl Inner {
 
     pub(super) async fn receive(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
         let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
         let run = run_of(&arrival, &found)?;
         self.receive_as(&found, run, arrival).await
+    }
+
+    pub(super) async fn receive_paced(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
+        let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
+        let run = run_of(&arrival, &found)?;
+        self.receive_in_turn(&found, run, arrival).await
+    }
+
+    /// Takes something in when its workflow may begin another run.
+    async fn receive_in_turn(
+        self: &Arc<Self>,
+        found: &Found,
+        run: RunId,
+        arrival: Arrival,
+    ) -> Result<Asked> {
+        if let Err(refused) = self.admit(found).await {
+            // What comes again asks for nothing new.
+            let known = arrival.key.is_some() && self.found(run).await.is_ok();
+            return if known { Ok(Asked { run, replayed: true }) } else { Err(refused) };
+        }
+        let asked = self.receive_as(found, run, arrival).await;
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+            self.pace.give_back(&found.id);
+        }
+        asked
     }
 
     /// Takes something in, and lets whoever asked wait for what comes of it.
     pub(super) async fn call(self: &Arc<Self>, arrival: Arrival) -> Result<Call> {
         let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
         let run = run_of(&arrival, &found)?;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
-        let asked = self.receive_as(&found, run, arrival).await?;
+        let asked = self.receive_in_turn(&found, run, arrival).await?;
         Ok(Call { asked, response, ended })
     }
 
@@ -176,6 +205,7 @@ impl Inner {
         if self.index.find(run).await?.is_some() {
             return Ok(false);
         }
+        let event = fitting(&found.compiled()?.plan, trigger_id.as_ref(), event)?;
         let ready = self.plans.pin(found).await?;
         let env = self.environment.settings(&ready.graph.plan).await?;
         let started = started(found, &ready);
@@ -312,6 +342,22 @@ impl Inner {
         self.begin_given(&found, run_id, Some(trigger_id), event, None, depth).await?;
         Ok(())
     }
+}
+
+impl Arrival {
+    /// It with a payload that its trigger allows.
+    fn fitting(mut self, found: &Found) -> Result<Self> {
+        let plan = &found.compiled()?.plan;
+        self.event.payload = input::of_run(plan, self.trigger.as_ref(), self.event.payload)?;
+        Ok(self)
+    }
+}
+
+/// An event whose payload a plan allows.
+pub(super) fn fitting(plan: &Plan, trigger: Option<&Slug>, mut event: Value) -> Result<Value> {
+    let Some(payload) = event.get_mut("payload") else { return Ok(event) };
+    *payload = input::of_run(plan, trigger, payload.take())?;
+    Ok(event)
 }
 
 /// The run that an arrival starts: the same for the same key.
