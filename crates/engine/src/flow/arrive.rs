@@ -73,7 +73,7 @@ pub struct Asked {
 pub struct Call {
     /// The run.
     pub asked: Asked,
-    /// What it answers, if it does.
+    /// What it answers, if it does. Of a run that was asked for before nothing is told.
     pub response: oneshot::Receiver<Value>,
     /// How it ends.
     pub ended: oneshot::Receiver<Ended>,
@@ -125,7 +125,15 @@ impl Inner {
         let arrival = arrival.fitting(&found)?;
         let run = run_of(&arrival, &found)?;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
-        let asked = self.receive_in_turn(&found, run, arrival).await?;
+        let asked = self.receive_in_turn(&found, run, arrival).await;
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+            // Nobody is told of what was told before.
+            drop((response, ended));
+            self.watchers.tidy(run);
+            let ((_, response), (_, ended)) = (oneshot::channel(), oneshot::channel());
+            return asked.map(|asked| Call { asked, response, ended });
+        }
+        let asked = asked?;
         Ok(Call { asked, response, ended })
     }
 

@@ -250,6 +250,31 @@ async fn what_comes_again_is_answered_as_before_though_no_more_may_begin() {
     again(&server, "after a restart").await;
 }
 
+#[tokio::test]
+async fn a_delivery_that_comes_again_takes_the_answer_from_nobody() {
+    let nodes = "{ id: ask, type: human, prompt: May it?, cases: { default: a } }
+    - { id: a, type: end, result: done }";
+    let world = world(&answering("last_step", nodes));
+    let server = world.serve().await;
+    ready(&server).await;
+    let first = Delivery::default();
+    let later = async {
+        let runs = server.until("/api/v1/tasks", |page| page["items"][0].is_object()).await;
+        let (run, task) = (&runs["items"][0]["runId"], &runs["items"][0]["taskId"]);
+        let again = Delivery::default().send(&server).await;
+        assert_eq!((again.status, &again.json()["runId"]), (200, run));
+        let path = format!(
+            "/api/v1/runs/{}/tasks/{}/answer",
+            run.as_str().unwrap(),
+            task.as_str().unwrap()
+        );
+        server.call("POST", &path, Some(&json!({"verdict": "approved"}))).await
+    };
+    let (waited, answered) = tokio::join!(first.send(&server), later);
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    assert_eq!((waited.status, waited.body.as_str()), (200, "done"));
+}
+
 fn github(secret: &str, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(body.as_bytes());
