@@ -9,6 +9,7 @@ mod failures;
 mod index;
 mod lane;
 mod lanes;
+mod pace;
 mod past;
 mod payload;
 mod perform;
@@ -159,6 +160,7 @@ pub(crate) struct Inner {
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
     tail: tail::Tail,
+    pace: pace::Pace,
 }
 
 impl Automations {
@@ -175,6 +177,7 @@ impl Automations {
             watchers: watch::Watchers::default(),
             telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
+            pace: pace::Pace::default(),
             store,
             catalog,
             performers,
@@ -195,7 +198,15 @@ impl Automations {
         self.inner.receive(arrival).await
     }
 
-    /// Takes in something that starts a run, for somebody who waits for what comes of it.
+    /// Takes in something that starts a run, unless too many of its workflow began lately:
+    /// then [`Error::RateLimited`] says how long to wait. What was taken in before is
+    /// answered in any case.
+    pub async fn receive_paced(&self, arrival: Arrival) -> Result<Asked> {
+        self.inner.receive_paced(arrival).await
+    }
+
+    /// Takes in something that starts a run, for somebody who waits for what comes of it, as
+    /// [`Self::receive_paced`] does.
     pub async fn call(&self, arrival: Arrival) -> Result<Call> {
         self.inner.call(arrival).await
     }

@@ -4,6 +4,8 @@
 //! it fires, or whether something that arrived is meant for it. Whoever keeps time and takes
 //! requests asks it, and records each [`Firing`] under its key before a run begins.
 
+pub mod input;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -177,7 +177,11 @@ fn workflow<'a>(
         return None;
     }
     let triggers = build.triggers(fields.get("triggers"));
-    build.inputs = triggers.iter().map(|trigger| trigger.config.0.get("input").cloned()).collect();
+    // What a trigger asks for is listed by field.
+    let input = |trigger: &Trigger| {
+        trigger.config.0.get("input").map(|fields| json!({"properties": fields}))
+    };
+    build.inputs = triggers.iter().map(input).collect();
     let entry = build.entry(&graph, &triggers);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);

@@ -15,7 +15,6 @@ mod clock;
 mod config;
 mod guard;
 mod metrics;
-mod pace;
 mod patience;
 mod phase;
 mod routes;

@@ -21,7 +21,6 @@ use crate::automation::Automation;
 use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
-use crate::pace::Pace;
 use crate::phase::Phases;
 use crate::schedule::Marks;
 use crate::tokens::Tokens;
@@ -59,7 +58,6 @@ pub(crate) struct App {
     pub(crate) audit: Audit,
     /// Held while values of settings are changed.
     pub(crate) editing: Mutex<()>,
-    pub(crate) pace: Pace,
     pub(crate) watched: Arc<Watched>,
     pub(crate) marks: Marks,
     pub(crate) metrics: Arc<Metrics>,
@@ -85,7 +83,6 @@ impl App {
             used: Seldom::default(),
             audit: Audit::new(&automation.home),
             editing: Mutex::default(),
-            pace: Pace::default(),
             watched: Arc::new(Watched::new(catalog, triggers)),
             marks: Marks::load(&automation.home),
             metrics: Arc::default(),

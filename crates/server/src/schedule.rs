@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cairn_engine::Error;
 use cairn_engine::flow::{Arrival, Event};
 use cairn_engine::trigger::{Times, Watch};
 use tokio::time::sleep;
@@ -216,24 +217,24 @@ impl Plan {
     async fn start(&mut self, shared: &Shared, at: usize, instant: u64, now: u64) {
         let Some(place) = self.view.places.get(at).cloned() else { return };
         let Some(times) = times(&place) else { return };
-        let wait_ms = match shared.pace.take(&place.workflow, &place.limit, now) {
-            Err(wait_ms) => Some(wait_ms),
-            Ok(()) => {
-                let firing = times.firing(instant);
-                let (payload, more) = (firing.payload, firing.event);
-                let arrival = Arrival {
-                    workflow: place.workflow.clone(),
-                    trigger: Some(place.trigger.clone()),
-                    key: Some(firing.key),
-                    event: Event { payload, kind: place.kind.clone(), more },
-                    depth: 0,
-                };
-                let asked = shared.automation.engine.receive(arrival).await;
-                let error = asked.as_ref().err().map(|error| format!("{}: {error}", error.code()));
-                shared.marks.note(&place.key(), error);
-                asked.is_err().then_some(RETRY_MS)
-            }
+        let firing = times.firing(instant);
+        let (payload, more) = (firing.payload, firing.event);
+        let arrival = Arrival {
+            workflow: place.workflow.clone(),
+            trigger: Some(place.trigger.clone()),
+            key: Some(firing.key),
+            event: Event { payload, kind: place.kind.clone(), more },
+            depth: 0,
         };
+        let asked = shared.automation.engine.receive_paced(arrival).await;
+        let wait_ms = match &asked {
+            Ok(_) => None,
+            Err(Error::RateLimited { after_ms, .. }) => Some(*after_ms),
+            Err(_) => Some(RETRY_MS),
+        };
+        let wrong =
+            asked.as_ref().err().filter(|error| !matches!(error, Error::RateLimited { .. }));
+        shared.marks.note(&place.key(), wrong.map(|error| format!("{}: {error}", error.code())));
         match wait_ms {
             Some(wait_ms) => {
                 self.waiting.insert((at, instant));

@@ -7,13 +7,10 @@ use cairn_api::call::Trigger;
 use cairn_api::error::Result;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
-use cairn_core::plan::RateLimit;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::trigger::{Triggers, Watch};
 use tokio::sync::Notify;
-
-use crate::pace;
 
 /// A trigger of a workflow.
 pub struct Place {
@@ -27,8 +24,6 @@ pub struct Place {
     pub enabled: bool,
     /// What fires it.
     pub watch: Watch,
-    /// How many runs may begin.
-    pub(crate) limit: RateLimit,
     /// What tells its settings from others.
     pub(crate) settings: Digest,
 }
@@ -65,7 +60,6 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
             kind,
             enabled,
             watch,
-            limit: plan.policy.rate_limit.clone().unwrap_or(pace::DEFAULT),
             settings: Digest::of(&settings),
         })
     };

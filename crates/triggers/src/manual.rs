@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use cairn_core::catalog::{SettingFault, TriggerType};
-use cairn_engine::trigger::{Call, Trigger, Watch};
+use cairn_engine::trigger::{Call, Trigger, Watch, input};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::settings::{self, closed, text};
-
-/// What a field of the input may say of itself.
-const KEYWORDS: [&str; 9] =
-    ["default", "description", "enum", "items", "maximum", "minimum", "required", "title", "type"];
-const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];
 
 /// The type.
 pub struct Manual;
@@ -27,6 +22,7 @@ struct Input {
 /// The input of one trigger.
 #[derive(Debug)]
 pub struct Form {
+    rules: Map<String, Value>,
     schema: Value,
     role: Option<String>,
 }
@@ -34,7 +30,7 @@ pub struct Form {
 impl Trigger for Manual {
     fn kind(&self) -> TriggerType {
         let properties = json!({
-            "input": {"type": "object", "description": "What is asked for: each field by its name, with `type`, `description`, `default`, `required`, `enum`, `minimum` and `maximum`."},
+            "input": {"type": "object", "description": "What is asked for: each field by its name, with `type`, `description`, `default`, `required`, `enum`, `pattern`, `minimum` and `maximum`."},
             "require_role": text("The role that whoever starts a run needs."),
         });
         let example =
@@ -58,7 +54,7 @@ impl Form {
     }
 
     fn read(Input { input, require_role }: Input) -> Result<Self, Vec<SettingFault>> {
-        let mut faults: Vec<SettingFault> = input.iter().flat_map(field_faults).collect();
+        let mut faults = input::faults(&input);
         if let Some(role) = require_role.as_deref().filter(|role| !is_role(role)) {
             let message = format!("`{role}` cannot name a role");
             faults.push(SettingFault::new("require_role", message, "such as `admin`"));
@@ -84,41 +80,13 @@ impl Form {
             "type": "object", "properties": properties, "required": required,
             "additionalProperties": open,
         });
-        Ok(Self { schema, role: require_role })
+        Ok(Self { rules: input, schema, role: require_role })
     }
 }
 
 fn is_role(role: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == ':';
     !role.is_empty() && role.len() <= 64 && role.chars().all(fits)
-}
-
-fn field_faults((name, rule): (&String, &Value)) -> Vec<SettingFault> {
-    let place = format!("input.{name}");
-    let fault = |inner: &str, message: String, hint: &str| {
-        SettingFault::new(format!("{place}{inner}"), message, hint)
-    };
-    let Some(rule) = rule.as_object() else {
-        let message = format!("`{name}` does not say what it is");
-        return vec![fault("", message, "write a map, such as `{type: string}`")];
-    };
-    let mut faults = Vec::new();
-    for keyword in rule.keys().filter(|keyword| !KEYWORDS.contains(&keyword.as_str())) {
-        let message = format!("a field of the input has no `{keyword}`");
-        faults.push(fault(&format!(".{keyword}"), message, "see the guide for what it has"));
-    }
-    let kind = rule.get("type").and_then(Value::as_str);
-    if !kind.is_some_and(|kind| TYPES.contains(&kind)) {
-        let message = format!("`{name}` is of no type that there is");
-        let hint = "say `type`: string, number, integer, boolean, array or object";
-        faults.push(fault(if rule.contains_key("type") { ".type" } else { "" }, message, hint));
-    }
-    let default = rule.get("default").and_then(|default| misfit(default, rule));
-    if let Some(why) = default.filter(|_| faults.is_empty()) {
-        let message = format!("the default of `{name}` {why}");
-        faults.push(fault(".default", message, "write a value that its own rules allow"));
-    }
-    faults
 }
 
 impl Call for Form {
@@ -131,78 +99,8 @@ impl Call for Form {
     }
 
     fn fill(&self, input: Value) -> Result<Value, Vec<SettingFault>> {
-        let mut given = match input {
-            Value::Null => Map::new(),
-            Value::Object(given) => given,
-            _ => {
-                let hint = "send the fields by name, such as `{\"days\": 7}`";
-                return Err(vec![SettingFault::new("", "the input is not an object", hint)]);
-            }
-        };
-        let empty = Map::new();
-        let rules = self.schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let mut faults = Vec::new();
-        if !rules.is_empty() {
-            let known: Vec<&str> = rules.keys().map(String::as_str).collect();
-            for name in given.keys().filter(|name| !rules.contains_key(*name)) {
-                let hint = format!("known are {}", known.join(", "));
-                let message = format!("the input has no field `{name}`");
-                faults.push(SettingFault::new(name.clone(), message, hint));
-            }
-        }
-        let required = self.schema.get("required").and_then(Value::as_array);
-        for (name, rule) in rules {
-            let rule = rule.as_object().unwrap_or(&empty);
-            let needed = required.is_some_and(|names| names.iter().any(|needed| needed == name));
-            match (given.get(name), rule.get("default")) {
-                (Some(value), _) => {
-                    if let Some(why) = misfit(value, rule) {
-                        let message = format!("`{name}` {why}");
-                        faults.push(SettingFault::new(name.clone(), message, "correct the value"));
-                    }
-                }
-                (None, Some(default)) => drop(given.insert(name.clone(), default.clone())),
-                (None, None) if needed => {
-                    let message = format!("`{name}` is missing");
-                    faults.push(SettingFault::new(name.clone(), message, "give it a value"));
-                }
-                (None, None) => {}
-            }
-        }
-        if faults.is_empty() { Ok(Value::Object(given)) } else { Err(faults) }
+        input::fill(&self.rules, input)
     }
-}
-
-/// Why a value is not what its rules ask for.
-fn misfit(value: &Value, rule: &Map<String, Value>) -> Option<String> {
-    let kind = rule.get("type").and_then(Value::as_str).unwrap_or_default();
-    let fits = match kind {
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        _ => value.is_object(),
-    };
-    if !fits {
-        return Some(format!("is not of the type `{kind}`"));
-    }
-    if let Some(choices) = rule.get("enum").and_then(Value::as_array)
-        && !choices.contains(value)
-    {
-        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
-        return Some(format!("is not one of {}", choices.join(", ")));
-    }
-    let bound = |name: &str| rule.get(name).and_then(Value::as_f64).zip(value.as_f64());
-    if let Some((min, _)) = bound("minimum").filter(|(min, value)| value < min) {
-        return Some(format!("is less than {min}"));
-    }
-    if let Some((max, _)) = bound("maximum").filter(|(max, value)| value > max) {
-        return Some(format!("is more than {max}"));
-    }
-    let items = rule.get("items").and_then(Value::as_object);
-    let mut values = items.and(value.as_array()).into_iter().flatten();
-    values.find_map(|item| misfit(item, items?)).map(|why| format!("has an item that {why}"))
 }
 
 #[cfg(test)]
@@ -216,6 +114,7 @@ mod tests {
                 "days": {"type": "integer", "default": 7, "minimum": 1, "maximum": 30},
                 "service": {"type": "string", "required": true, "enum": ["api", "web"]},
                 "tags": {"type": "array", "items": {"type": "string"}},
+                "slug": {"type": "string", "pattern": "^[a-z]+$"},
             },
         }))
         .unwrap()
@@ -245,10 +144,11 @@ mod tests {
         service: `service` is missing
         tags: `tags` has an item that is not of the type `string`
         ");
-        let wrong = json!({"days": 7.5, "service": "db"});
+        let wrong = json!({"days": 7.5, "service": "db", "slug": "a\n"});
         insta::assert_snapshot!(told(&form().fill(wrong).unwrap_err()).join("\n"), @r#"
         days: `days` is not of the type `integer`
         service: `service` is not one of "api", "web"
+        slug: `slug` does not fit its pattern
         "#);
         insta::assert_snapshot!(told(&form().fill(json!([])).unwrap_err()).join("\n"), @": the input is not an object");
     }
@@ -259,15 +159,18 @@ mod tests {
             "require_role": "a b",
             "input": {
                 "a": {"type": "date"}, "b": "text", "c": {"type": "integer", "default": "x"},
-                "d": {"type": "string", "pattern": "x"}, "e": {},
+                "d": {"type": "string", "format": "x"}, "e": {},
+                "f": {"type": "string", "pattern": "("}, "g": {"type": "integer", "pattern": "x"},
             },
         }));
         insta::assert_snapshot!(told(&faults.unwrap_err()).join("\n"), @r"
         input.a.type: `a` is of no type that there is
         input.b: `b` does not say what it is
         input.c.default: the default of `c` is not of the type `integer`
-        input.d.pattern: a field of the input has no `pattern`
+        input.d.format: a field of the input has no `format`
         input.e: `e` is of no type that there is
+        input.f.pattern: the pattern of `f` is no regular expression
+        input.g.pattern: `g` has a pattern, and only texts have one
         require_role: `a b` cannot name a role
         ");
     }

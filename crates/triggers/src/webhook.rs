@@ -10,9 +10,11 @@ mod signature;
 use std::sync::Arc;
 
 use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
-use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request, Respond, Trigger, Watch};
+use cairn_engine::trigger::{
+    Firing, Hook, HookSecret, Refusal, Request, Respond, Trigger, Watch, input as form,
+};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::settings::{self, closed, one_of, text, texts, whole};
 use peer::Ranges;
@@ -34,9 +36,12 @@ struct Input {
     #[serde(default)]
     allow: Vec<String>,
     body_max: Option<usize>,
+    dedupe_sec: Option<u64>,
     encoding: Option<signature::Encoding>,
     grace_sec: Option<u64>,
     header: Option<String>,
+    #[serde(default)]
+    input: Map<String, Value>,
     #[serde(default)]
     methods: Vec<String>,
     path: String,
@@ -91,9 +96,11 @@ impl Trigger for Webhook {
         let properties = json!({
             "allow": texts("The addresses that may send, such as 10.0.0.0/8; any when it is left out."),
             "body_max": whole(1, 16 << 20, "How many bytes a body may have; 1048576 when it is left out."),
+            "dedupe_sec": whole(1, 31_536_000, "How long `github` and `hmac` take the same body for the same request; for good when it is left out."),
             "encoding": one_of(&["hex", "base64"], "How `hmac` writes a signature."),
             "grace_sec": whole(0, 2_592_000, "How long a secret stays good after another took its place; a day when it is left out."),
             "header": text("The header that `hmac` looks for the signature in."),
+            "input": {"type": "object", "description": "What the body has to hold: each field by its name, as in `manual`; anything when it is left out."},
             "methods": json!({"type": "array", "items": {"enum": METHODS}, "description": "What it takes; POST when it is left out."}),
             "path": text("Where requests go, below the path of webhooks."),
             "prefix": text("What stands before the signature of `hmac`, such as `sha256=`."),
@@ -135,6 +142,7 @@ impl Requests {
                 Ranges::default()
             })
         };
+        faults.extend(form::faults(&input.input));
         let allow = ranges("allow", &input.allow, &mut faults);
         let proxies = ranges("trusted_proxies", &input.trusted_proxies, &mut faults);
         let scheme = scheme(&input).map_err(|fault| faults.push(fault)).ok();
@@ -170,11 +178,13 @@ fn scheme(input: &Input) -> Result<Scheme, SettingFault> {
         ("encoding", input.encoding.is_some()),
     ];
     let given = of_hmac.iter().find(|(_, given)| *given);
+    let window_ms = input.dedupe_sec.map(|seconds| seconds.saturating_mul(1000));
     match (input.signature, given, &input.header) {
         (Form::Hmac, _, Some(header)) if is_header_name(header) => Ok(Scheme::Hmac {
             header: header.to_ascii_lowercase(),
             prefix: input.prefix.clone().unwrap_or_default(),
             encoding: input.encoding.unwrap_or_default(),
+            window_ms,
         }),
         (Form::Hmac, _, Some(header)) => {
             let message = format!("`{header}` cannot be the name of a header");
@@ -190,7 +200,12 @@ fn scheme(input: &Input) -> Result<Scheme, SettingFault> {
             format!("only `signature: hmac` has `{field}`"),
             "leave it out, or say `signature: hmac`",
         )),
-        (Form::Github, ..) => Ok(Scheme::Github),
+        (Form::Github, ..) => Ok(Scheme::Github { window_ms }),
+        (Form::Standard, ..) if window_ms.is_some() => Err(SettingFault::new(
+            "dedupe_sec",
+            "requests that are signed as Standard Webhooks say have an id of their own",
+            "leave it out",
+        )),
         (Form::Standard, ..) => {
             let tolerance_sec = input.tolerance_sec.unwrap_or(TOLERANCE_SEC);
             Ok(Scheme::Standard { tolerance_ms: tolerance_sec.saturating_mul(1000) })

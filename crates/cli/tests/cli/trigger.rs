@@ -56,3 +56,30 @@ fn a_trigger_is_fired_by_hand() {
       → list the triggers there are with `cairn trigger list`
     ");
 }
+
+#[test]
+fn no_command_begins_a_run_with_what_its_trigger_does_not_take() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    let text = "name: Form\ntriggers: [{ type: manual, input: { tool: { type: string, enum: [ls, df] }, n: { type: integer, default: 3 } } }]\ngraph: { nodes: [{ id: a, type: end, result: '{{ event.payload.n }}' }] }\n";
+    fs::write(env.path("workflows/form.yaml"), text).unwrap();
+    for args in [
+        &["run", "form", "--set", "tool=rm"][..],
+        &["run", "workflows/form.yaml", "--set", "tool=rm"],
+        &["run", "form", "--trigger", "manual", "--set", "tool=rm"],
+        &["run", "form", "--set", "tool=rm", "--detach"],
+        &["run", "form", "--set", "other=1"],
+    ] {
+        let refused = env.run(args);
+        assert_ne!(refused.code, 0, "{args:?}: {refused}");
+        let told = refused.stderr.contains("not one of") || refused.stderr.contains("no field");
+        assert!(told, "{args:?}: {refused}");
+    }
+    fs::write(env.path("bad.json"), "{\"tool\": \"rm\"}").unwrap();
+    let refused = env.run(&["trigger", "fire", "form", "manual", "--event", "bad.json"]);
+    assert!(refused.code != 0 && refused.stderr.contains("not one of"), "{refused}");
+    let listed = env.run(&["runs", "list", "--json"]);
+    assert!(listed.stdout.contains("\"items\":[]"), "{listed}");
+    let good = env.run(&["run", "form", "--set", "tool=ls"]);
+    assert_eq!((good.code, good.stdout.trim()), (0, "3"), "{good}");
+}

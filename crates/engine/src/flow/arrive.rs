@@ -9,6 +9,7 @@ use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
+use cairn_core::plan::Plan;
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store as store;
@@ -23,6 +24,7 @@ use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
+use crate::trigger::input;
 
 /// How deep what starts a run may nest.
 const PAYLOAD_DEPTH_MAX: usize = 48;
@@ -67,7 +69,7 @@ pub struct Asked {
 pub struct Call {
     /// The run.
     pub asked: Asked,
-    /// What it answers, if it does.
+    /// What it answers, if it does. Of a run that was asked for before nothing is told.
     pub response: oneshot::Receiver<Value>,
     /// How it ends.
     pub ended: oneshot::Receiver<Ended>,
@@ -82,16 +84,52 @@ impl Inner {
 
     pub(super) async fn receive(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
         let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
         let run = run_of(&arrival, &found)?;
         self.receive_as(&found, run, arrival).await
+    }
+
+    pub(super) async fn receive_paced(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
+        let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
+        let run = run_of(&arrival, &found)?;
+        self.receive_in_turn(&found, run, arrival).await
+    }
+
+    /// Takes something in when its workflow may begin another run.
+    async fn receive_in_turn(
+        self: &Arc<Self>,
+        found: &Found,
+        run: RunId,
+        arrival: Arrival,
+    ) -> Result<Asked> {
+        if let Err(refused) = self.admit(found).await {
+            // What comes again asks for nothing new.
+            let known = arrival.key.is_some() && self.found(run).await.is_ok();
+            return if known { Ok(Asked { run, replayed: true }) } else { Err(refused) };
+        }
+        let asked = self.receive_as(found, run, arrival).await;
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+            self.pace.give_back(&found.id);
+        }
+        asked
     }
 
     /// Takes something in, and lets whoever asked wait for what comes of it.
     pub(super) async fn call(self: &Arc<Self>, arrival: Arrival) -> Result<Call> {
         let found = self.find(&arrival.workflow).await?;
+        let arrival = arrival.fitting(&found)?;
         let run = run_of(&arrival, &found)?;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
-        let asked = self.receive_as(&found, run, arrival).await?;
+        let asked = self.receive_in_turn(&found, run, arrival).await;
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+            // Nobody is told of what was told before.
+            drop((response, ended));
+            self.watchers.tidy(run);
+            let ((_, response), (_, ended)) = (oneshot::channel(), oneshot::channel());
+            return asked.map(|asked| Call { asked, response, ended });
+        }
+        let asked = asked?;
         Ok(Call { asked, response, ended })
     }
 
@@ -176,6 +214,7 @@ impl Inner {
         if self.index.find(run).await?.is_some() {
             return Ok(false);
         }
+        let event = fitting(&found.compiled()?.plan, trigger_id.as_ref(), event)?;
         let ready = self.plans.pin(found).await?;
         let env = self.environment.settings(&ready.graph.plan).await?;
         let started = started(found, &ready);
@@ -295,6 +334,22 @@ fn received(
         trigger_id: trigger.clone(),
         workflow_id: found.id.clone(),
     }
+}
+
+impl Arrival {
+    /// It with a payload that its trigger allows.
+    fn fitting(mut self, found: &Found) -> Result<Self> {
+        let plan = &found.compiled()?.plan;
+        self.event.payload = input::of_run(plan, self.trigger.as_ref(), self.event.payload)?;
+        Ok(self)
+    }
+}
+
+/// An event whose payload a plan allows.
+pub(super) fn fitting(plan: &Plan, trigger: Option<&Slug>, mut event: Value) -> Result<Value> {
+    let Some(payload) = event.get_mut("payload") else { return Ok(event) };
+    *payload = input::of_run(plan, trigger, payload.take())?;
+    Ok(event)
 }
 
 /// The run that an arrival starts: the same for the same key.

@@ -77,6 +77,8 @@ pub(super) struct Adopted {
     pub(super) started: RunStarted,
     pub(super) first: EventIndex,
     pub(super) queued_ms: u64,
+    /// Why it can never begin.
+    pub(super) unfit: Option<String>,
 }
 
 /// A run under way.
@@ -362,7 +364,7 @@ impl Actor {
     }
 
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
-        let Adopted { state, ready, started, first, queued_ms } = adopted;
+        let Adopted { state, ready, started, first, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
         self.insert(Active {
@@ -376,6 +378,9 @@ impl Actor {
         });
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
+        } else if let Some(reason) = unfit {
+            let by = "engine".to_owned();
+            let _ = self.tell(id, Command::Cancel { by, reason }, batch);
         } else if begun {
             // It cannot be over, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Recover, batch);

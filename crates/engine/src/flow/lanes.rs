@@ -19,6 +19,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
+use super::past::unfit;
 use super::plans::Ready;
 use super::{Inner, Left, payload, socket};
 use crate::error::{Error, Result};
@@ -223,8 +224,13 @@ impl Inner {
             }
         };
         let ready = self.plans.get(started.workflow_hash).await?;
+        // The workflow may ask for other things than it did when the run was asked for.
+        let begun = state.started.is_some();
+        let queued = state.queued.as_ref().filter(|_| !begun);
+        let unfit = queued.and_then(|queued| unfit(&ready.graph.plan, queued));
+        let unfit = unfit.map(|error| error.to_string());
         let (first, queued_ms) = (summary.first, summary.queued_ms);
-        Ok(Some(Adopted { state, ready, started, first, queued_ms }))
+        Ok(Some(Adopted { state, ready, started, first, queued_ms, unfit }))
     }
 
     /// A run's state, with every value in its place.

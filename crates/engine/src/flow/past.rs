@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
-use cairn_core::event::engine::{ForkedFrom, Payload};
+use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
 use cairn_core::flow::{Change, Fork, begins, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
+use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, RunState};
 use cairn_core::snapshot::RunSnapshot;
 use cairn_store::Blob;
@@ -19,7 +20,7 @@ use super::lane::NewRun;
 use super::lanes::started;
 use super::plans::Ready;
 use super::watch::Ended;
-use super::{Inner, payload, unknown};
+use super::{Inner, arrive, payload, unknown};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
@@ -66,7 +67,7 @@ pub(super) struct Prepared {
 }
 
 impl Inner {
-    async fn found(&self, run: RunId) -> Result<Summary> {
+    pub(super) async fn found(&self, run: RunId) -> Result<Summary> {
         if let Some(summary) = self.index.find(run).await? {
             return Ok(summary);
         }
@@ -128,6 +129,9 @@ impl Inner {
         };
         let (ready, started) = if from.on_new_plan {
             let found = self.find(&was.workflow_id).await?;
+            if let Some(queued) = &past.state.queued {
+                unfit(&found.compiled()?.plan, queued).map_or(Ok(()), Err)?;
+            }
             let ready = self.plans.pin(&found).await?;
             let started = started(&found, &ready);
             (ready, started)
@@ -173,4 +177,11 @@ impl Inner {
         self.lane(&workflow).await?.begin(new).await?;
         Ok(Forked { run: id, fork })
     }
+}
+
+/// Why a run cannot follow a plan: what it was given is not what the plan takes.
+pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
+    let Payload::Inline(input) = &queued.input else { return None };
+    let event = input.0.get("event").cloned().unwrap_or_default();
+    arrive::fitting(plan, queued.trigger_id.as_ref(), event).err()
 }

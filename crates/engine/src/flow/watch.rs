@@ -58,7 +58,7 @@ pub(super) struct Watchers {
     all: broadcast::Sender<Told>,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
     ends: Mutex<HashMap<RunId, Vec<oneshot::Sender<Ended>>>>,
-    responses: Mutex<HashMap<RunId, oneshot::Sender<Value>>>,
+    responses: Mutex<HashMap<RunId, Vec<oneshot::Sender<Value>>>>,
 }
 
 impl Default for Watchers {
@@ -115,14 +115,30 @@ impl Watchers {
     /// Is told what the run answers to whoever called.
     pub(super) fn until_response(&self, run: RunId) -> oneshot::Receiver<Value> {
         let (tell, told) = oneshot::channel();
-        self.responses.lock().unwrap_or_else(PoisonError::into_inner).insert(run, tell);
+        let mut responses = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        responses.entry(run).or_default().push(tell);
         told
+    }
+
+    /// Forgets those who do not wait for a run any more.
+    pub(super) fn tidy(&self, run: RunId) {
+        forget_gone(&self.ends, run);
+        forget_gone(&self.responses, run);
     }
 
     pub(super) fn responded(&self, run: RunId, response: Value) {
         let waiting = self.responses.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
-        if let Some(tell) = waiting {
-            let _ = tell.send(response);
+        for tell in waiting.into_iter().flatten() {
+            let _ = tell.send(response.clone());
         }
+    }
+}
+
+fn forget_gone<T>(waiting: &Mutex<HashMap<RunId, Vec<oneshot::Sender<T>>>>, run: RunId) {
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(tells) = waiting.get_mut(&run) else { return };
+    tells.retain(|tell| !tell.is_closed());
+    if tells.is_empty() {
+        waiting.remove(&run);
     }
 }

@@ -18,6 +18,7 @@ use cairn_api::Error;
 use cairn_api::call::Started;
 use cairn_api::problem::CONTENT_TYPE;
 use cairn_core::event::engine::EndStatus;
+use cairn_engine as engine;
 use cairn_engine::flow::{Arrival, Call, Ended, Event};
 use cairn_engine::secrets::Scope;
 use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
@@ -25,7 +26,6 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::runs::limited;
 use super::{Route, Shared};
 use crate::access::Access;
 use crate::answer::Failure;
@@ -127,9 +127,6 @@ async fn start(
     respond: Respond,
     firing: Firing,
 ) -> Result<Response, Failure> {
-    if let Err(after_ms) = shared.pace.take(&place.workflow, &place.limit, now_ms()) {
-        return Err(Failure(limited(&place.workflow, &place.limit, after_ms)));
-    }
     let Firing { key, payload, event } = firing;
     let arrival = Arrival {
         workflow: place.workflow.clone(),
@@ -138,12 +135,18 @@ async fn start(
         event: Event { payload, kind: place.kind.clone(), more: event },
         depth: 0,
     };
-    let call = shared.automation.engine.call(arrival).await;
-    // What is wrong is for those who may see the workflow.
-    let Call { asked, response, ended } = call.map_err(|_| Failure(Error::NotReady))?;
+    let call = match shared.automation.engine.call(arrival).await {
+        Ok(call) => call,
+        Err(error @ engine::Error::RateLimited { .. }) => return Err(Failure(error.into())),
+        Err(engine::Error::Invalid { .. }) => {
+            return Ok(refused(Refusal { status: 400, code: "WEBHOOK_BODY_INVALID" }));
+        }
+        // What is wrong is for those who may see the workflow.
+        Err(_) => return Err(Failure(Error::NotReady)),
+    };
+    let Call { asked, response, ended } = call;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     if asked.replayed {
-        shared.pace.give_back(&place.workflow);
         return Ok((StatusCode::OK, Json(started)).into_response());
     }
     let accepted = || Ok((StatusCode::ACCEPTED, Json(&started)).into_response());

@@ -20,17 +20,17 @@ use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Arrival, Event, Filter, From as ForkPoint, Past, Summary};
-use cairn_engine::trigger::Watch;
+use cairn_engine::flow::{Arrival, Asked, Event, Filter, From as ForkPoint, Past, Summary};
+use cairn_engine::trigger::{Watch, input};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 
 use super::workflows::find;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
-use crate::clock::now_ms;
-use crate::{body, pace};
+use crate::body;
 
 /// How long somebody who asks for a run waits for its turn.
 const TURN_MAX: Duration = Duration::from_secs(10);
@@ -179,13 +179,10 @@ async fn begin(
         (None, Some(_)) => "api".parse().ok(),
         (trigger, _) => trigger,
     };
-    turn(&shared, &found).await?;
     let event = Event { payload: payload.clone(), kind: "manual".to_owned(), ..Event::default() };
     let workflow = found.id.clone();
-    let arrival = Arrival { workflow, trigger, key, event, depth: 0 };
-    let asked = shared.automation.engine.receive(arrival).await?;
+    let asked = in_turn(&shared, Arrival { workflow, trigger, key, event, depth: 0 }).await?;
     if asked.replayed {
-        shared.pace.give_back(&found.id);
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
         if before.get("payload") != Some(&payload) {
             return Err(Failure(Error::KeyReused));
@@ -200,29 +197,23 @@ fn takes_work(shared: &Shared) -> Result<(), Error> {
     if shared.phase.takes_work() { Ok(()) } else { Err(Error::Stopping) }
 }
 
-/// Waits for the turn of a run, as long as that makes sense.
-async fn turn(shared: &Shared, found: &Found) -> Result<(), Error> {
-    let own = found.compiled().ok().and_then(|compiled| compiled.plan.policy.rate_limit.clone());
-    let limit = own.unwrap_or(pace::DEFAULT);
-    let by = now_ms().saturating_add(u64::try_from(TURN_MAX.as_millis()).unwrap_or_default());
+/// Begins a run when its turn comes, and waits for that as long as it makes sense.
+async fn in_turn(shared: &Shared, arrival: Arrival) -> Result<Asked, Error> {
+    let by = Instant::now() + TURN_MAX;
     loop {
-        let now = now_ms();
-        let Err(after_ms) = shared.pace.take(&found.id, &limit, now) else { return Ok(()) };
-        if now.saturating_add(after_ms) > by {
-            return Err(limited(&found.id, &limit, after_ms));
+        let refused = match shared.automation.engine.receive_paced(arrival.clone()).await {
+            Err(refused @ engine::Error::RateLimited { .. }) => refused,
+            asked => return Ok(asked?),
+        };
+        let engine::Error::RateLimited { after_ms, .. } = &refused else {
+            return Err(refused.into());
+        };
+        let next = Instant::now() + Duration::from_millis(*after_ms);
+        if next > by {
+            return Err(refused.into());
         }
-        tokio::time::sleep(Duration::from_millis(after_ms)).await;
+        sleep_until(next).await;
     }
-}
-
-/// The refusal of a run for which there are too many.
-pub(super) fn limited(workflow: &str, limit: &cairn_core::plan::RateLimit, after_ms: u64) -> Error {
-    Error::Engine(engine::Error::RateLimited {
-        workflow: workflow.to_owned(),
-        runs_max: limit.runs_max,
-        per_ms: limit.per_ms,
-        after_ms,
-    })
 }
 
 /// The key of a request; two callers that have the same one do not mean the same.
@@ -259,24 +250,15 @@ fn chosen(
         }
         None => plan.triggers.iter().find(|trigger| trigger.r#type.as_str() == "manual"),
     };
-    let Some(trigger) = trigger else { return Ok((None, payload)) };
+    let Some(trigger) = trigger else { return Ok((None, input::of_run(plan, None, payload)?)) };
     let kind = shared.automation.triggers.get(trigger.r#type.as_str());
     let watch = kind.and_then(|kind| kind.watch(&trigger.config.0).ok());
-    let Some(Watch::Call(call)) = watch else { return Ok((Some(trigger.id.clone()), payload)) };
-    if call.role().is_some_and(|role| !caller.principal.has_role(role)) {
+    if let Some(Watch::Call(call)) = watch
+        && call.role().is_some_and(|role| !caller.principal.has_role(role))
+    {
         return Err(Error::Forbidden(Action::StartRuns.name()));
     }
-    let filled = call.fill(payload).map_err(|faults| {
-        let shown = |fault: &cairn_core::catalog::SettingFault| {
-            json!({"field": fault.field, "message": fault.message, "suggestion": fault.hint})
-        };
-        let first = faults.first();
-        engine::Error::Invalid {
-            message: first.map(|fault| fault.message.clone()).unwrap_or_default(),
-            fix: first.map(|fault| fault.hint.clone()).unwrap_or_default(),
-            details: json!({"faults": faults.iter().map(shown).collect::<Vec<_>>()}),
-        }
-    })?;
+    let filled = input::of_run(plan, Some(&trigger.id), payload)?;
     Ok((Some(trigger.id.clone()), filled))
 }
 

@@ -217,4 +217,127 @@ async fn more_than_may_begin_are_told_when_to_come_back() {
     let after: u64 = answer.headers["retry-after"].parse().unwrap();
     assert!((3_500..=3_600).contains(&after), "{after}");
     assert_eq!(server.get("/api/v1/runs").await.json()["items"].as_array().unwrap().len(), 2);
+    let start = json!({"workflow": "pager"});
+    let direct = server.call("POST", "/api/v1/runs", Some(&start)).await;
+    assert_eq!((direct.status, direct.code().as_str()), (429, "RUN_RATE_LIMITED"));
+}
+
+#[tokio::test]
+async fn what_comes_again_is_answered_as_before_though_no_more_may_begin() {
+    let text = answering("immediately", END)
+        .replace("env:", "rate_limit: { max: 2, per_sec: 3600 }\nenv:");
+    let world = world(&text);
+    let server = world.serve().await;
+    ready(&server).await;
+    let mut runs = Vec::new();
+    for id in ["m1", "m2"] {
+        let answer = Delivery { id, ..Delivery::default() }.send(&server).await;
+        runs.push(answer.json()["runId"].clone());
+    }
+    let again = async |server: &Server, when: &str| {
+        for (id, run) in ["m1", "m2"].iter().zip(&runs) {
+            let answer = Delivery { id, ..Delivery::default() }.send(server).await;
+            assert_eq!((answer.status, &answer.json()["runId"]), (200, run), "{id} {when}");
+        }
+        let refused = Delivery { id: "m3", ..Delivery::default() }.send(server).await;
+        assert_eq!((refused.status, refused.code().as_str()), (429, "RUN_RATE_LIMITED"), "{when}");
+    };
+    again(&server, "at once").await;
+    again(&server, "once more").await;
+    server.stop().await;
+    let server = world.serve().await;
+    ready(&server).await;
+    again(&server, "after a restart").await;
+}
+
+#[tokio::test]
+async fn a_delivery_that_comes_again_takes_the_answer_from_nobody() {
+    let nodes = "{ id: ask, type: human, prompt: May it?, cases: { default: a } }
+    - { id: a, type: end, result: done }";
+    let world = world(&answering("last_step", nodes));
+    let server = world.serve().await;
+    ready(&server).await;
+    let first = Delivery::default();
+    let later = async {
+        let runs = server.until("/api/v1/tasks", |page| page["items"][0].is_object()).await;
+        let (run, task) = (&runs["items"][0]["runId"], &runs["items"][0]["taskId"]);
+        let again = Delivery::default().send(&server).await;
+        assert_eq!((again.status, &again.json()["runId"]), (200, run));
+        let path = format!(
+            "/api/v1/runs/{}/tasks/{}/answer",
+            run.as_str().unwrap(),
+            task.as_str().unwrap()
+        );
+        server.call("POST", &path, Some(&json!({"verdict": "approved"}))).await
+    };
+    let (waited, answered) = tokio::join!(first.send(&server), later);
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    assert_eq!((waited.status, waited.body.as_str()), (200, "done"));
+}
+
+fn github(secret: &str, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    let bytes = mac.finalize().into_bytes();
+    format!("sha256={}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+#[tokio::test]
+async fn a_request_of_github_starts_one_run_under_whatever_id_it_is_sent_again() {
+    let text = workflow("", END).replace("RESPOND", "signature: github");
+    let world = world(&text);
+    let server = world.serve().await;
+    ready(&server).await;
+    let send = async |server: &Server, delivery: &str, body: &str| {
+        let signature = github(SECRET, body);
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("X-GitHub-Delivery", delivery),
+            ("X-Hub-Signature-256", &signature),
+        ];
+        server.send_body("POST", "/hooks/pager", &headers, body).await
+    };
+    let first = send(&server, "one", BODY).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    for delivery in ["one", "two", ""] {
+        let again = send(&server, delivery, BODY).await;
+        assert_eq!((again.status, &again.json()["runId"]), (200, &first.json()["runId"]));
+    }
+    let other = send(&server, "one", r#"{"service":"web"}"#).await;
+    assert_eq!(other.status, 202, "another body is another request");
+    server.stop().await;
+    let server = world.serve().await;
+    ready(&server).await;
+    let later = send(&server, "three", BODY).await;
+    assert_eq!((later.status, &later.json()["runId"]), (200, &first.json()["runId"]));
+    assert_eq!(server.get("/api/v1/runs").await.json()["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_the_rules_of_its_trigger_starts_nothing() {
+    let rules = "input: { service: { type: string, enum: [api, web], required: true }, days: { type: integer, default: 7 } }";
+    let end =
+        "{ id: a, type: end, result: '{{ event.payload.service }}/{{ event.payload.days }}' }";
+    let world = world(&workflow("", end).replace("RESPOND", rules));
+    let server = world.serve().await;
+    ready(&server).await;
+    for (id, body) in [
+        ("m1", r#"{"service":"db"}"#),
+        ("m2", "{}"),
+        ("m3", "[]"),
+        ("m4", r#"{"service":"api","days":"x"}"#),
+        ("m5", r#"{"service":"api","more":1}"#),
+        ("m6", r#"{"service":["api"]}"#),
+    ] {
+        let answer = Delivery { id, body, ..Delivery::default() }.send(&server).await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (400, "WEBHOOK_BODY_INVALID"),
+            "{body}"
+        );
+    }
+    assert_eq!(server.get("/api/v1/runs").await.json()["items"], json!([]));
+    let good = Delivery { id: "m1", ..Delivery::default() }.send(&server).await;
+    let run = good.json()["runId"].as_str().unwrap().to_owned();
+    assert_eq!(server.until_status(&run, "succeeded").await["result"], "api/7");
 }

@@ -280,3 +280,52 @@ async fn only_who_is_asked_may_answer() {
     assert_eq!(answer.status, 200, "{}", answer.body);
     server.until_status(&run, "succeeded").await;
 }
+
+const FORM: &str = "name: Form
+triggers: [{ type: manual, input: { tool: { type: string, enum: [ls, df], required: true } } }]
+graph: { nodes: [{ id: a, type: end, result: '{{ event.payload.tool }}' }] }
+";
+const CALLER: &str = "name: Caller
+graph:
+  nodes:
+    - { id: a, type: workflow, workflow: project.form, input: { tool: '{{ event.payload.tool }}' }, next: b }
+    - { id: b, type: end, result: '{{ steps.a }}' }
+";
+
+#[tokio::test]
+async fn no_run_begins_with_what_its_trigger_does_not_take_whoever_asks() {
+    let world = World::new(&[("form", FORM), ("caller", CALLER)]);
+    let server = world.serve().await;
+    for body in [
+        json!({"workflow": "form", "payload": {"tool": "rm"}}),
+        json!({"workflow": "form", "payload": {}}),
+        json!({"workflow": "form", "trigger": "manual", "payload": {"tool": "rm"}}),
+    ] {
+        let refused = server.call("POST", "/api/v1/runs", Some(&body)).await;
+        assert_eq!(refused.status, 400, "{body}: {}", refused.body);
+        let key = [("Idempotency-Key", "k")];
+        let refused = server.call_with("POST", "/api/v1/runs", Some(&body), &key).await;
+        assert_eq!(refused.status, 400, "{body}: {}", refused.body);
+    }
+    // Another workflow.
+    let caller = server.begin("caller", json!({"tool": "rm"})).await;
+    let failed = server.until_status(&caller, "failed").await;
+    assert!(failed["error"]["message"].as_str().unwrap().contains("not one of"), "{failed}");
+    let listed = server.get("/api/v1/runs?workflow=project.form").await.json();
+    assert_eq!(listed["items"], json!([]), "no run of it was begun");
+    let caller = server.begin("caller", json!({"tool": "ls"})).await;
+    server.until_status(&caller, "succeeded").await;
+
+    // What was allowed once is not when the rules are others.
+    let run = server.begin("form", json!({"tool": "df"})).await;
+    server.until_status(&run, "succeeded").await;
+    world.write("form", &FORM.replace("[ls, df]", "[ls]"));
+    let again = server.call("POST", &format!("/api/v1/runs/{run}/replay"), None).await;
+    assert_eq!(again.status, 400, "{}", again.body);
+    let fork = json!({"step": "a", "onNewPlan": true});
+    let forked = server.call("POST", &format!("/api/v1/runs/{run}/fork"), Some(&fork)).await;
+    assert_eq!(forked.status, 400, "{}", forked.body);
+    let fork = json!({"step": "a"});
+    let forked = server.call("POST", &format!("/api/v1/runs/{run}/fork"), Some(&fork)).await;
+    assert_eq!(forked.status, 201, "on the old plan it is: {}", forked.body);
+}

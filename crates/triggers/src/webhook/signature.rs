@@ -25,9 +25,9 @@ pub(super) enum Scheme {
     /// As Standard Webhooks say: the id, the time and the body are signed together.
     Standard { tolerance_ms: u64 },
     /// As GitHub does: the body is signed.
-    Github,
+    Github { window_ms: Option<u64> },
     /// The body is signed, and a header holds the signature.
-    Hmac { header: String, prefix: String, encoding: Encoding },
+    Hmac { header: String, prefix: String, encoding: Encoding, window_ms: Option<u64> },
 }
 
 /// How a signature is written.
@@ -49,13 +49,16 @@ impl Scheme {
     ) -> Result<String, Refusal> {
         match self {
             Self::Standard { tolerance_ms } => standard(request, now_ms, *tolerance_ms, secrets),
-            Self::Github => github(request, secrets),
-            Self::Hmac { header, prefix, encoding } => {
+            Self::Github { window_ms } => {
+                github(request, secrets)?;
+                Ok(body_key(request, now_ms, *window_ms))
+            }
+            Self::Hmac { header, prefix, encoding, window_ms } => {
                 let given = header_text(request, header)?;
                 let given = given.strip_prefix(prefix.as_str()).ok_or(SIGNATURE_BAD)?;
                 let given = decoded(given, *encoding).ok_or(SIGNATURE_BAD)?;
                 signed_body(request, &given, secrets)?;
-                Ok(body_key(request))
+                Ok(body_key(request, now_ms, *window_ms))
             }
         }
     }
@@ -107,12 +110,11 @@ fn standard_key(secret: &Secret) -> Option<Vec<u8>> {
     LENIENT.decode(text.trim()).ok().filter(|key| !key.is_empty())
 }
 
-fn github(request: &Request<'_>, secrets: &[&HookSecret]) -> Result<String, Refusal> {
+fn github(request: &Request<'_>, secrets: &[&HookSecret]) -> Result<(), Refusal> {
     let given = header_text(request, "x-hub-signature-256")?;
     let given = given.strip_prefix("sha256=").ok_or(SIGNATURE_BAD)?;
     let given = decoded(given, Encoding::Hex).ok_or(SIGNATURE_BAD)?;
-    signed_body(request, &given, secrets)?;
-    Ok(only(request, "x-github-delivery").map_or_else(|| body_key(request), str::to_owned))
+    signed_body(request, &given, secrets)
 }
 
 /// The text of a header that has to be there, and once.
@@ -138,9 +140,15 @@ fn signed_body(
     if good { Ok(()) } else { Err(SIGNATURE_BAD) }
 }
 
-/// What tells a body from every other.
-fn body_key(request: &Request<'_>) -> String {
-    Digest::of(request.body).to_string()
+/// What tells a request from every other when only its body is signed: whoever has seen one
+/// can send it again under another id, so the id says nothing. In a window of time there is
+/// one of each.
+fn body_key(request: &Request<'_>, now_ms: u64, window_ms: Option<u64>) -> String {
+    let digest = Digest::of(request.body);
+    match window_ms.and_then(|window| now_ms.checked_div(window)) {
+        Some(window) => format!("{digest}@{window}"),
+        None => digest.to_string(),
+    }
 }
 
 fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {

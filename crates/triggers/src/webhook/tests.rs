@@ -286,13 +286,24 @@ fn signatures_of_github_have_one_form() {
         code(&sha1.to(&hook, NOW, &[held("It's a Secret")])),
         "401 WEBHOOK_SIGNATURE_MISSING"
     );
-    let firing = github("k").to(&hook, NOW, &[held("k")]).unwrap();
-    assert_eq!(firing.key, "72d3162e-cc78");
-    let mut bare = github("k");
-    bare.headers.retain(|(name, _)| name != "X-GitHub-Delivery");
-    assert!(bare.to(&hook, NOW, &[held("k")]).unwrap().key.starts_with("sha256:"));
     assert_eq!(code(&github("k").to(&hook, NOW, &[held("other"), held("k")])), "ok");
     assert_eq!(code(&github("k").to(&hook, NOW, &[held("other")])), "401 WEBHOOK_SIGNATURE_BAD");
+}
+
+#[test]
+fn a_request_that_signs_its_body_alone_is_known_by_its_body() {
+    let key =
+        |config: Value, sent: &Sent, at: u64| sent.to(&hook(config), at, &[held("k")]).unwrap().key;
+    let other = github("k").with("X-GitHub-Delivery", "another");
+    let plain = || json!({"signature": "github"});
+    let known = key(plain(), &github("k"), NOW);
+    assert!(known.starts_with("sha256:"), "{known}");
+    assert_eq!(key(plain(), &other, NOW), known, "nobody signed the id");
+    assert_eq!(key(plain(), &other, NOW + 999_999_999), known, "however late it comes");
+    let within = || json!({"signature": "github", "dedupe_sec": 60});
+    let first = key(within(), &github("k"), NOW / 60_000 * 60_000);
+    assert_eq!(key(within(), &other, NOW / 60_000 * 60_000 + 59_999), first);
+    assert_ne!(key(within(), &other, NOW / 60_000 * 60_000 + 60_000), first);
 }
 
 #[test]
@@ -401,6 +412,8 @@ fn wrong_settings_are_told() {
         json!({"path": "/a", "secret": "K", "signature": "hmac"}),
         json!({"path": "/a", "secret": "K", "signature": "hmac", "header": "X Sig"}),
         json!({"path": "/a", "secret": "K", "signature": "github", "prefix": "x"}),
+        json!({"path": "/a", "secret": "K", "dedupe_sec": 60}),
+        json!({"path": "/a", "secret": "K", "input": {"n": {"type": "date"}}}),
     ];
     insta::assert_snapshot!(all.map(told).concat(), @r"
     path: `pager` is not a path for requests; write `/` and names of letters, digits, `-`, `_`, `.` and `~`, such as `/pager`
@@ -414,6 +427,8 @@ fn wrong_settings_are_told() {
     signature: `hmac` does not say which header holds the signature; add `header`, such as `header: X-Signature`
     header: `X Sig` cannot be the name of a header; write a name such as `X-Signature`
     prefix: only `signature: hmac` has `prefix`; leave it out, or say `signature: hmac`
+    dedupe_sec: requests that are signed as Standard Webhooks say have an id of their own; leave it out
+    input.n.type: `n` is of no type that there is; say `type`: string, number, integer, boolean, array or object
     ");
 }
 

@@ -47,14 +47,6 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             let firing = times.firing(fresh::now_ms());
             (firing.payload, firing.event)
         }
-        (Watch::Call(call), given) => {
-            let filled = call.fill(given.unwrap_or_else(|| json!({})));
-            let filled = filled.map_err(|faults| Error::Usage {
-                message: faults.first().map(|fault| fault.message.clone()).unwrap_or_default(),
-                suggestion: faults.first().map(|fault| fault.hint.clone()).unwrap_or_default(),
-            })?;
-            (filled, serde_json::Map::new())
-        }
         (_, given) => (given.unwrap_or_else(|| json!({})), serde_json::Map::new()),
     };
     let (trigger, kind) = (Some(place.trigger.clone()), place.kind.clone());
