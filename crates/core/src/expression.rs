@@ -27,7 +27,7 @@ mod tags;
 mod text;
 
 pub use error::{Error, ErrorKind};
-pub use filters::{FILTERS, Filter, Runs};
+pub use filters::{FILTERS, Filter, Runs, takes_anything};
 pub use jinja::MEMBER;
 pub use parse::{expression, template};
 pub use prepare::{Prepared, Scope, prepare, prepare_expression};

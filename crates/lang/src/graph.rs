@@ -6,6 +6,7 @@
 //! both give the same plan.
 
 mod assets;
+mod command;
 mod config;
 mod edges;
 mod env;

@@ -75,7 +75,10 @@ impl Build<'_> {
         let kind = self.drafts.get(here)?.kind?;
         let takes = kind.takes(path);
         match takes {
-            Takes::Command => return self.command(here, flow, spot),
+            Takes::Command => {
+                let input = self.drafts.get(here)?.fields.as_ref().and_then(|f| f.get("stdin"));
+                return self.command(here, flow, spot, input.as_ref());
+            }
             Takes::Asset => return self.asset(spot).map(|path| json!(path)),
             Takes::AssetFor(field) => {
                 return self
