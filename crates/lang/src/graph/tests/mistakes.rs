@@ -295,3 +295,25 @@ fn what_validates_is_written_out() {
     w/workflow.yaml:6:71: error[tainted_value] /graph/nodes/0/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     "#);
 }
+
+#[test]
+fn a_template_for_a_whole_list_or_map_is_held_to_what_its_members_are() {
+    assert_snapshot!(wrong(r#"
+    - { id: a, type: human, prompt: Go?, who: '{{ event.payload.who }}', form: '{{ env.URL }}', cases: { default: b } }
+    - { id: b, type: shell, command: [df], env: '{{ event.payload.env }}', next: c }
+    - { id: c, type: http, url: 'https://example.org', headers: '{{ event.payload.headers }}', next: d }
+    - { id: d, type: merge, inputs: '{{ event.payload.steps }}', next: e }
+    - { id: e, type: parallel, branches: '{{ event.payload.steps }}' }
+"#), @r#"
+    w/workflow.yaml:6:47: error[tainted_value] /graph/nodes/0/who: `{{…}}` cannot stand here: a run does not change it; write the list or map out
+    w/workflow.yaml:6:81: error[tainted_value] /graph/nodes/0/form: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
+    w/workflow.yaml:7:53: error[tainted_value] /graph/nodes/1/env: what `event` brings was sent by somebody, and cannot name what is in `env`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:8:69: error[tainted_value] /graph/nodes/2/headers: what `event` brings was sent by somebody, and cannot name what is in `headers`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:9:37: error[tainted_value] /graph/nodes/3/inputs: `{{…}}` cannot stand here: a run does not change it; write the list or map out
+    w/workflow.yaml:10:42: error[unknown_name] /graph/nodes/4/branches: there is no step `{{ event.payload.steps }}`; known are `a`, `b`, `c`, `d`, `e`
+    "#);
+    let fine = with_nodes(
+        "  nodes:\n    - { id: c, type: http, url: 'https://example.org', query: '{{ event.payload.query }}', body: '{{ event.payload.body }}' }\n",
+    );
+    assert!(fine.is_ok(), "{fine:?}");
+}
