@@ -248,6 +248,22 @@ impl Expr {
         found
     }
 
+    /// Whether its value can only be true or false.
+    #[must_use]
+    pub fn is_boolean(&self) -> bool {
+        match self {
+            Self::Literal(value) => value.is_boolean(),
+            Self::Not(_) | Self::Test { .. } => true,
+            Self::Binary { op: Op::And | Op::Or, left, right } => {
+                left.is_boolean() && right.is_boolean()
+            }
+            Self::Binary { op, .. } => op.compares(),
+            Self::Filter { call, .. } => call.name == "bool",
+            Self::Choice { then, otherwise, .. } => then.is_boolean() && otherwise.is_boolean(),
+            _ => false,
+        }
+    }
+
     /// The filters in it.
     #[must_use]
     pub fn filters(&self) -> Vec<&Call> {

@@ -46,10 +46,10 @@ fn cases_without_an_edge() {
     - { id: b, type: human, prompt: Well?, cases: { aproved: c, rejected: end } }
     - { id: c, type: log, message: c, cases: { x: end } }
 "), @r#"
-    w/workflow.yaml:6:13: error[missing_default] /graph/nodes/0/id: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
-    w/workflow.yaml:7:13: error[missing_default] /graph/nodes/1/id: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
-    w/workflow.yaml:7:13: error[unknown_name] /graph/nodes/1/id: there is no case `aproved`; did you mean `approved`?
-    w/workflow.yaml:8:13: error[unknown_name] /graph/nodes/2/id: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
+    w/workflow.yaml:6:60: error[missing_default] /graph/nodes/0/cases: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:51: error[missing_default] /graph/nodes/1/cases: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:62: error[unknown_name] /graph/nodes/1/cases/aproved: there is no case `aproved`; did you mean `approved`?
+    w/workflow.yaml:8:51: error[unknown_name] /graph/nodes/2/cases/x: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
     "#);
     assert_snapshot!(wrong("
     - { id: a, type: branch, expr: event.payload.x, next: b }
@@ -248,7 +248,7 @@ fn loops_and_their_bounds() {
     w/workflow.yaml:6:7: error[invalid_value] /graph/nodes/0: a loop has exactly one of `items`, `count` and `while`; `items: "{{ steps.fetch.json }}"` makes a turn for each item of a list
     w/workflow.yaml:6:83: error[conflict] /graph/nodes/0/body/1: a loop cannot stand in itself
     w/workflow.yaml:6:94: error[conflict] /graph/nodes/0/retry: a loop has no `retry`; give it to the steps of its body
-    w/workflow.yaml:7:13: error[conflict] /graph/nodes/1/id: the way from `a` to `b` crosses the bounds of a loop; lead to the loop itself, and on from it
+    w/workflow.yaml:7:45: error[conflict] /graph/nodes/1/next: the way from `a` to `b` crosses the bounds of a loop; lead to the loop itself, and on from it
     w/workflow.yaml:9:45: error[conflict] /graph/nodes/3/body/0: `a` stands in two loops
     "#);
 }
@@ -316,4 +316,49 @@ fn a_template_for_a_whole_list_or_map_is_held_to_what_its_members_are() {
         "  nodes:\n    - { id: c, type: http, url: 'https://example.org', query: '{{ event.payload.query }}', body: '{{ event.payload.body }}' }\n",
     );
     assert!(fine.is_ok(), "{fine:?}");
+}
+
+#[test]
+fn cases_of_what_can_only_be_true_or_false() {
+    for (expr, cases, wanted) in [
+        ("steps.a.status == 200", "{ yes: end, no: end, default: end }", "there is no case `yes`"),
+        ("{{ steps.a.status == 200 }}", "{ true: end, flase: end }", "did you mean `false`?"),
+        ("not event.payload.x", "{ True: end, default: end }", "there is no case `True`"),
+        (
+            "event.payload.x in [1, 2] and event.payload.y is defined",
+            "{ true: end }",
+            "no edge for `false`",
+        ),
+        ("event.payload.x | bool", "{ ok: end, default: end }", "there is no case `ok`"),
+        ("event.payload.x and event.payload.y", "{ yes: end, default: end }", ""),
+        ("event.payload.kind", "{ bug: end, default: end }", ""),
+        ("event.payload.x > 3", "{ true: end, default: end }", ""),
+        ("event.payload.x > 3", "{ true: end, false: end }", ""),
+    ] {
+        let nodes = format!(
+            "  nodes:\n    - {{ id: a, type: http, url: 'https://example.org', next: b }}\n    - {{ id: b, type: branch, expr: '{expr}', cases: {cases} }}\n"
+        );
+        let found = with_nodes(&nodes).err().unwrap_or_default();
+        assert!(found.contains(wanted) && found.is_empty() == wanted.is_empty(), "{expr}: {found}");
+    }
+}
+
+#[test]
+fn edges_are_spoken_about_where_they_are_written() {
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: a, cases: { ok: b } }
+    - { id: b, type: human, prompt: Go?, cases: { approvd: c, rejected: c } }
+    - { id: c, type: branch, expr: event.payload.x, next: d }
+    - { id: d, type: parallel, branches: [e, f], next: g }
+    - { id: e, type: log, message: e, next: g }
+    - { id: f, type: log, message: f }
+    - { id: g, type: merge, inputs: [f] }
+  edges: [{ from: b, case: approved, to: end }, { from: b, case: rejcted, to: end }]
+"), @r#"
+    w/workflow.yaml:6:52: error[unknown_name] /graph/nodes/0/cases/ok: `log` steps have one outcome, and no case `ok`; use `next`, or an edge without `case`
+    w/workflow.yaml:7:60: error[unknown_name] /graph/nodes/1/cases/approvd: there is no case `approvd`; did you mean `approved`?
+    w/workflow.yaml:8:59: error[missing_default] /graph/nodes/2/next: an edge of `c` does not say on which case it is taken; give it a `case`, or `default` for all others
+    w/workflow.yaml:10:45: error[conflict] /graph/nodes/4/next: `e` leads to `g` and is not among its `inputs`; add `e` to `inputs`
+    w/workflow.yaml:13:66: error[unknown_name] /graph/edges/1/case: there is no case `rejcted`; did you mean `rejected`?
+    "#);
 }
