@@ -152,6 +152,17 @@ impl StepType {
         let found = self.sinks.iter().find(|sink| fits(&sink.path, path));
         found.map_or(Takes::Values, |sink| sink.takes)
     }
+
+    /// What may flow into the members of the field at a path, if its own sinks say so and it
+    /// has none itself.
+    #[must_use]
+    pub fn members_take(&self, path: &[&str]) -> Option<Takes> {
+        if self.sinks.iter().any(|sink| fits(&sink.path, path)) {
+            return None;
+        }
+        let below: Vec<&str> = path.iter().copied().chain(["*"]).collect();
+        self.sinks.iter().find(|sink| fits(&sink.path, &below)).map(|sink| sink.takes)
+    }
 }
 
 fn fits(pattern: &str, path: &[&str]) -> bool {
@@ -196,6 +207,8 @@ mod tests {
         };
         assert_eq!(http.takes(&["headers", "authorization"]), Takes::Secrets);
         assert_eq!(http.takes(&["method"]), Takes::Values);
+        assert_eq!(http.members_take(&["headers"]), Some(Takes::Secrets));
+        assert_eq!(http.members_take(&["url"]), None);
         let catalog = Catalog::new([http]);
         assert!(catalog.get("http").is_some() && catalog.get("ftp").is_none());
         assert_eq!(catalog.types().count(), 1);

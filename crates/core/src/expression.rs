@@ -27,7 +27,7 @@ mod tags;
 mod text;
 
 pub use error::{Error, ErrorKind};
-pub use filters::{FILTERS, Filter, Runs};
+pub use filters::{FILTERS, Filter, Runs, takes_anything};
 pub use jinja::MEMBER;
 pub use parse::{expression, template};
 pub use prepare::{Prepared, Scope, prepare, prepare_expression};
@@ -246,6 +246,22 @@ impl Expr {
             _ => {}
         });
         found
+    }
+
+    /// Whether its value can only be true or false.
+    #[must_use]
+    pub fn is_boolean(&self) -> bool {
+        match self {
+            Self::Literal(value) => value.is_boolean(),
+            Self::Not(_) | Self::Test { .. } => true,
+            Self::Binary { op: Op::And | Op::Or, left, right } => {
+                left.is_boolean() && right.is_boolean()
+            }
+            Self::Binary { op, .. } => op.compares(),
+            Self::Filter { call, .. } => call.name == "bool",
+            Self::Choice { then, otherwise, .. } => then.is_boolean() && otherwise.is_boolean(),
+            _ => false,
+        }
     }
 
     /// The filters in it.

@@ -19,6 +19,7 @@ mod frontier;
 mod graph;
 mod people;
 mod scope;
+mod settings;
 mod turn;
 
 pub use command::{

@@ -6,6 +6,7 @@
 //! both give the same plan.
 
 mod assets;
+mod command;
 mod config;
 mod edges;
 mod env;
@@ -109,7 +110,7 @@ struct Build<'a> {
     drafts: Vec<Draft<'a>>,
     /// Where each step is among the drafts.
     places: BTreeMap<String, usize>,
-    links: Vec<Link>,
+    links: Vec<Link<'a>>,
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
     /// For each trigger, the schema of what it brings, if it declares one.
@@ -208,11 +209,11 @@ impl Build<'_> {
 
     /// The edges in the order of their steps, so that every spelling gives the same.
     fn edges(&self) -> Vec<Edge> {
-        let mut links: Vec<&Link> = self.links.iter().filter(|link| !link.fails).collect();
+        let mut links: Vec<&Link<'_>> = self.links.iter().filter(|link| !link.fails).collect();
         links.sort_by_key(|link| {
             (link.from, link.case.as_deref() == Some("default"), &link.case, link.to)
         });
-        let edge = |link: &Link| {
+        let edge = |link: &Link<'_>| {
             let (from, to) = (self.id(link.from)?.clone(), self.id(link.to)?.clone());
             Some(Edge { case: link.case.clone(), condition: None, from, to })
         };

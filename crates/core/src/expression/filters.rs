@@ -13,6 +13,7 @@ use super::code::Placed;
 use super::meter::Meter;
 use super::{Call, Error, ErrorKind, Expr, Fault, FaultKind};
 
+pub use form::takes_anything;
 pub(super) use form::{matches, pattern};
 
 /// A filter.
@@ -156,12 +157,20 @@ pub(super) fn canonical(name: &str) -> &str {
 }
 
 /// Whether what comes out of a filter is no longer what somebody sent: a number, a count,
-/// or a text of a form that the workflow writes out. `matches` takes the whole text.
+/// or a text of a form that the workflow writes out. `matches` takes the whole text, and
+/// vouches for nothing when its pattern takes any.
 pub(super) fn validates(call: &Call) -> bool {
-    matches!(
-        call.name.as_str(),
-        "bool" | "float" | "int" | "length" | "matches" | "one_of" | "slug"
-    ) && call.parts().all(|argument| matches!(argument, Expr::Literal(_)))
+    let is_open = |argument: &Expr| match argument {
+        Expr::Literal(Value::String(pattern)) => takes_anything(pattern),
+        _ => true,
+    };
+    match call.name.as_str() {
+        "matches" => !call.parts().any(is_open),
+        "bool" | "float" | "int" | "length" | "one_of" | "slug" => {
+            call.parts().all(|argument| matches!(argument, Expr::Literal(_)))
+        }
+        _ => false,
+    }
 }
 
 /// Whether only a worker process can run a filter with these arguments.

@@ -6,6 +6,7 @@ use super::command::{Answer, Ask, Effect, Fault, Rejection, Verdict, inline};
 use super::decide::Deciding;
 use super::graph::{Does, Place};
 use super::scope::value;
+use super::settings::{Child, Question};
 use crate::event::engine::{
     ChildFinished, ChildStarted, EndStatus, StepWaiting, TaskAnswered, TaskOpened, TimerCancelled,
     TimerPurpose, TimerSet, WaitingFor,
@@ -50,12 +51,15 @@ impl Deciding<'_, '_> {
     /// `human`: a question to a person.
     pub(super) fn open_task(&mut self, instance: &StepInstanceKey, settings: Value) {
         let task_id = self.task_id(instance);
-        let expires = settings.get("expires_sec").and_then(Value::as_u64);
+        let expires_ms = match Question::read(&settings) {
+            Ok(question) => question.expires_ms,
+            Err(fault) => return self.failed(instance, fault, 0),
+        };
         self.emit(TaskOpened { instance: instance.clone(), request: inline(settings), task_id });
         self.waits(instance, WaitingFor::Person);
-        if let Some(seconds) = expires {
+        if let Some(ms) = expires_ms {
             let timer_id = self.timer_id(instance, "task");
-            let due_ms = self.at.now_ms.saturating_add(seconds.saturating_mul(1_000));
+            let due_ms = self.at.now_ms.saturating_add(ms);
             let (instance, purpose) = (Some(instance.clone()), TimerPurpose::TaskTimeout);
             self.emit_timer(TimerSet { due_ms, instance, purpose, timer_id });
         }
@@ -78,14 +82,12 @@ impl Deciding<'_, '_> {
         let task = task.ok_or(Rejection::NoTask(task_id))?;
         let (instance, request) = (task.instance.clone(), value(&task.request).cloned());
         let request = request.unwrap_or_default();
-        let who: Vec<String> = match request.get("who").and_then(Value::as_array) {
-            Some(who) => who.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            None => Vec::new(),
-        };
-        if !who.is_empty() && !who.contains(&by) {
+        // A question that was opened before it was held to this is for nobody.
+        let question = Question::read(&request).map_err(|_| Rejection::NotAsked(Vec::new()))?;
+        if let Some(who) = question.who.filter(|who| !who.contains(&by)) {
             return Err(Rejection::NotAsked(who));
         }
-        if let (Some(form), Verdict::Approved) = (request.get("form"), answer.verdict) {
+        if let (Some(form), Verdict::Approved) = (question.form, answer.verdict) {
             let faults = schema::faults(form, &answer.values, "the answer");
             if !faults.is_empty() {
                 return Err(Rejection::Unfit(faults));
@@ -121,14 +123,10 @@ impl Deciding<'_, '_> {
     pub(super) fn task_expired(&mut self, instance: &StepInstanceKey) {
         let task_id = self.task_id(instance);
         let Some(task) = self.run.state.tasks.get(&task_id) else { return };
-        let request = value(&task.request);
-        let verdict = match request.and_then(|r| r.get("on_expire")).and_then(Value::as_str) {
-            Some("approve") => Verdict::Approved,
-            Some("reject") => Verdict::Rejected,
-            _ => {
-                let message = "nobody answered in time";
-                return self.failed(instance, Fault::new("TASK_EXPIRED", message), 0);
-            }
+        let request = value(&task.request).cloned().unwrap_or_default();
+        let Some(verdict) = Question::read(&request).ok().and_then(|asked| asked.on_expire) else {
+            let message = "nobody answered in time";
+            return self.failed(instance, Fault::new("TASK_EXPIRED", message), 0);
         };
         let answer = Answer { verdict, values: Value::Null };
         self.answered(task_id, instance, "nobody".to_owned(), &answer);
@@ -172,17 +170,20 @@ impl Deciding<'_, '_> {
             let message = format!("{depth} runs stand above this one, which is the limit");
             return self.failed(instance, Fault::new("MAX_DEPTH", message), 0);
         }
+        let asked = match Child::read(settings) {
+            Ok(asked) => asked,
+            Err(fault) => return self.failed(instance, fault, 0),
+        };
         if !self.waits_for(instance, WaitingFor::Child) {
             self.waits(instance, WaitingFor::Child);
         }
-        self.owe_child(instance, settings);
+        self.owe_child(instance, asked);
     }
 
-    fn owe_child(&mut self, instance: &StepInstanceKey, settings: &Value) {
+    fn owe_child(&mut self, instance: &StepInstanceKey, asked: Child) {
         let child = RunId::derive(&[&self.run_id().to_string(), &instance.to_string()]);
-        let workflow = settings.get("workflow").and_then(Value::as_str).unwrap_or_default();
-        let input = settings.get("input").cloned().unwrap_or_default();
-        let (instance, workflow) = (instance.clone(), workflow.to_owned());
+        let Child { workflow, input } = asked;
+        let instance = instance.clone();
         self.decision.effects.push(Effect::Child { instance, child, workflow, input });
     }
 
@@ -247,8 +248,8 @@ impl Deciding<'_, '_> {
         if place.settings.needs_worker() {
             return self.ask(instance, Ask::Settings);
         }
-        match self.value(&place.settings, instance) {
-            Ok(settings) => self.owe_child(instance, &settings),
+        match self.value(&place.settings, instance).and_then(|settings| Child::read(&settings)) {
+            Ok(asked) => self.owe_child(instance, asked),
             Err(fault) => self.failed(instance, fault, 0),
         }
     }

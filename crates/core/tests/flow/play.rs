@@ -13,7 +13,7 @@ use cairn_core::flow::{
 };
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::FailureKind;
+use cairn_core::plan::{Action, FailureKind};
 use cairn_core::projection::run::RunState;
 use cairn_lang::graph;
 use cairn_lang::source::SourceTree;
@@ -40,6 +40,17 @@ fn catalog() -> Catalog {
     let input = closed(&json!({}), &[]);
     let manual = TriggerType { name: "manual".into(), input, check: |_| Vec::new() };
     Catalog::new(interpreted::all().into_iter().chain([log, transform])).with_triggers([manual])
+}
+
+/// A graph whose step was given another setting than a compiler lets through.
+pub(crate) fn unsound(nodes: &str, step: &str, name: &str, value: &Value) -> Graph {
+    let mut plan = graph(nodes).plan.clone();
+    for step in plan.steps.iter_mut().filter(|known| known.id.as_str() == step) {
+        if let Action::Typed { config, .. } = &mut step.action {
+            config.0[name] = value.clone();
+        }
+    }
+    Graph::new(plan, &catalog()).unwrap()
 }
 
 pub(crate) fn whole(text: &str) -> Graph {

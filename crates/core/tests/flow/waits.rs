@@ -6,7 +6,7 @@ use cairn_core::id::{SessionId, TaskId};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::play::{Play, graph};
+use crate::play::{Play, graph, unsound};
 
 const ASK: &str = "
     { id: ask, type: human, prompt: Go?, who: [ada], expires_sec: 60, on_expire: reject, form: { type: object, required: [why], properties: { why: { type: string } } }, cases: { approved: yes-step, rejected: end } }
@@ -61,6 +61,15 @@ fn nobody_answers_in_time() {
     let fails = ASK.replace("on_expire: reject", "on_expire: fail");
     let told = Play::new(graph(&fails), json!({})).start().play();
     assert!(told.ends_with("run failed TASK_EXPIRED at ask"), "{told}");
+}
+
+#[test]
+fn a_question_whose_people_cannot_be_read_is_for_nobody() {
+    for who in [json!("{{ event.payload.who }}"), json!([]), json!("bob"), json!([1])] {
+        let mut play = Play::new(unsound(ASK, "ask", "who", &who), json!({"who": "bob"}));
+        let told = play.start().play();
+        assert!(told.ends_with("run failed TASK_WHO at ask"), "{who}: {told}");
+    }
 }
 
 #[test]

@@ -75,7 +75,10 @@ impl Build<'_> {
         let kind = self.drafts.get(here)?.kind?;
         let takes = kind.takes(path);
         match takes {
-            Takes::Command => return self.command(here, flow, spot),
+            Takes::Command => {
+                let input = self.drafts.get(here)?.fields.as_ref().and_then(|f| f.get("stdin"));
+                return self.command(here, flow, spot, input.as_ref());
+            }
             Takes::Asset => return self.asset(spot).map(|path| json!(path)),
             Takes::AssetFor(field) => {
                 return self
@@ -89,6 +92,9 @@ impl Build<'_> {
         match &spot.node.value {
             source::Value::Text(text) => {
                 let written = Written { spot, text, is_file: false };
+                if let Some(members) = kind.members_take(path) {
+                    return self.members(here, flow, &written, members);
+                }
                 self.text(here, flow, &written, takes).map(Value::String)
             }
             source::Value::List(_) => {
@@ -113,6 +119,28 @@ impl Build<'_> {
             }
             _ => Some(spot.node.to_json()),
         }
+    }
+
+    /// A template that stands for a whole list or map, whose members take only some things.
+    fn members(
+        &self,
+        here: usize,
+        flow: &Flow,
+        written: &Written<'_, '_>,
+        takes: Takes,
+    ) -> Option<Value> {
+        let template = self.template(here, flow, written, false)?;
+        if !matches!(takes, Takes::Values | Takes::Secrets) {
+            if !template.is_plain() {
+                let message = "`{{…}}` cannot stand here: a run does not change it";
+                written.spot.error_hint(Code::TaintedValue, message, "write the list or map out");
+            }
+            return None;
+        }
+        let field = written.spot.pointer.rsplit('/').next().unwrap_or_default();
+        let what = format!("name what is in `{field}`");
+        template.values().for_each(|expr| self.refuse(here, written, expr, &what));
+        Some(json!(template.to_string()))
     }
 
     /// Text, with its expressions in the plan's spelling.

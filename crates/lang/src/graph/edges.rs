@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::catalog::Cases;
+use cairn_core::catalog::{Cases, StepType, Takes};
+use cairn_core::expression::expression;
 use cairn_core::text::Slug;
 use serde_json::json;
 
@@ -11,13 +12,24 @@ use crate::diagnostic::Code;
 use crate::read::{Spot, quoted};
 
 /// One step may follow another.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Link {
+#[derive(Clone)]
+pub(super) struct Link<'a> {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) case: Option<String>,
     /// Whether it is taken when the first step fails for good.
     pub(super) fails: bool,
+    /// Where it is written.
+    pub(super) spot: Spot<'a>,
+}
+
+/// Two links are the same when they lead from one step to another in the same case, wherever
+/// that is written.
+impl PartialEq for Link<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |link: &Self| (link.from, link.to, link.fails);
+        key(self) == key(other) && self.case == other.case
+    }
 }
 
 /// The name of the step at which a path ends, which need not be written out.
@@ -32,10 +44,11 @@ impl<'a> Build<'a> {
         for item in edges.map(|edges| edges.items()).unwrap_or_default() {
             let Some(fields) = item.fields(&["case", "from", "to"]) else { continue };
             let from = fields.need("from").and_then(|spot| self.place(&spot));
-            let case = fields.get("case").and_then(|spot| case_name(&spot));
+            let named = fields.get("case");
+            let case = named.as_ref().and_then(case_name);
             let target = fields.need("to");
             if let (Some(from), Some(target)) = (from, target) {
-                self.link(from, case, &target);
+                self.link(from, case, &target, named.as_ref());
             }
         }
         self.merges();
@@ -55,22 +68,31 @@ impl<'a> Build<'a> {
         let (next, cases) = (fields.get("next"), fields.get("cases"));
         let (branches, fallback) = (fields.get("branches"), fields.get("fallback"));
         for spot in next.into_iter().chain(branches) {
-            self.link(from, None, &spot);
+            self.link(from, None, &spot, None);
         }
         for (case, spot) in cases.map(|spot| spot.members()).unwrap_or_default() {
-            self.link(from, Some(case.to_owned()), &spot);
+            self.link(from, Some(case.to_owned()), &spot, None);
         }
-        if let Some(to) = fallback.and_then(|spot| self.places.get(spot.node.as_text()?).copied()) {
-            self.links.push(Link { from, to, case: None, fails: true });
+        let Some(spot) = fallback else { return };
+        if let Some(to) = spot.node.as_text().and_then(|name| self.places.get(name).copied()) {
+            self.links.push(Link { from, to, case: None, fails: true, spot });
         }
     }
 
-    /// Adds the edges to a step, or to each of a list.
-    fn link(&mut self, from: usize, case: Option<String>, target: &Spot<'a>) {
+    /// Adds the edges to a step, or to each of a list. They are spoken about where they lead
+    /// to, or where their case is named.
+    fn link(
+        &mut self,
+        from: usize,
+        case: Option<String>,
+        target: &Spot<'a>,
+        named: Option<&Spot<'a>>,
+    ) {
         let targets = if target.is_list() { target.items() } else { vec![target.clone()] };
         for target in targets {
             let Some(to) = self.place(&target) else { continue };
-            let link = Link { from, to, case: case.clone(), fails: false };
+            let spot = named.unwrap_or(&target).clone();
+            let link = Link { from, to, case: case.clone(), fails: false, spot };
             if self.links.len() <= EDGES_MAX && !self.links.contains(&link) {
                 self.links.push(link);
             }
@@ -157,8 +179,9 @@ impl<'a> Build<'a> {
     }
 
     fn push(&mut self, from: usize, to: usize) {
+        let Some(spot) = self.drafts.get(from).map(|draft| draft.spot.clone()) else { return };
         if !self.links.iter().any(|link| (link.from, link.to, link.fails) == (from, to, false)) {
-            self.links.push(Link { from, to, case: None, fails: false });
+            self.links.push(Link { from, to, case: None, fails: false, spot });
         }
     }
 
@@ -219,9 +242,10 @@ impl<'a> Build<'a> {
             }
             let stray =
                 self.links.iter().filter(|l| l.to == place && !l.fails && !named.contains(&l.from));
-            for id in stray.filter_map(|link| self.id(link.from)) {
-                let message = format!("`{id}` leads here and is not among the `inputs`");
-                draft.spot.error_hint(Code::Conflict, message, format!("add `{id}` to `inputs`"));
+            for (link, id) in stray.filter_map(|link| Some((link, self.id(link.from)?))) {
+                let message =
+                    format!("`{id}` leads to `{}` and is not among its `inputs`", draft.id);
+                link.spot.error_hint(Code::Conflict, message, format!("add `{id}` to `inputs`"));
             }
         }
     }
@@ -231,55 +255,57 @@ impl<'a> Build<'a> {
         self.inputs(place).filter(|_| is_merge).unwrap_or_default()
     }
 
-    /// Every outcome of a step must have somewhere to go.
+    /// Every outcome of a step must have somewhere to go, and every edge an outcome.
     fn cases(&self, place: usize) {
         let Some(draft) = self.drafts.get(place) else { return };
         let Some(kind) = draft.kind else { return };
-        let edges: Vec<&Link> = self.links.iter().filter(|l| l.from == place && !l.fails).collect();
+        let edges: Vec<&Link<'a>> =
+            self.links.iter().filter(|l| l.from == place && !l.fails).collect();
+        let outcomes = self.outcomes(draft, kind);
+        edges.iter().for_each(|link| known_case(link, kind, &outcomes));
+        let unnamed = edges.iter().find(|link| link.case.is_none());
+        match unnamed {
+            _ if outcomes == Cases::None => {}
+            Some(link) => {
+                let message =
+                    format!("an edge of `{}` does not say on which case it is taken", draft.id);
+                let hint = "give it a `case`, or `default` for all others";
+                link.spot.error_hint(Code::MissingDefault, message, hint);
+            }
+            None => self.uncovered(draft, kind, &outcomes, &edges),
+        }
+    }
+
+    /// The outcomes that a step can have. One that picks its case by an expression which is
+    /// true or false has these two.
+    fn outcomes(&self, draft: &Draft<'a>, kind: &StepType) -> Cases {
+        let chosen = kind.sinks.iter().find(|sink| sink.takes == Takes::Expression);
+        let chosen = chosen.filter(|_| kind.cases == Cases::Any);
+        let spot = chosen.and_then(|sink| draft.fields.as_ref()?.get(&sink.path));
+        let is_step = |name: &str| self.places.contains_key(name);
+        let expr = spot.and_then(|spot| expression(spot.node.as_text()?, &is_step).ok());
+        match expr.is_some_and(|expr| expr.is_boolean()) {
+            true => Cases::Of(vec!["true".to_owned(), "false".to_owned()]),
+            false => kind.cases.clone(),
+        }
+    }
+
+    /// Says which outcomes have no edge.
+    fn uncovered(&self, draft: &Draft<'a>, kind: &StepType, outcomes: &Cases, edges: &[&Link<'a>]) {
         let given: BTreeSet<&str> = edges.iter().filter_map(|link| link.case.as_deref()).collect();
-        let spot = &draft.spot;
-        let known: Vec<&str> = match &kind.cases {
-            Cases::None => {
-                for case in given {
-                    let message =
-                        format!("`{}` steps have one outcome, and no case `{case}`", kind.name);
-                    spot.error_hint(
-                        Code::UnknownName,
-                        message,
-                        "use `next`, or an edge without `case`",
-                    );
-                }
-                return;
+        let missing: Vec<&str> = match outcomes {
+            _ if given.contains("default") => return,
+            Cases::Any if given == BTreeSet::from(["false", "true"]) => return,
+            Cases::Of(_) if edges.is_empty() && kind.cases != Cases::Any => return,
+            Cases::Of(cases) if !edges.is_empty() => {
+                cases.iter().map(String::as_str).filter(|case| !given.contains(case)).collect()
             }
-            Cases::Of(cases) => cases.iter().map(String::as_str).collect(),
-            Cases::Any => Vec::new(),
-        };
-        if !known.is_empty() {
-            let names = || known.iter().copied().chain(["default"]);
-            for case in given.iter().filter(|case| !names().any(|name| name == **case)) {
-                spot.unknown("case", case, names());
-            }
-        }
-        if edges.iter().any(|link| link.case.is_none()) {
-            let message =
-                format!("an edge of `{}` does not say on which case it is taken", draft.id);
-            spot.error_hint(
-                Code::MissingDefault,
-                message,
-                "give it a `case`, or `default` for all others",
-            );
-            return;
-        }
-        let missing: Vec<&str> = match &kind.cases {
-            _ if given.contains("default") => Vec::new(),
-            Cases::Any if given == BTreeSet::from(["false", "true"]) => Vec::new(),
-            Cases::Any => vec!["default"],
-            _ if edges.is_empty() => Vec::new(),
-            _ => known.into_iter().filter(|case| !given.contains(case)).collect(),
+            _ => vec!["default"],
         };
         if !missing.is_empty() {
+            let written = draft.fields.as_ref().and_then(|fields| fields.get("cases"));
             let message = format!("`{}` has no edge for {}", draft.id, quoted(&missing));
-            spot.error_hint(
+            written.as_ref().unwrap_or(&draft.spot).error_hint(
                 Code::MissingDefault,
                 message,
                 "add `default: <step>` to its cases; `default: end` ends there",
@@ -311,11 +337,27 @@ impl<'a> Build<'a> {
                     "the way from `{}` to `{}` crosses the bounds of a loop",
                     from.id, to.id
                 );
-                from.spot.error_hint(
-                    Code::Conflict,
-                    message,
-                    "lead to the loop itself, and on from it",
-                );
+                let hint = "lead to the loop itself, and on from it";
+                link.spot.error_hint(Code::Conflict, message, hint);
+            }
+        }
+    }
+}
+
+/// Says when an edge is of an outcome that there is not.
+fn known_case(link: &Link<'_>, kind: &StepType, outcomes: &Cases) {
+    let Some(case) = &link.case else { return };
+    match outcomes {
+        Cases::Any => {}
+        Cases::None => {
+            let message = format!("`{}` steps have one outcome, and no case `{case}`", kind.name);
+            let hint = "use `next`, or an edge without `case`";
+            link.spot.error_hint(Code::UnknownName, message, hint);
+        }
+        Cases::Of(cases) => {
+            let names = || cases.iter().map(String::as_str).chain(["default"]);
+            if !names().any(|name| name == case) {
+                link.spot.unknown("case", case, names());
             }
         }
     }

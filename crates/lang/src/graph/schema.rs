@@ -1,5 +1,6 @@
 //! Holds settings to the JSON schema of what takes them, and outputs to what is read of them.
 
+use cairn_core::expression::takes_anything;
 use serde_json::Value;
 
 use crate::diagnostic::Code;
@@ -142,8 +143,15 @@ pub(super) fn is_harmless(schema: &Value) -> bool {
 /// Whether a pattern is of whole texts: both ends are anchored, in each of its choices.
 fn is_anchored(pattern: &str) -> bool {
     let inner = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
-    // A choice outside of a group, or inside of the only one, would end at the anchors.
-    inner.is_some_and(|inner| !inner.ends_with('\\') && !inner.contains('|'))
+    // A choice outside of a group, or inside of the only one, would end at the anchors. With
+    // `(?m)` they would be those of a line.
+    let is_form = |inner: &str| {
+        !inner.ends_with('\\')
+            && !inner.contains('|')
+            && !inner.replace("(?:", "(").contains("(?")
+            && !takes_anything(inner)
+    };
+    inner.is_some_and(is_form)
 }
 
 /// `known are …`, for a hint.

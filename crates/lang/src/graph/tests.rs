@@ -1,3 +1,4 @@
+mod commands;
 mod edits;
 mod mistakes;
 mod named;

@@ -6,12 +6,12 @@ use super::edges::Link;
 
 /// The edges of each step, so that looking does not take the square of them.
 pub(super) struct Ways<'l> {
-    out: Vec<Vec<&'l Link>>,
-    into: Vec<Vec<&'l Link>>,
+    out: Vec<Vec<&'l Link<'l>>>,
+    into: Vec<Vec<&'l Link<'l>>>,
 }
 
 impl<'l> Ways<'l> {
-    pub(super) fn new(steps: usize, links: &'l [Link]) -> Self {
+    pub(super) fn new(steps: usize, links: &'l [Link<'l>]) -> Self {
         let mut ways = Self { out: vec![Vec::new(); steps], into: vec![Vec::new(); steps] };
         for link in links {
             ways.out.get_mut(link.from).into_iter().for_each(|out| out.push(link));
@@ -20,12 +20,12 @@ impl<'l> Ways<'l> {
         ways
     }
 
-    fn out(&self, place: usize) -> impl Iterator<Item = &'l Link> {
+    fn out(&self, place: usize) -> impl Iterator<Item = &'l Link<'l>> {
         self.out.get(place).into_iter().flatten().copied()
     }
 
     /// The edges that lead to a step.
-    pub(super) fn into(&self, place: usize) -> impl Iterator<Item = &'l Link> {
+    pub(super) fn into(&self, place: usize) -> impl Iterator<Item = &'l Link<'l>> {
         self.into.get(place).into_iter().flatten().copied()
     }
 
@@ -121,7 +121,7 @@ impl<'l> Ways<'l> {
 }
 
 /// Whether two edges of one step can both be taken.
-fn agree(one: &Link, other: &Link) -> bool {
+fn agree(one: &Link<'_>, other: &Link<'_>) -> bool {
     one == other
         || (!one.fails
             && !other.fails

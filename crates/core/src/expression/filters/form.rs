@@ -97,3 +97,30 @@ pub(in crate::expression) fn pattern(text: &str) -> Result<Regex, String> {
         }
     })
 }
+
+/// Whether a pattern for whole texts takes about any: texts of each of the signs that mean
+/// something to a shell, a path or an address.
+#[must_use]
+pub fn takes_anything(text: &str) -> bool {
+    const SIGNS: [&str; 11] = ["-", "/", ".", "$", ";", "|", "&", "`", " ", "(", "<"];
+    const LONGEST: usize = 64;
+    let Ok(pattern) = pattern(text) else { return false };
+    let takes = |sign: &str| (1..=LONGEST).any(|count| pattern.is_match(&sign.repeat(count)));
+    SIGNS.into_iter().all(takes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_any_text_is_told_from_a_form() {
+        for open in [".*", ".+", "^.*$", "(?s).*", r"[\s\S]*", ".{5,9}", "(a|.)*", "[^x]*", r"\D+"]
+        {
+            assert!(takes_anything(open), "{open}");
+        }
+        for form in ["", "^", "$", "^$", "[a-z]+", r"\d{4}-\d{2}", "x.*", "[^/]+", r"v\.*", "("] {
+            assert!(!takes_anything(form), "{form}");
+        }
+    }
+}

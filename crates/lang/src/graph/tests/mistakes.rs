@@ -46,10 +46,10 @@ fn cases_without_an_edge() {
     - { id: b, type: human, prompt: Well?, cases: { aproved: c, rejected: end } }
     - { id: c, type: log, message: c, cases: { x: end } }
 "), @r#"
-    w/workflow.yaml:6:13: error[missing_default] /graph/nodes/0/id: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
-    w/workflow.yaml:7:13: error[missing_default] /graph/nodes/1/id: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
-    w/workflow.yaml:7:13: error[unknown_name] /graph/nodes/1/id: there is no case `aproved`; did you mean `approved`?
-    w/workflow.yaml:8:13: error[unknown_name] /graph/nodes/2/id: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
+    w/workflow.yaml:6:60: error[missing_default] /graph/nodes/0/cases: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:51: error[missing_default] /graph/nodes/1/cases: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:62: error[unknown_name] /graph/nodes/1/cases/aproved: there is no case `aproved`; did you mean `approved`?
+    w/workflow.yaml:8:51: error[unknown_name] /graph/nodes/2/cases/x: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
     "#);
     assert_snapshot!(wrong("
     - { id: a, type: branch, expr: event.payload.x, next: b }
@@ -142,6 +142,7 @@ fn data_that_would_become_program_text() {
     w/workflow.yaml:6:44: error[tainted_value] /graph/nodes/0/command: `{{…}}` cannot stand in a command line: what a run brings is data, not program text; hand the value over in `env` or `stdin`, and write `"$NAME"` here
     w/workflow.yaml:7:55: error[tainted_value] /graph/nodes/1/command/2: `{{…}}` cannot stand in a command line: what a run brings is data, not program text; hand the value over in `env` or `stdin`, and write `"$NAME"` here
     w/workflow.yaml:8:43: error[tainted_value] /graph/nodes/2/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:8:71: error[tainted_value] /graph/nodes/2/command/1: what `event` brings was sent by somebody, and cannot be a script or an option of an interpreter; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:9:63: error[tainted_value] /graph/nodes/3/query: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
     w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
@@ -247,7 +248,7 @@ fn loops_and_their_bounds() {
     w/workflow.yaml:6:7: error[invalid_value] /graph/nodes/0: a loop has exactly one of `items`, `count` and `while`; `items: "{{ steps.fetch.json }}"` makes a turn for each item of a list
     w/workflow.yaml:6:83: error[conflict] /graph/nodes/0/body/1: a loop cannot stand in itself
     w/workflow.yaml:6:94: error[conflict] /graph/nodes/0/retry: a loop has no `retry`; give it to the steps of its body
-    w/workflow.yaml:7:13: error[conflict] /graph/nodes/1/id: the way from `a` to `b` crosses the bounds of a loop; lead to the loop itself, and on from it
+    w/workflow.yaml:7:45: error[conflict] /graph/nodes/1/next: the way from `a` to `b` crosses the bounds of a loop; lead to the loop itself, and on from it
     w/workflow.yaml:9:45: error[conflict] /graph/nodes/3/body/0: `a` stands in two loops
     "#);
 }
@@ -292,5 +293,72 @@ fn what_validates_is_written_out() {
 "#), @r#"
     w/workflow.yaml:6:43: error[tainted_value] /graph/nodes/0/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:6:71: error[tainted_value] /graph/nodes/0/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    "#);
+}
+
+#[test]
+fn a_template_for_a_whole_list_or_map_is_held_to_what_its_members_are() {
+    assert_snapshot!(wrong(r#"
+    - { id: a, type: human, prompt: Go?, who: '{{ event.payload.who }}', form: '{{ env.URL }}', cases: { default: b } }
+    - { id: b, type: shell, command: [df], env: '{{ event.payload.env }}', next: c }
+    - { id: c, type: http, url: 'https://example.org', headers: '{{ event.payload.headers }}', next: d }
+    - { id: d, type: merge, inputs: '{{ event.payload.steps }}', next: e }
+    - { id: e, type: parallel, branches: '{{ event.payload.steps }}' }
+"#), @r#"
+    w/workflow.yaml:6:47: error[tainted_value] /graph/nodes/0/who: `{{…}}` cannot stand here: a run does not change it; write the list or map out
+    w/workflow.yaml:6:81: error[tainted_value] /graph/nodes/0/form: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
+    w/workflow.yaml:7:53: error[tainted_value] /graph/nodes/1/env: what `event` brings was sent by somebody, and cannot name what is in `env`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:8:69: error[tainted_value] /graph/nodes/2/headers: what `event` brings was sent by somebody, and cannot name what is in `headers`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:9:37: error[tainted_value] /graph/nodes/3/inputs: `{{…}}` cannot stand here: a run does not change it; write the list or map out
+    w/workflow.yaml:10:42: error[unknown_name] /graph/nodes/4/branches: there is no step `{{ event.payload.steps }}`; known are `a`, `b`, `c`, `d`, `e`
+    "#);
+    let fine = with_nodes(
+        "  nodes:\n    - { id: c, type: http, url: 'https://example.org', query: '{{ event.payload.query }}', body: '{{ event.payload.body }}' }\n",
+    );
+    assert!(fine.is_ok(), "{fine:?}");
+}
+
+#[test]
+fn cases_of_what_can_only_be_true_or_false() {
+    for (expr, cases, wanted) in [
+        ("steps.a.status == 200", "{ yes: end, no: end, default: end }", "there is no case `yes`"),
+        ("{{ steps.a.status == 200 }}", "{ true: end, flase: end }", "did you mean `false`?"),
+        ("not event.payload.x", "{ True: end, default: end }", "there is no case `True`"),
+        (
+            "event.payload.x in [1, 2] and event.payload.y is defined",
+            "{ true: end }",
+            "no edge for `false`",
+        ),
+        ("event.payload.x | bool", "{ ok: end, default: end }", "there is no case `ok`"),
+        ("event.payload.x and event.payload.y", "{ yes: end, default: end }", ""),
+        ("event.payload.kind", "{ bug: end, default: end }", ""),
+        ("event.payload.x > 3", "{ true: end, default: end }", ""),
+        ("event.payload.x > 3", "{ true: end, false: end }", ""),
+    ] {
+        let nodes = format!(
+            "  nodes:\n    - {{ id: a, type: http, url: 'https://example.org', next: b }}\n    - {{ id: b, type: branch, expr: '{expr}', cases: {cases} }}\n"
+        );
+        let found = with_nodes(&nodes).err().unwrap_or_default();
+        assert!(found.contains(wanted) && found.is_empty() == wanted.is_empty(), "{expr}: {found}");
+    }
+}
+
+#[test]
+fn edges_are_spoken_about_where_they_are_written() {
+    assert_snapshot!(wrong("
+    - { id: a, type: log, message: a, cases: { ok: b } }
+    - { id: b, type: human, prompt: Go?, cases: { approvd: c, rejected: c } }
+    - { id: c, type: branch, expr: event.payload.x, next: d }
+    - { id: d, type: parallel, branches: [e, f], next: g }
+    - { id: e, type: log, message: e, next: g }
+    - { id: f, type: log, message: f }
+    - { id: g, type: merge, inputs: [f] }
+  edges: [{ from: b, case: approved, to: end }, { from: b, case: rejcted, to: end }]
+"), @r#"
+    w/workflow.yaml:6:52: error[unknown_name] /graph/nodes/0/cases/ok: `log` steps have one outcome, and no case `ok`; use `next`, or an edge without `case`
+    w/workflow.yaml:7:60: error[unknown_name] /graph/nodes/1/cases/approvd: there is no case `approvd`; did you mean `approved`?
+    w/workflow.yaml:8:59: error[missing_default] /graph/nodes/2/next: an edge of `c` does not say on which case it is taken; give it a `case`, or `default` for all others
+    w/workflow.yaml:10:45: error[conflict] /graph/nodes/4/next: `e` leads to `g` and is not among its `inputs`; add `e` to `inputs`
+    w/workflow.yaml:13:66: error[unknown_name] /graph/edges/1/case: there is no case `rejcted`; did you mean `rejected`?
     "#);
 }
