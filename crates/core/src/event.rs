@@ -142,6 +142,13 @@ macro_rules! kinds {
                 match self { $(Self::$variant => $name,)* }
             }
 
+            /// Whether only runs that the engine performs, and what starts them, have such events.
+            #[must_use]
+            pub fn is_performed(self) -> bool {
+                let place = |kind| Self::ALL.iter().position(|other| *other == kind);
+                place(self) >= place(Self::TriggerReceived)
+            }
+
             /// The kind with this name.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {

@@ -110,7 +110,11 @@ impl EventData {
                 OutputPayload::Notes { .. } => None,
                 OutputPayload::ArtifactRef { sha256, .. } => Some((BlobKind::Artifact, *sha256)),
             },
-            Self::SnapshotTaken(taken) => Some((BlobKind::Snapshot, taken.snapshot_ref.0)),
+            Self::SnapshotTaken(taken) => {
+                let artifacts = taken.artifacts.iter().map(|large| (BlobKind::Artifact, *large));
+                let snapshot = (BlobKind::Snapshot, taken.snapshot_ref.0);
+                return std::iter::once(snapshot).chain(artifacts).collect();
+            }
             Self::TriggerReceived(trigger) => payload(&trigger.payload),
             Self::StepStarted(step) => payload(&step.input),
             Self::StepCompleted(step) => payload(&step.output),

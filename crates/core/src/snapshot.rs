@@ -55,7 +55,9 @@ pub struct ExecutionSnapshot {
 /// Where an engine-performed run stood after an event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunSnapshot {
-    /// Where it stood.
+    /// The snapshot that this one came after, and without which it is not whole.
+    pub base: Option<SnapshotRef>,
+    /// Where it stood; with a base, [the part](RunState::since) that is not in it.
     pub state: RunState,
     /// The last event that is in it.
     pub through: EventIndex,
@@ -100,6 +102,7 @@ impl Snapshot {
                 let wire = RunWire::deserialize(value)
                     .map_err(|error| DecodeError::Malformed(error.to_string()))?;
                 Ok(Self::Run(Box::new(RunSnapshot {
+                    base: wire.base,
                     state: wire.state,
                     through: wire.through,
                     workflow_hash: wire.workflow_hash,
@@ -142,6 +145,7 @@ impl RunSnapshot {
     /// The snapshot's canonical JSON.
     pub fn encode(&self) -> Result<Vec<u8>, canonical::Error> {
         canonical::to_vec(&RunOut {
+            base: self.base,
             kind: RUN,
             state: &self.state,
             through: self.through,
@@ -207,6 +211,8 @@ impl ExecutionWire {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RunOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<SnapshotRef>,
     kind: &'static str,
     state: &'a RunState,
     through: EventIndex,
@@ -217,6 +223,8 @@ struct RunOut<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct RunWire {
+    #[serde(default)]
+    base: Option<SnapshotRef>,
     #[serde(rename = "kind")]
     _kind: String,
     state: RunState,

@@ -14,6 +14,8 @@ mod past;
 mod payload;
 mod perform;
 mod plans;
+mod retire;
+mod snapshots;
 mod socket;
 mod tail;
 mod watch;
@@ -22,6 +24,7 @@ pub use arrive::{Arrival, Asked, Call, Event};
 pub use index::{Filter, Summary};
 pub use past::{Forked, From, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
+pub use retire::{RETENTION, Tidied};
 pub use watch::{Ended, Observer, Told, Watch};
 
 use std::sync::Arc;
@@ -33,7 +36,8 @@ use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
 use cairn_core::id::{ChangeId, RunId, TaskId};
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::Plan;
+use cairn_core::plan::{Plan, Retention};
+use cairn_core::projection::run::RunState;
 use cairn_store::Store;
 use tokio::sync::Semaphore;
 
@@ -43,6 +47,9 @@ use crate::guided::{now_ms, random};
 use crate::performer::Performers;
 use lanes::Lanes;
 use plans::Plans;
+
+/// How often runs are looked through for those whose time is over.
+const TIDY_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Runs automations. Clones share everything.
 #[derive(Clone)]
@@ -85,6 +92,12 @@ pub struct Options {
     pub inline_max: usize,
     /// How large a session may get before new runs go into another.
     pub session_max: u64,
+    /// How old a session may get before new runs go into another.
+    pub session_age_max: Duration,
+    /// How long runs are kept whose workflow does not say so.
+    pub retention: Retention,
+    /// After how many events of a run its state is stored, so that they need not be read again.
+    pub snapshot_every: usize,
     /// Where this process listens for others; nowhere when there is no place.
     pub sockets: Option<std::path::PathBuf>,
     /// Tells people of trouble that no caller hears of.
@@ -102,6 +115,9 @@ impl Default for Options {
             step_timeout: Duration::from_secs(30),
             inline_max: 32 << 10,
             session_max: 64 << 20,
+            session_age_max: Duration::from_secs(24 * 60 * 60),
+            retention: RETENTION,
+            snapshot_every: 2_000,
             sockets: None,
             trouble: |_| {},
         }
@@ -249,6 +265,11 @@ impl Automations {
         self.inner.past(run).await
     }
 
+    /// How a run is, without its events: of a long run, far less has to be read.
+    pub async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
+        self.inner.state(run).await
+    }
+
     /// Ends a run.
     pub async fn cancel(&self, run: RunId, by: &str, reason: &str) -> Result<()> {
         let (by, reason) = (by.to_owned(), reason.to_owned());
@@ -324,6 +345,20 @@ impl Automations {
     /// Runs that are asked for are still recorded; whoever recovers them begins them.
     pub async fn drain(&self) {
         self.inner.lanes.drain().await;
+    }
+
+    /// Lets go of runs whose time is over at an instant, and gives back what only they needed.
+    pub async fn tidy(&self, now_ms: u64) -> Result<Tidied> {
+        self.inner.tidy(now_ms).await
+    }
+
+    /// Tidies up now and every hour, for as long as this is waited for.
+    pub async fn keep_tidy(&self) {
+        loop {
+            // What cannot be done now is done in an hour.
+            let _ = self.inner.tidy(now_ms()).await;
+            tokio::time::sleep(TIDY_EVERY).await;
+        }
     }
 
     /// Stops: what is under way is left to whoever recovers it.

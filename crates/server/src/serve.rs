@@ -134,6 +134,15 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
             }
         }
     };
+    let tidy = {
+        let app = Arc::clone(app);
+        async move {
+            tokio::select! {
+                () = app.automation.engine.keep_tidy() => {}
+                () = app.phase.draining() => {}
+            }
+        }
+    };
     let others = {
         let app = Arc::clone(app);
         async move {
@@ -154,6 +163,7 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
         tokio::spawn(schedule::look(Arc::clone(app))),
         tokio::spawn(schedule::keep(Arc::clone(app))),
         tokio::spawn(recover),
+        tokio::spawn(tidy),
     ]);
     tasks
 }

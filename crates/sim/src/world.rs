@@ -85,7 +85,8 @@ pub fn plan(number: usize) -> AppendPlan {
         let bytes = format!("{{\"plan\":{number}}}").into_bytes();
         let blob = Blob { kind: BlobKind::Snapshot, bytes };
         let (snapshot_ref, through) = (SnapshotRef(blob.digest()), EventIndex(number as u64));
-        events.push(event("snapshot", run, SnapshotTaken { snapshot_ref, through }.into()));
+        let taken = SnapshotTaken { artifacts: Vec::new(), snapshot_ref, through };
+        events.push(event("snapshot", run, taken.into()));
         blobs.push(blob);
     }
     AppendPlan { events, seen: Vec::new(), blobs }

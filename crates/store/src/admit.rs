@@ -204,7 +204,7 @@ impl Admitted {
             self.next += 1;
         }
         let last = EventIndex(self.next - 1);
-        Ok(Admission::Append(Appended { first, last, replayed: false }))
+        Ok(Admission::Append(Appended { first, last, replayed: false, session_bytes: 0 }))
     }
 
     fn fact(&self, index: &Index, key: FactKey) -> Option<EventIndex> {
@@ -236,6 +236,11 @@ fn replay(
         Some(missing) => {
             Err(Error::PartlyRecorded { key: name(true).unwrap_or_default(), missing })
         }
-        None => Ok(Admission::Replay(Appended { first: *first, last: *last, replayed: true })),
+        None => Ok(Admission::Replay(Appended {
+            first: *first,
+            last: *last,
+            replayed: true,
+            session_bytes: 0,
+        })),
     }
 }

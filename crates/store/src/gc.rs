@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::digest::Digest;
+use cairn_core::event::Event;
 use cairn_core::id::SessionId;
 use cairn_core::pin::BlobKind;
 
@@ -14,7 +15,7 @@ use crate::open::Store;
 /// What may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// Sessions whose last event is older than this; none go when nothing is said.
+    /// Guided sessions whose last event is older than this; none go when nothing is said.
     pub older_than_ms: Option<u64>,
     /// Blobs are left alone until they are this old, whoever needs them.
     pub min_age_ms: u64,
@@ -82,7 +83,10 @@ async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<Sess
         }
         let last = cairn_core::id::EventIndex(status.events.saturating_sub(1));
         let events = store.log.read(session, last).await?;
-        if events.last().is_none_or(|event| event.id.minted_ms() >= before_ms) {
+        // Runs that the engine performs are retired one by one, as their workflows say.
+        let stays =
+            |event: &Event| event.id.minted_ms() >= before_ms || event.data.kind().is_performed();
+        if events.last().is_none_or(stays) {
             continue;
         }
         match if dry_run { Ok(true) } else { store.sessions.retire(session, last).await } {

@@ -59,6 +59,7 @@ struct Memory {
 
 #[derive(Default)]
 struct Session {
+    bytes: u64,
     index: Index,
     events: Vec<Event>,
     kept: bool,
@@ -97,7 +98,10 @@ impl EventLog for Memory {
         let index = sessions.get(&session).map_or(&nothing, |known| &known.index);
         let mut batch = Admitted::on(index);
         let at = match batch.admit(index, &plan)? {
-            Admission::Replay(at) => return Ok(at),
+            Admission::Replay(at) => {
+                let session_bytes = sessions.get(&session).map_or(0, |known| known.bytes);
+                return Ok(Appended { session_bytes, ..at });
+            }
             Admission::Append(at) => at,
         };
         let known = sessions.entry(session).or_default();
@@ -105,7 +109,8 @@ impl EventLog for Memory {
         for (event, index) in plan.events.iter().zip(at.first.0..) {
             known.events.push(event.event(EventIndex(index)));
         }
-        Ok(at)
+        known.bytes += plan.bytes() as u64;
+        Ok(Appended { session_bytes: known.bytes, ..at })
     }
 
     async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
@@ -235,7 +240,7 @@ impl Sessions for Memory {
         for event in &events {
             index.add(event.index, event.dedupe_key().as_str(), event.scope);
         }
-        sessions.insert(session, Session { index, events, kept: false });
+        sessions.insert(session, Session { index, events, ..Session::default() });
         Ok(())
     }
 }

@@ -42,4 +42,6 @@ pub struct Appended {
     pub last: EventIndex,
     /// Whether they were there already, and nothing was written.
     pub replayed: bool,
+    /// How many bytes the events of the session take now.
+    pub session_bytes: u64,
 }

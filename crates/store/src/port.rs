@@ -2,7 +2,7 @@
 //! every backend to what the comments here say.
 
 use async_trait::async_trait;
-use cairn_core::digest::Digest;
+use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::keyring::Keyring;
@@ -216,6 +216,19 @@ pub struct RunRow {
     pub trigger: Option<String>,
     /// The run that waits for it.
     pub parent: Option<RunId>,
+    /// Its latest snapshot.
+    pub snapshot: Option<SnapshotAt>,
+    /// Whether its time to be kept is over.
+    pub is_retired: bool,
+}
+
+/// A snapshot of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnapshotAt {
+    /// Where it is stored.
+    pub at: SnapshotRef,
+    /// The last event that is in it.
+    pub through: EventIndex,
 }
 
 /// How far a session was read.
@@ -246,6 +259,8 @@ pub struct RunFilter {
     pub before: Option<(u64, RunId)>,
     /// At most so many.
     pub limit: Option<usize>,
+    /// Also those whose time to be kept is over.
+    pub with_retired: bool,
 }
 
 impl RunFilter {
@@ -256,6 +271,7 @@ impl RunFilter {
             && (self.statuses.is_empty() || self.statuses.contains(&row.status))
             && self.is_over.is_none_or(|over| over == row.is_over)
             && self.session.is_none_or(|session| session == row.session)
+            && (self.with_retired || !row.is_retired)
             && self.before.is_none_or(|before| (row.queued_ms, row.run) < before)
     }
 }

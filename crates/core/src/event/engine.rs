@@ -374,6 +374,9 @@ pub enum EndStatus {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SnapshotTaken {
+    /// Large values that it refers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Digest>,
     /// The stored state.
     pub snapshot_ref: SnapshotRef,
     /// The last event that is in it.

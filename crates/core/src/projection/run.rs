@@ -1,6 +1,9 @@
 //! The state of an engine-performed run.
 
 mod fold;
+mod part;
+
+pub use part::Held;
 
 use std::collections::BTreeMap;
 

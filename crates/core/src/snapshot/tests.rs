@@ -95,7 +95,8 @@ fn unknown_versions_kinds_and_members_are_told_apart() {
 #[test]
 fn a_run_snapshot_is_pinned() {
     let state = RunState::new(RunId::from_bits(1));
-    let snapshot = RunSnapshot { state, through: EventIndex(41), workflow_hash: plan() };
+    let (base, through) = (None, EventIndex(41));
+    let snapshot = RunSnapshot { base, state, through, workflow_hash: plan() };
     let bytes = snapshot.encode().unwrap();
     assert_snapshot!(String::from_utf8_lossy(&bytes), @r#"{"kind":"run_snapshot","state":{"cancelRequested":false,"children":{},"loops":{},"paused":false,"reached":0,"retired":false,"runId":"run_00000000000000000000000001","steps":{},"tasks":{},"timers":{}},"through":41,"v":1,"workflowHash":"sha256:64879f7d6b960a01909762d911a32d4582c20010c5641ee90278b644a9e3b525"}"#);
     assert_snapshot!(snapshot.reference().unwrap(), @"sha256:2899ba81204e640ca3f53e6039d851568c0b1ffe21bfa7fc3cf2860179f01eff");

@@ -232,8 +232,8 @@ impl Inner {
 
     /// Does a run again with the same event.
     pub(super) async fn replay(self: &Arc<Self>, run: RunId) -> Result<Asked> {
-        let past = self.past(run).await?;
-        let queued = past.state.queued.ok_or(Error::RunUnknown(run))?;
+        let (_, state) = self.state(run).await?;
+        let queued = state.queued.ok_or(Error::RunUnknown(run))?;
         let input = payload::value(&self.store, &queued.input).await?;
         let event = input.get("event").cloned().unwrap_or_default();
         let found = self.find(&queued.workflow_id).await?;
@@ -291,8 +291,15 @@ impl Inner {
             let Ok(events) = self.store.log.read(session, EventIndex(0)).await else { continue };
             let mut open: HashMap<RunId, TriggerReceived> = HashMap::new();
             for event in events {
-                if let EventData::TriggerReceived(received) = event.data {
-                    open.insert(received.run_id, received);
+                match event.data {
+                    EventData::TriggerReceived(received) => {
+                        open.insert(received.run_id, received);
+                    }
+                    // It was begun, and is over for so long that it may be gone.
+                    EventData::RunRetired(_) => {
+                        event.scope.run().map(|run| open.remove(&run));
+                    }
+                    _ => {}
                 }
             }
             for received in open.into_values() {
@@ -379,7 +386,7 @@ fn require_recordable(event: &Event, key: Option<&str>) -> Result<()> {
 }
 
 /// The session that remembers what fired for a workflow.
-fn triggers_of(workflow: &str) -> SessionId {
+pub(super) fn triggers_of(workflow: &str) -> SessionId {
     SessionId::derive(&["triggers", workflow])
 }
 

@@ -8,7 +8,7 @@ use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use cairn_store::Store;
-use cairn_store::port::{RunFilter, RunRow, SessionRead};
+use cairn_store::port::{RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::error::Result;
@@ -34,6 +34,10 @@ pub struct Summary {
     pub trigger: Option<String>,
     /// The run that waits for it.
     pub parent: Option<RunId>,
+    /// Its latest snapshot.
+    pub snapshot: Option<SnapshotAt>,
+    /// Whether its time to be kept is over.
+    pub is_retired: bool,
 }
 
 /// Which runs are wanted.
@@ -50,9 +54,14 @@ const STATUSES: [RunStatus; 7] = [
 ];
 
 impl Summary {
+    /// Whether the run is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled)
+    }
+
     fn row(self) -> RunRow {
-        let is_over =
-            matches!(self.status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled);
+        let is_over = self.is_over();
         RunRow {
             run: self.run,
             session: self.session,
@@ -64,6 +73,8 @@ impl Summary {
             ended_ms: self.ended_ms,
             trigger: self.trigger,
             parent: self.parent,
+            snapshot: self.snapshot,
+            is_retired: self.is_retired,
         }
     }
 
@@ -79,6 +90,8 @@ impl Summary {
             ended_ms: row.ended_ms,
             trigger: row.trigger,
             parent: row.parent,
+            snapshot: row.snapshot,
+            is_retired: row.is_retired,
         }
     }
 }
@@ -207,11 +220,18 @@ impl Index {
                         ended_ms: None,
                         trigger: queued.trigger_id.as_ref().map(ToString::to_string),
                         parent: queued.parent.as_ref().map(|parent| parent.run_id),
+                        snapshot: None,
+                        is_retired: false,
                     },
                 );
                 continue;
             }
-            let Some(status) = status_after(&event.data) else { continue };
+            let status = status_after(&event.data);
+            let marked =
+                matches!(event.data, EventData::SnapshotTaken(_) | EventData::RunRetired(_));
+            if status.is_none() && !marked {
+                continue;
+            }
             let row = match rows.entry(run) {
                 Entry::Occupied(row) => row.into_mut(),
                 Entry::Vacant(place) => {
@@ -219,10 +239,22 @@ impl Index {
                     place.insert(Summary::of(row))
                 }
             };
-            let over =
-                matches!(status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled);
-            row.status = status;
-            row.ended_ms = over.then(|| event.id.minted_ms());
+            match &event.data {
+                EventData::SnapshotTaken(taken) => {
+                    let (at, through) = (taken.snapshot_ref, taken.through);
+                    row.snapshot = Some(SnapshotAt { at, through });
+                }
+                EventData::RunRetired(_) => row.is_retired = true,
+                _ => {}
+            }
+            if let Some(status) = status {
+                let is_over = matches!(
+                    status,
+                    RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled
+                );
+                row.status = status;
+                row.ended_ms = is_over.then(|| event.id.minted_ms());
+            }
         }
         let next = events.last().map_or(from, |event| event.index.next());
         let read = SessionRead { session, workflow, next, mark: Some(mark) };

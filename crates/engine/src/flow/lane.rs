@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use tokio::task::AbortHandle;
 
 use super::index::{Summary, status_after};
 use super::plans::Ready;
+use super::snapshots::{Progress, Stored};
 use super::watch::{Ended, Told};
 use super::{Inner, Left, payload};
 use crate::error::{Error, Result};
@@ -44,6 +46,16 @@ const ROOM_NAP: Duration = Duration::from_millis(500);
 pub(super) struct Lane {
     pub(super) session: SessionId,
     messages: mpsc::UnboundedSender<Message>,
+    shared: Arc<Shared>,
+}
+
+/// What is known of a lane from outside.
+#[derive(Default)]
+struct Shared {
+    /// How many bytes its session has.
+    bytes: AtomicU64,
+    /// Whether it takes no new runs.
+    closed: AtomicBool,
 }
 
 /// What is said to a lane.
@@ -52,12 +64,16 @@ pub(super) enum Message {
     Begin(Box<NewRun>, oneshot::Sender<Result<bool>>),
     /// A run that was recorded before is to go on.
     Adopt(Box<Adopted>),
+    /// A snapshot of a run is stored, or could not be.
+    Stored(RunId, Option<Box<Stored>>),
     /// Something is said to a run.
     Tell(RunId, Command, Option<oneshot::Sender<Result<()>>>),
     /// Nothing more is begun; the sender is told when nothing is under way.
     Drain(oneshot::Sender<()>),
     /// Nothing more is begun, and nothing more is heard.
     Stop(oneshot::Sender<Left>),
+    /// The same, unless there are runs.
+    StopIfIdle(oneshot::Sender<Left>),
 }
 
 /// A run that is to begin.
@@ -73,6 +89,7 @@ pub(super) struct NewRun {
 /// A run that was recorded before.
 pub(super) struct Adopted {
     pub(super) state: RunState,
+    pub(super) progress: Progress,
     pub(super) ready: Arc<Ready>,
     pub(super) started: RunStarted,
     pub(super) first: EventIndex,
@@ -88,6 +105,7 @@ struct Active {
     started: RunStarted,
     first: EventIndex,
     queued_ms: u64,
+    progress: Progress,
     under_way: HashMap<StepInstanceKey, AbortHandle>,
     response: Option<Value>,
 }
@@ -104,6 +122,7 @@ struct Actor {
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
     slots: Arc<Semaphore>,
     messages: mpsc::UnboundedSender<Message>,
+    shared: Arc<Shared>,
     stopped: Option<oneshot::Sender<Left>>,
     draining: Option<Drain>,
     /// Whether a run ended since waiting ones were last looked at.
@@ -112,6 +131,9 @@ struct Actor {
     crowded: bool,
     /// The plans that runs of the session are pinned to, as far as this process saw to it.
     pinned: HashSet<WorkflowHash>,
+    /// Runs of which a snapshot is due.
+    due: Vec<RunId>,
+    snapshot_every: usize,
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
     _lease: Box<dyn Lease>,
@@ -173,7 +195,7 @@ impl Lane {
     /// Begins to decide for a session that this process owns.
     pub(super) fn open(inner: &Arc<Inner>, workflow: &str, lease: Box<dyn Lease>) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
-        let session = lease.session();
+        let (session, shared) = (lease.session(), Arc::<Shared>::default());
         let actor = Actor {
             inner: Arc::downgrade(inner),
             session,
@@ -184,16 +206,19 @@ impl Lane {
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
             messages: messages.clone(),
+            shared: Arc::clone(&shared),
             stopped: None,
             draining: inner.is_draining().then(Drain::default),
             freed: false,
             crowded: false,
             pinned: HashSet::new(),
+            due: Vec::new(),
+            snapshot_every: inner.options.snapshot_every,
             bits: random().unwrap_or_default(),
             _lease: lease,
         };
         tokio::spawn(actor.live(inbox));
-        Self { session, messages }
+        Self { session, messages, shared }
     }
 
     pub(super) fn send(&self, message: Message) -> Result<()> {
@@ -210,6 +235,33 @@ impl Lane {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Tell(run, command, Some(reply)))?;
         answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+    }
+
+    /// How many bytes the session has, as far as this process has added to it.
+    pub(super) fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes how many bytes the session had before.
+    pub(super) fn has_bytes(&self, bytes: u64) {
+        self.shared.bytes.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Relaxed)
+    }
+
+    /// Takes no new runs from now on.
+    pub(super) fn close(&self) {
+        self.shared.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the lane when it has no runs.
+    pub(super) async fn end_if_idle(&self) {
+        let (reply, stopped) = oneshot::channel();
+        if self.send(Message::StopIfIdle(reply)).is_ok() {
+            let _ = stopped.await;
+        }
     }
 
     /// Begins nothing more; the receiver is told when nothing is under way.
@@ -318,6 +370,7 @@ impl Actor {
                 batch.replies.push(Reply::Begun(reply, begun.map(|()| fresh)));
             }
             Message::Adopt(adopted) => self.adopt(inner, *adopted, batch),
+            Message::Stored(run, stored) => self.stored(inner, run, stored, batch),
             Message::Tell(run, command, reply) => {
                 let outcome = self.tell(run, command, batch);
                 if let Some(reply) = reply {
@@ -326,6 +379,9 @@ impl Actor {
             }
             Message::Drain(tell) => self.drain(tell),
             Message::Stop(stopped) => self.stopped = Some(stopped),
+            Message::StopIfIdle(stopped) if self.runs.is_empty() => self.stopped = Some(stopped),
+            // Who asked hears that nothing comes of it.
+            Message::StopIfIdle(_) => {}
         }
     }
 
@@ -350,6 +406,7 @@ impl Actor {
             started,
             first: EventIndex(0),
             queued_ms: now_ms(),
+            progress: Progress::default(),
             under_way: HashMap::new(),
             response: None,
         });
@@ -364,7 +421,7 @@ impl Actor {
     }
 
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
-        let Adopted { state, ready, started, first, queued_ms, unfit } = adopted;
+        let Adopted { state, progress, ready, started, first, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
         self.insert(Active {
@@ -373,6 +430,7 @@ impl Actor {
             started,
             first,
             queued_ms,
+            progress,
             under_way: HashMap::new(),
             response: None,
         });
@@ -410,9 +468,39 @@ impl Actor {
         if events.iter().any(|event| status_after(&event.data).is_some()) {
             batch.moved.push(id);
         }
+        if active.progress.count(events.len(), self.snapshot_every) {
+            self.due.push(id);
+        }
         batch.events.extend(events);
         batch.effects.extend(effects.into_iter().map(|effect| (id, effect)));
         Ok(())
+    }
+
+    /// Begins the snapshots that are due. All that was decided is recorded, up to `through`.
+    fn take_snapshots(&mut self, inner: &Arc<Inner>, through: EventIndex) {
+        for id in std::mem::take(&mut self.due) {
+            let Some(active) = self.runs.get_mut(&id) else { continue };
+            let begun = active.progress.begin(&active.run.state, through);
+            let Some(snapshot) = begun else { continue };
+            let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+            tokio::spawn(async move {
+                let stored = inner.store_snapshot(snapshot).await.map(Box::new);
+                let _ = messages.send(Message::Stored(id, stored));
+            });
+        }
+    }
+
+    /// Records a snapshot that is stored.
+    fn stored(&mut self, inner: &Inner, id: RunId, stored: Option<Box<Stored>>, batch: &mut Batch) {
+        let Some(active) = self.runs.get_mut(&id) else { return };
+        active.progress.end(stored.as_deref());
+        let Some(stored) = stored else { return };
+        self.bits = stir(self.bits);
+        let event_id = EventId::mint(now_ms(), self.bits);
+        let Stored { taken, blobs, .. } = *stored;
+        batch.events.push(NewEvent { id: event_id, scope: Scope::Run(id), data: taken.into() });
+        batch.blobs.extend(blobs);
+        inner.index.note(summary(self.session, &self.workflow, active));
     }
 
     /// Begins runs that wait, as far as there is room.
@@ -498,6 +586,7 @@ impl Actor {
         mut blobs: Vec<Blob>,
         mut begun: &[RunId],
     ) -> Result<()> {
+        let mut through = None;
         while !events.is_empty() {
             let rest = events.split_off(events.len().min(EVENTS_MAX));
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
@@ -505,12 +594,17 @@ impl Actor {
             let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
             let appended = self.append(inner, plan).await?;
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
+            self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
+            through = Some(appended.last);
             inner.index.moved(self.session, appended.last);
             inner.tail.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
             }
             events = rest;
+        }
+        if let Some(through) = through {
+            self.take_snapshots(inner, through);
         }
         Ok(())
     }
@@ -678,6 +772,8 @@ fn summary(session: SessionId, workflow: &str, active: &Active) -> Summary {
         ended_ms: None,
         trigger: trigger.map(ToString::to_string),
         parent: state.queued.as_ref().and_then(|q| q.parent.as_ref()).map(|p| p.run_id),
+        snapshot: active.progress.latest(),
+        is_retired: false,
     }
 }
 

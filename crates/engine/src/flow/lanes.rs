@@ -5,23 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_core::digest::SnapshotRef;
 use cairn_core::event::guided::{RunStarted, SessionCreated};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, RunId, SessionId};
-use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::RunState;
-use cairn_core::snapshot::RunSnapshot;
 use cairn_store as store;
 use cairn_store::AppendPlan;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::AbortHandle;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
 use super::past::unfit;
 use super::plans::Ready;
-use super::{Inner, Left, payload, socket};
+use super::snapshots::Progress;
+use super::{Inner, Left, socket};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
@@ -35,6 +34,8 @@ pub(super) struct Lanes {
     by_workflow: AsyncMutex<HashMap<String, Lane>>,
     /// Every lane of this process.
     open: Mutex<HashMap<SessionId, Lane>>,
+    /// What hears other processes, for each of them.
+    listening: Mutex<HashMap<SessionId, AbortHandle>>,
     /// Held while sessions are taken over, so that none is taken twice.
     taking: AsyncMutex<()>,
     /// Whether nothing more is begun.
@@ -52,6 +53,17 @@ impl Lanes {
 
     pub(super) fn forget(&self, session: SessionId) {
         self.open().remove(&session);
+        let listener = self.listening().remove(&session);
+        listener.into_iter().for_each(|listener| listener.abort());
+    }
+
+    fn listening(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, AbortHandle>> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sessions that this process is at work on.
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        self.open().keys().copied().collect()
     }
 
     fn all(&self) -> Vec<Lane> {
@@ -95,7 +107,11 @@ impl Inner {
         if let Some(lane) =
             lanes.get(workflow).filter(|lane| self.lanes.get(lane.session).is_some())
         {
-            return Ok(lane.clone());
+            if self.has_room(lane) {
+                return Ok(lane.clone());
+            }
+            // Its runs end in it, and new ones go elsewhere.
+            lane.close();
         }
         let lane = match self.free_session(workflow).await? {
             Some(lane) => lane,
@@ -105,11 +121,33 @@ impl Inner {
         Ok(lane)
     }
 
+    /// Whether a lane takes new runs: its session is neither large nor old.
+    fn has_room(&self, lane: &Lane) -> bool {
+        !lane.is_closed() && lane.bytes() < self.options.session_max && self.is_young(lane.session)
+    }
+
+    /// Ends the lanes that take no new runs and whose runs are all over.
+    pub(super) async fn end_full(&self) {
+        let lanes: Vec<Lane> = self.lanes.open().values().cloned().collect();
+        for lane in lanes.into_iter().filter(|lane| !self.has_room(lane)) {
+            lane.close();
+            lane.end_if_idle().await;
+        }
+    }
+
+    fn is_young(&self, session: SessionId) -> bool {
+        let age_ms = now_ms().saturating_sub(session.minted_ms());
+        u128::from(age_ms) < self.options.session_age_max.as_millis()
+    }
+
     /// A session of a workflow that nobody owns and that has room.
     async fn free_session(self: &Arc<Self>, workflow: &str) -> Result<Option<Lane>> {
         for read in self.index.sessions_of(workflow).await? {
-            if let Some(lane) = self.lanes.get(read.session) {
-                return Ok(Some(lane));
+            match self.lanes.get(read.session) {
+                Some(lane) if self.has_room(&lane) => return Ok(Some(lane)),
+                Some(_) => continue,
+                None if !self.is_young(read.session) => continue,
+                None => {}
             }
             let Ok(status) = self.store.log.status(read.session).await else { continue };
             if status.damage.is_some() || status.bytes >= self.options.session_max {
@@ -142,8 +180,9 @@ impl Inner {
         if self.is_draining() {
             drop(lane.drain());
         }
-        if let Some(folder) = &self.options.sockets {
-            socket::listen(folder, lane.clone());
+        let folder = self.options.sockets.as_ref();
+        if let Some(listener) = folder.and_then(|folder| socket::listen(folder, lane.clone())) {
+            self.lanes.listening().insert(lane.session, listener);
         }
     }
 
@@ -169,6 +208,7 @@ impl Inner {
         let open = self.index.list(&filter).await?;
         let runs = self.adopted(session, &open).await?;
         let lane = Lane::open(self, workflow, lease);
+        lane.has_bytes(self.store.log.status(session).await?.bytes);
         for run in runs {
             lane.send(Message::Adopt(Box::new(run)))?;
         }
@@ -195,25 +235,28 @@ impl Inner {
 
     /// Runs of a session as their events left them.
     async fn adopted(&self, session: SessionId, open: &[Summary]) -> Result<Vec<Adopted>> {
-        let Some(first) = open.iter().map(|summary| summary.first).min() else {
+        let Some(from) = open.iter().map(Summary::unread).min() else {
             return Ok(Vec::new());
         };
-        let events = self.store.log.read(session, first).await?;
+        let events = self.store.log.read(session, from).await?;
         let mut runs = Vec::new();
         for summary in open {
-            let own = events.iter().filter(|event| event.scope.run() == Some(summary.run));
-            let own: Vec<&Event> = own.collect();
-            let state = self.folded(summary.run, &own).await?;
+            let (state, progress) = self.state_from(summary, &events, from).await?;
             if state.end.is_some() {
                 continue;
             }
-            let Some(adopted) = self.adopt(state, summary).await? else { continue };
+            let Some(adopted) = self.adopt(state, progress, summary).await? else { continue };
             runs.push(adopted);
         }
         Ok(runs)
     }
 
-    async fn adopt(&self, state: RunState, summary: &Summary) -> Result<Option<Adopted>> {
+    async fn adopt(
+        &self,
+        state: RunState,
+        progress: Progress,
+        summary: &Summary,
+    ) -> Result<Option<Adopted>> {
         let started = match &state.started {
             Some(started) => started.clone(),
             // It was asked for and not begun: it follows the workflow as it is now.
@@ -230,7 +273,7 @@ impl Inner {
         let unfit = queued.and_then(|queued| unfit(&ready.graph.plan, queued));
         let unfit = unfit.map(|error| error.to_string());
         let (first, queued_ms) = (summary.first, summary.queued_ms);
-        Ok(Some(Adopted { state, ready, started, first, queued_ms, unfit }))
+        Ok(Some(Adopted { state, progress, ready, started, first, queued_ms, unfit }))
     }
 
     /// A run's state, with every value in its place.
@@ -239,19 +282,11 @@ impl Inner {
             EventData::RunQueued(queued) => queued.forked_from.clone(),
             _ => None,
         });
-        let mut state = match forked {
+        let state = match forked {
             Some(from) => self.snapshot(from.snapshot_ref).await?,
             None => RunState::new(run),
         };
-        events.iter().for_each(|event| state.apply(event));
-        payload::put_back(&self.store, &mut state).await?;
-        Ok(state)
-    }
-
-    async fn snapshot(&self, at: SnapshotRef) -> Result<RunState> {
-        let bytes = self.store.blobs.get(BlobKind::Snapshot, at.0).await?;
-        let snapshot = RunSnapshot::decode(&bytes);
-        Ok(snapshot.map_err(|error| Error::Broken(error.to_string()))?.state)
+        self.fold_onto(state, events).await
     }
 
     /// Goes on with every run that is not over and that nobody else performs.

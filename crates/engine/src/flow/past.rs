@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::flow::{Change, Fork, begins, begun};
+use cairn_core::flow::{Change, Fork, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
@@ -60,7 +60,8 @@ pub struct Forked {
 /// A fork that can be begun.
 pub(super) struct Prepared {
     pub(super) fork: Fork,
-    past: Past,
+    summary: Summary,
+    state: RunState,
     ready: Arc<Ready>,
     started: cairn_core::event::guided::RunStarted,
     id: RunId,
@@ -96,10 +97,20 @@ impl Inner {
         Ok(Past { summary, events, state })
     }
 
+    /// How a run is, without its events.
+    pub(super) async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
+        let mut summary = self.found(run).await?;
+        let from = summary.unread();
+        let events = self.store.log.read(summary.session, from).await?;
+        let (state, _) = self.state_from(&summary, &events, from).await?;
+        summary.status = state.status();
+        Ok((summary, state))
+    }
+
     /// How a run ended, if it has.
     pub(super) async fn end_of(&self, run: RunId) -> Result<Option<Ended>> {
-        let past = self.past(run).await?;
-        let Some(end) = &past.state.end else { return Ok(None) };
+        let (_, state) = self.state(run).await?;
+        let Some(end) = &state.end else { return Ok(None) };
         let result = match end {
             End::Succeeded { result } => payload::value(&self.store, result).await?,
             End::Failed { error, instance } => {
@@ -122,14 +133,14 @@ impl Inner {
 
     /// What a fork would do.
     pub(super) async fn forked(&self, from: &From) -> Result<Prepared> {
-        let mut past = self.past(from.run).await?;
-        let Some(was) = past.state.started.clone() else {
+        let (summary, mut state) = self.state(from.run).await?;
+        let Some(was) = state.started.clone() else {
             let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
             return Err(Error::RunRefused { run: from.run, refused });
         };
         let (ready, started) = if from.on_new_plan {
             let found = self.find(&was.workflow_id).await?;
-            if let Some(queued) = &past.state.queued {
+            if let Some(queued) = &state.queued {
                 unfit(&found.compiled()?.plan, queued).map_or(Ok(()), Err)?;
             }
             let ready = self.plans.pin(&found).await?;
@@ -140,31 +151,29 @@ impl Inner {
         };
         // In a loop, the run is looked at as it was then: later turns have taken its place.
         if !from.step.loop_path.is_empty() {
-            let then = past.events.iter().position(|event| begins(&event.data) == Some(&from.step));
-            let until: Vec<&Event> =
-                past.events.iter().take(then.map_or(usize::MAX, |at| at + 1)).collect();
-            past.state = self.folded(from.run, &until).await?;
+            state = self.state_at(&summary, &from.step).await?;
         }
         let id = RunId::mint(now_ms(), random()?);
-        let done = begun(&past.events);
-        let fork = Fork::new(&ready.graph, &past.state, &done, &from.step, &from.changes, id);
+        let done = begun(&self.past(from.run).await?.events);
+        let fork = Fork::new(&ready.graph, &state, &done, &from.step, &from.changes, id);
         let fork = fork.map_err(|source| Error::RunNotThere { run: from.run, source })?;
-        Ok(Prepared { fork, past, ready, started, id })
+        Ok(Prepared { fork, summary, state, ready, started, id })
     }
 
     pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
-        let Prepared { fork, past, ready, started, id } = self.forked(from).await?;
-        let through = past.events.last().map_or(EventIndex(0), |event| event.index);
-        let kept = RunSnapshot { state: fork.state.clone(), through, workflow_hash: ready.hash };
+        let Prepared { fork, summary, state, ready, started, id } = self.forked(from).await?;
+        // Where the other run stood says nothing in this one's log.
+        let (base, through) = (None, EventIndex(0));
+        let workflow_hash = ready.hash;
+        let kept = RunSnapshot { base, state: fork.state.clone(), through, workflow_hash };
         let bytes = kept.encode().map_err(|error| Error::Broken(error.to_string()))?;
         let snapshot_ref = SnapshotRef(Digest::of(&bytes));
-        let queued = past.state.queued.clone().ok_or_else(|| unknown(from.run))?;
-        let mut queued = queued;
+        let mut queued = state.queued.ok_or_else(|| unknown(from.run))?;
         queued.parent = None;
         queued.forked_from = Some(ForkedFrom {
-            node_id: past.state.last_node_id.unwrap_or(NodeId::from_bits(0)),
+            node_id: state.last_node_id.unwrap_or(NodeId::from_bits(0)),
             run_id: from.run,
-            session_id: past.summary.session,
+            session_id: summary.session,
             snapshot_ref,
         });
         let Payload::Inline(_) = &queued.input else {

@@ -30,24 +30,38 @@ pub(super) fn set_aside(events: &mut [NewEvent], max: usize) -> Result<Vec<Blob>
     let mut blobs = Vec::new();
     for event in events {
         for payload in payloads(&mut event.data) {
-            let Payload::Inline(value) = payload else { continue };
-            if is_small(&value.0, max) {
-                continue;
-            }
-            let bytes = canonical::to_vec(value).map_err(|e| Error::Broken(e.to_string()))?;
-            if bytes.len() <= max {
-                continue;
-            }
-            let blob = Blob { kind: BlobKind::Artifact, bytes };
-            *payload = Payload::Blob(BlobRef {
-                byte_length: blob.bytes.len() as u64,
-                content_type: "application/json".to_owned(),
-                sha256: blob.digest(),
-            });
-            blobs.push(blob);
+            blobs.extend(moved(payload, max)?);
         }
     }
     Ok(blobs)
+}
+
+/// Moves what is larger than a value in a snapshot should be into blobs.
+pub(super) fn set_aside_state(state: &mut RunState, max: usize) -> Result<Vec<Blob>> {
+    let mut blobs = Vec::new();
+    for payload in payloads_of(state) {
+        blobs.extend(moved(payload, max)?);
+    }
+    Ok(blobs)
+}
+
+/// Moves a large value into a blob, and gives that.
+fn moved(payload: &mut Payload, max: usize) -> Result<Option<Blob>> {
+    let Payload::Inline(value) = payload else { return Ok(None) };
+    if is_small(&value.0, max) {
+        return Ok(None);
+    }
+    let bytes = canonical::to_vec(value).map_err(|e| Error::Broken(e.to_string()))?;
+    if bytes.len() <= max {
+        return Ok(None);
+    }
+    let blob = Blob { kind: BlobKind::Artifact, bytes };
+    *payload = Payload::Blob(BlobRef {
+        byte_length: blob.bytes.len() as u64,
+        content_type: "application/json".to_owned(),
+        sha256: blob.digest(),
+    });
+    Ok(Some(blob))
 }
 
 /// Whether a value is surely smaller than so many bytes, found without writing it out.
@@ -76,8 +90,8 @@ fn is_small(value: &serde_json::Value, max: usize) -> bool {
     room(value, &mut { max })
 }
 
-/// Puts every value of a run back in its place.
-pub(super) async fn put_back(store: &Store, state: &mut RunState) -> Result<()> {
+/// The payloads of a run.
+fn payloads_of(state: &mut RunState) -> Vec<&mut Payload> {
     let steps = state.steps.values_mut().flat_map(|step| [&mut step.input, &mut step.output]);
     let loops = state.loops.values_mut().flat_map(|looped| {
         let results = looped.results.iter_mut();
@@ -89,8 +103,20 @@ pub(super) async fn put_back(store: &Store, state: &mut RunState) -> Result<()> 
         Some(End::Succeeded { result }) => Some(result),
         _ => None,
     };
-    let all = steps.flatten().chain(loops).chain(tasks).chain(queued).chain(result);
-    let all: Vec<&mut Payload> = all.collect();
+    steps.flatten().chain(loops).chain(tasks).chain(queued).chain(result).collect()
+}
+
+/// Puts every value of a run back in its place.
+pub(super) async fn put_back(store: &Store, state: &mut RunState) -> Result<()> {
+    put_back_all(store, payloads_of(state)).await
+}
+
+/// Puts every value of an event back in its place.
+pub(super) async fn put_back_event(store: &Store, data: &mut EventData) -> Result<()> {
+    put_back_all(store, payloads(data)).await
+}
+
+async fn put_back_all(store: &Store, all: Vec<&mut Payload>) -> Result<()> {
     for payload in all {
         if matches!(payload, Payload::Blob(_)) {
             *payload = Payload::Inline(StrictValue(value(store, payload).await?));

@@ -1,15 +1,29 @@
 //! What is kept of runs, and what is not.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
 use cairn_core::id::{BundleId, SessionId};
+use cairn_engine::flow::{Automations, Filter};
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::gc;
 use serde_json::json;
 
 use crate::recovery::left;
-use crate::world::{World, run};
+use crate::world::{World, arrival, run};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+fn in_days(days: u64) -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    u64::try_from(now.as_millis()).unwrap() + days * DAY_MS
+}
+
+/// How many runs are listed.
+async fn listed(engine: &Automations) -> usize {
+    engine.list(&Filter::default()).await.unwrap().len()
+}
 
 const READS: &str = "{ id: a, type: log, message: hold, next: b }
                      { id: b, type: log, message: file nodes/words.md }";
@@ -73,4 +87,125 @@ async fn a_plan_that_was_collected_is_put_back_for_the_next_run() {
     assert_eq!(collect(&world).await.deleted_blobs, 2, "the plan and its file");
     let (ended, _) = run(&engine, "w", json!({})).await;
     assert_eq!(ended.result, json!({"message": "as it was"}));
+}
+
+#[tokio::test]
+async fn runs_go_when_their_time_is_over_and_their_bytes_with_the_last() {
+    let world = World::new(&[
+        ("w", "{ id: a, type: log, message: x }"),
+        ("fails", "{ id: a, type: log, message: fail }"),
+    ]);
+    let engine = world.engine();
+    let (_, past) = run(&engine, "w", json!({})).await;
+    run(&engine, "w", json!({})).await;
+    run(&engine, "fails", json!({})).await;
+    assert_eq!(engine.tidy(in_days(29)).await.unwrap().runs, 0);
+    let tidied = engine.tidy(in_days(31)).await.unwrap();
+    assert_eq!((tidied.runs, tidied.sessions.len()), (2, 0), "new runs may come");
+    let left = engine.list(&Filter::default()).await.unwrap();
+    assert_eq!(left.iter().map(|run| run.status.name()).collect::<Vec<_>>(), ["failed"]);
+    engine.stop(Duration::from_secs(5)).await;
+
+    let engine = world.engine();
+    assert_eq!(listed(&engine).await, 1);
+    let tidied = engine.tidy(in_days(31)).await.unwrap();
+    assert_eq!((tidied.runs, tidied.sessions), (0, vec![past.summary.session]));
+    assert_eq!(tidied.blobs, 1, "the plan of the runs that went");
+    let tidied = engine.tidy(in_days(91)).await.unwrap();
+    assert_eq!((tidied.runs, tidied.sessions.len(), listed(&engine).await), (1, 1, 0));
+    assert_eq!(world.store().sessions.list().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_workflow_says_how_many_of_its_runs_are_kept() {
+    let world = World::new(&[(
+        "w",
+        "name: w
+retention: { keep_max: 2 }
+graph: { nodes: [{ id: a, type: log, message: x }] }",
+    )]);
+    let engine = world.engine();
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        runs.push(run(&engine, "w", json!({})).await.1.summary.run);
+    }
+    assert_eq!(engine.tidy(in_days(0)).await.unwrap().runs, 3);
+    let left = engine.list(&Filter::default()).await.unwrap();
+    assert_eq!(left.iter().map(|run| run.run).collect::<Vec<_>>(), [runs[4], runs[3]]);
+    // What is not listed can be asked for until its session goes.
+    assert_eq!(engine.past(runs[0]).await.unwrap().summary.status.name(), "succeeded");
+}
+
+#[tokio::test]
+async fn a_run_that_another_waits_for_stays() {
+    let world = World::new(&[
+        (
+            "parent",
+            "{ id: a, type: workflow, workflow: project.child, next: b }
+             { id: b, type: log, message: hold }",
+        ),
+        ("child", "{ id: a, type: log, message: x }"),
+    ]);
+    world.done.holds.store(true, Ordering::SeqCst);
+    let engine = world.engine();
+    let asked = engine.receive(arrival("parent", json!({}))).await.unwrap();
+    world.done.held.notified().await;
+    assert_eq!(engine.tidy(in_days(40)).await.unwrap().runs, 0);
+    world.done.go.notify_one();
+    engine.ended(asked.run).await.unwrap();
+    assert_eq!(engine.tidy(in_days(40)).await.unwrap().runs, 2);
+}
+
+#[tokio::test]
+async fn what_fired_once_does_not_fire_again_when_its_run_is_gone() {
+    let world = World::new(&[(
+        "hook",
+        "name: hook
+triggers: [{ type: manual, id: m }]
+graph: { nodes: [{ id: a, type: log, message: x }] }",
+    )]);
+    let mut arrival = arrival("hook", json!({}));
+    arrival.trigger = Some("m".parse().unwrap());
+    arrival.key = Some("delivery-1".to_owned());
+    let engine = world.engine();
+    let asked = engine.receive(arrival.clone()).await.unwrap();
+    engine.ended(asked.run).await.unwrap();
+    engine.stop(Duration::from_secs(5)).await;
+    let engine = world.engine();
+    let tidied = engine.tidy(in_days(40)).await.unwrap();
+    assert_eq!((tidied.runs, tidied.sessions.len()), (1, 1));
+    let engine = world.engine();
+    engine.recover().await.unwrap();
+    assert!(engine.receive(arrival).await.unwrap().replayed);
+    assert_eq!((listed(&engine).await, world.tries()), (0, vec![1]));
+}
+
+#[tokio::test]
+async fn a_full_session_takes_no_new_runs_and_ends_those_it_has() {
+    let mut world = World::new(&[("w", "{ id: a, type: log, message: '{{ event.payload.m }}' }")]);
+    world.options.session_max = 1;
+    world.done.holds.store(true, Ordering::SeqCst);
+    let engine = world.engine();
+    let held = engine.receive(arrival("w", json!({"m": "hold"}))).await.unwrap();
+    world.done.held.notified().await;
+    let (_, other) = run(&engine, "w", json!({"m": "x"})).await;
+    let tidied = engine.tidy(in_days(40)).await.unwrap();
+    assert_eq!((tidied.runs, tidied.sessions), (1, vec![other.summary.session]));
+    world.done.go.notify_one();
+    engine.ended(held.run).await.unwrap();
+    let first = engine.past(held.run).await.unwrap().summary.session;
+    assert_ne!(first, other.summary.session);
+    assert_eq!(engine.tidy(in_days(40)).await.unwrap().sessions, [first]);
+    assert_eq!(run(&engine, "w", json!({"m": "x"})).await.0.status, EndStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn an_old_session_takes_no_new_runs() {
+    let mut world = World::new(&[("w", "{ id: a, type: log, message: x }")]);
+    world.options.session_age_max = Duration::ZERO;
+    let engine = world.engine();
+    let one = run(&engine, "w", json!({})).await.1.summary.session;
+    let two = run(&engine, "w", json!({})).await.1.summary.session;
+    assert_ne!(one, two);
+    assert_eq!(listed(&engine).await, 2);
 }

@@ -6,4 +6,5 @@ mod disk;
 mod kept;
 mod recovery;
 mod runs;
+mod snapshots;
 mod world;

@@ -1,20 +1,22 @@
 //! The list of runs, in the same SQLite file.
 
 use async_trait::async_trait;
+use cairn_core::digest::SnapshotRef;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::derived::Sqlite;
 use crate::error::Result;
-use crate::port::{Mark, RunFilter, RunIndex, RunRow, SessionRead};
+use crate::port::{Mark, RunFilter, RunIndex, RunRow, SessionRead, SnapshotAt};
 
 /// The tables, made when the file is.
 pub(super) const TABLES: &str = "
     CREATE TABLE runs (
         run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
         status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
-        queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT
+        queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
+        snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
     CREATE INDEX runs_by_workflow ON runs (workflow, queued_ms DESC, run DESC);
@@ -23,8 +25,8 @@ pub(super) const TABLES: &str = "
         session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
     ) WITHOUT ROWID;";
 
-const COLUMNS: &str =
-    "run, session, workflow, status, is_over, first, queued_ms, ended_ms, trigger_id, parent";
+const COLUMNS: &str = "run, session, workflow, status, is_over, first, queued_ms, ended_ms, \
+    trigger_id, parent, snapshot, through, is_retired";
 
 /// Numbers in the file have a sign.
 fn signed(number: u64) -> i64 {
@@ -41,7 +43,9 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
     let (Ok(run), Ok(session)) = (run.parse::<RunId>(), session.parse::<SessionId>()) else {
         return Ok(None);
     };
-    let parent: Option<String> = row.get(9)?;
+    let (parent, snapshot): (Option<String>, Option<String>) = (row.get(9)?, row.get(10)?);
+    let through = row.get::<_, Option<i64>>(11)?.map(|through| EventIndex(unsigned(through)));
+    let at = snapshot.and_then(|at| at.parse().ok()).map(SnapshotRef);
     Ok(Some(RunRow {
         run,
         session,
@@ -53,6 +57,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         ended_ms: row.get::<_, Option<i64>>(7)?.map(unsigned),
         trigger: row.get(8)?,
         parent: parent.and_then(|parent| parent.parse().ok()),
+        snapshot: at.zip(through).map(|(at, through)| SnapshotAt { at, through }),
+        is_retired: row.get(12)?,
     }))
 }
 
@@ -88,6 +94,9 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
         parts.push(format!("status IN ({places})"));
         values.extend(filter.statuses.iter().map(|status| Value::from(status.clone())));
     }
+    if !filter.with_retired {
+        parts.push("is_retired = 0".to_owned());
+    }
     if let Some((queued_ms, run)) = filter.before {
         parts.push("(queued_ms, run) < (?, ?)".to_owned());
         values.extend([signed(queued_ms).into(), run.to_string().into()]);
@@ -99,7 +108,8 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
 }
 
 fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
-    let text = format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)");
+    let text =
+        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
     let mut query = change.prepare_cached(&text)?;
     for row in rows {
         query.execute(params![
@@ -113,6 +123,9 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.ended_ms.map(signed),
             row.trigger,
             row.parent.map(|parent| parent.to_string()),
+            row.snapshot.map(|snapshot| snapshot.at.0.to_string()),
+            row.snapshot.map(|snapshot| signed(snapshot.through.0)),
+            row.is_retired,
         ])?;
     }
     let text =
@@ -200,6 +213,11 @@ mod tests {
             ended_ms: is_over.then_some(9),
             trigger: Some("cron".to_owned()),
             parent: Some(RunId::from_bits(99)),
+            snapshot: is_over.then(|| SnapshotAt {
+                at: SnapshotRef(cairn_core::digest::Digest::of(b"state")),
+                through: EventIndex(8),
+            }),
+            is_retired: bits == 4,
         }
     }
 
@@ -230,6 +248,7 @@ mod tests {
             RunFilter { statuses: vec!["succeeded".to_owned()], ..RunFilter::default() },
             RunFilter { before: Some((3, RunId::from_bits(3))), ..RunFilter::default() },
             RunFilter { session: Some(SessionId::from_bits(5)), ..RunFilter::default() },
+            RunFilter { with_retired: true, ..RunFilter::default() },
         ];
         for filter in filters {
             let (one, other) = (files.list(&filter).await, memory.list(&filter).await);

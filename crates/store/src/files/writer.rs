@@ -161,9 +161,12 @@ impl<'a> Writer<'a> {
         if let Err(error) = &written {
             self.poison_on(error);
         }
+        let session_bytes = self.resident().bytes;
         let answer = |admission| match admission {
             // A replay of something in this very batch is as good as the batch.
-            Ok(Admission::Append(at) | Admission::Replay(at)) => written.clone().map(|()| at),
+            Ok(Admission::Append(at) | Admission::Replay(at)) => {
+                written.clone().map(|()| Appended { session_bytes, ..at })
+            }
             Err(error) => Err(error),
         };
         admissions.into_iter().map(answer).collect()

@@ -212,9 +212,13 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                 ChildFinished { child_run_id, instance, output, status: EndStatus::Failed }
             }))
         }
-        Kind::SnapshotTaken => from((snapshot(), 0u64..99).prop_map(|(snapshot_ref, through)| {
-            SnapshotTaken { snapshot_ref, through: EventIndex(through) }
-        })),
+        Kind::SnapshotTaken => from((snapshot(), 0u64..99, vec(digest(), 0..2)).prop_map(
+            |(snapshot_ref, through, artifacts)| SnapshotTaken {
+                artifacts,
+                snapshot_ref,
+                through: EventIndex(through),
+            },
+        )),
         Kind::RunPaused => from(
             (text(), id(4))
                 .prop_map(change)

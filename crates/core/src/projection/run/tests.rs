@@ -206,6 +206,26 @@ fn a_long_loop_keeps_what_came_of_its_turns_and_nothing_else() {
 }
 
 #[test]
+fn a_part_of_a_long_loop_holds_what_came_since() {
+    let turn = |n: u32| format!("; start each@{n}::a; complete each@{n}::a");
+    let script = |turns: u32| (0..turns).map(turn).collect::<String>();
+    let earlier = fold(&format!("begin; enter each{}", script(1_000)));
+    let later = fold(&format!("begin; enter each{}", script(1_010)));
+    let part = later.since(&earlier.held());
+    assert!(canonical::to_vec(&part).unwrap().len() < 1_000, "it does not grow with the loop");
+    assert_eq!(part.onto(earlier), later);
+}
+
+#[test]
+fn a_run_knows_whether_a_step_is_still_to_come() {
+    let run = fold("begin; complete a; enter each; complete each@0::b; start each@1::b");
+    let before = |step: &str| run.is_before(&step.parse().unwrap());
+    let told = ["a", "each@0::b", "each@1::b", "each@1::c", "each@2::b", "d"].map(before);
+    assert_eq!(told, [false, false, false, true, true, true]);
+    assert!(!fold("begin; enter each; exit each").is_before(&"each@0::b".parse().unwrap()));
+}
+
+#[test]
 fn whatever_fits_into_an_event_fits_into_a_snapshot() {
     let nested = |depth: usize| (0..depth).fold(json!(null), |inner, _| json!([inner]));
     let output = |depth: usize| {
@@ -217,6 +237,7 @@ fn whatever_fits_into_an_event_fits_into_a_snapshot() {
     };
     let deepest = (1..100).rfind(|depth| output(*depth).encode().is_ok()).unwrap();
     let snapshot = crate::snapshot::RunSnapshot {
+        base: None,
         state: RunState::fold(RUN, &[output(deepest)]),
         through: EventIndex(0),
         workflow_hash: crate::digest::WorkflowHash(Digest::of(b"plan")),

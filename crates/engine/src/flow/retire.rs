@@ -1,0 +1,265 @@
+//! Letting go of runs whose time is over, and of the sessions that they leave empty.
+//!
+//! A run that is retired is not listed any more. Its bytes are given back with its session,
+//! once all runs of that are retired and no new one can come.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use cairn_core::event::engine::RunRetired;
+use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
+use cairn_core::plan::Retention;
+use cairn_core::projection::run::RunStatus;
+use cairn_store as store;
+use cairn_store::port::SessionRead;
+use cairn_store::{AppendPlan, gc};
+
+use super::Inner;
+use super::arrive::triggers_of;
+use super::index::{Filter, Summary};
+use crate::error::Result;
+use crate::guided::{now_ms, random};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// How many runs are retired in one commit.
+const BATCH_MAX: usize = 1_000;
+
+/// How long runs are kept whose workflow does not say so.
+pub const RETENTION: Retention =
+    Retention { failed_days: 90, runs_max: 10_000, succeeded_days: 30 };
+
+/// What was let go.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tidied {
+    /// How many runs were retired.
+    pub runs: usize,
+    /// The sessions that went.
+    pub sessions: Vec<SessionId>,
+    /// How many blobs went that nobody needs any more.
+    pub blobs: u64,
+}
+
+impl Inner {
+    /// Retires the runs whose time is over, removes the sessions that have no others, and
+    /// seals what was recorded so far.
+    pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
+        self.index.catch_up().await?;
+        let mut tidied = Tidied::default();
+        for (workflow, runs) in self.over_by_workflow().await? {
+            let expired = self.expired(&workflow, runs, now_ms).await?;
+            tidied.runs += self.retire(&workflow, &expired).await?;
+        }
+        self.index.catch_up().await?;
+        self.end_full().await;
+        tidied.sessions = self.remove_empty().await?;
+        if !tidied.sessions.is_empty() {
+            self.index.catch_up().await?;
+            let collected = gc::collect(&self.store, &gc::Policy::default(), now_ms).await?;
+            tidied.blobs = collected.deleted_blobs;
+        }
+        for session in self.lanes.sessions() {
+            // What cannot be sealed now stays in its journal, where it is as safe.
+            let _ = self.store.log.seal(session).await;
+        }
+        Ok(tidied)
+    }
+
+    /// Runs that are over and not retired, latest first.
+    async fn over_by_workflow(&self) -> Result<BTreeMap<String, Vec<Summary>>> {
+        let filter = Filter { is_over: Some(true), ..Filter::default() };
+        let mut runs: BTreeMap<String, Vec<Summary>> = BTreeMap::new();
+        for summary in self.index.list(&filter).await? {
+            runs.entry(summary.workflow.clone()).or_default().push(summary);
+        }
+        Ok(runs)
+    }
+
+    /// The runs of a workflow whose time is over. One that another run waits for stays.
+    async fn expired(
+        &self,
+        workflow: &str,
+        runs: Vec<Summary>,
+        now_ms: u64,
+    ) -> Result<Vec<Summary>> {
+        let policy = match self.find(workflow).await {
+            Ok(found) => found.compiled().ok().and_then(|c| c.plan.policy.retention.clone()),
+            Err(_) => None,
+        };
+        let policy = policy.unwrap_or_else(|| self.options.retention.clone());
+        let mut expired = Vec::new();
+        for summary in over_policy(runs, &policy, now_ms) {
+            let parent = match summary.parent {
+                Some(parent) => self.index.find(parent).await?,
+                None => None,
+            };
+            if parent.is_none_or(|parent| parent.is_over()) {
+                expired.push(summary);
+            }
+        }
+        Ok(expired)
+    }
+
+    /// Records that runs are retired; gives how many.
+    async fn retire(&self, workflow: &str, expired: &[Summary]) -> Result<usize> {
+        // What fired is told first: a run that is gone must not be taken for one that was
+        // received and never begun.
+        let received = expired.iter().filter(|run| run.trigger.is_some()).map(|run| run.run);
+        let received: Vec<RunId> = received.collect();
+        for runs in received.chunks(BATCH_MAX) {
+            self.append_retired(triggers_of(workflow), runs).await?;
+        }
+        let mut by_session: BTreeMap<SessionId, Vec<&Summary>> = BTreeMap::new();
+        for summary in expired {
+            by_session.entry(summary.session).or_default().push(summary);
+        }
+        let mut retired = 0;
+        for (session, runs) in by_session {
+            for runs in runs.chunks(BATCH_MAX) {
+                retired += self.retire_in(session, runs).await?;
+            }
+        }
+        Ok(retired)
+    }
+
+    async fn retire_in(&self, session: SessionId, runs: &[&Summary]) -> Result<usize> {
+        // Only its owner adds to a session of automations.
+        let _lease = match self.lanes.get(session) {
+            Some(_) => None,
+            None => match self.store.leases.acquire(session).await {
+                Ok(lease) => Some(lease),
+                Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(0),
+                Err(error) => return Err(error.into()),
+            },
+        };
+        let ids: Vec<RunId> = runs.iter().map(|summary| summary.run).collect();
+        if !self.append_retired(session, &ids).await? {
+            return Ok(0);
+        }
+        for summary in runs {
+            self.index.note(Summary { is_retired: true, ..(*summary).clone() });
+        }
+        Ok(runs.len())
+    }
+
+    /// Adds that runs are retired to a session; says whether it is there.
+    async fn append_retired(&self, session: SessionId, runs: &[RunId]) -> Result<bool> {
+        let now = now_ms();
+        let event = |run: &RunId| {
+            let (id, scope) = (EventId::mint(now, random()?), Scope::Run(*run));
+            Ok(NewEvent { id, scope, data: RunRetired {}.into() })
+        };
+        let mut events: Vec<NewEvent> = runs.iter().map(event).collect::<Result<_>>()?;
+        loop {
+            let plan = AppendPlan { events: events.clone(), ..AppendPlan::default() };
+            match self.store.log.append(session, plan).await {
+                Ok(_) => return Ok(true),
+                Err(store::Error::NotFound(_) | store::Error::InvalidPlan(_)) => return Ok(false),
+                // Somebody was cut off before the other session was told, or after.
+                Err(store::Error::PartlyRecorded { .. }) => {
+                    let known = self.retired_in(session).await?;
+                    let fresh = |event: &NewEvent| {
+                        event.scope.run().is_some_and(|run| !known.contains(&run))
+                    };
+                    events.retain(fresh);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The runs that a session says are retired.
+    pub(super) async fn retired_in(&self, session: SessionId) -> Result<HashSet<RunId>> {
+        let events = self.store.log.read(session, EventIndex(0)).await?;
+        let retired = events.iter().filter(|e| matches!(e.data, EventData::RunRetired(_)));
+        Ok(retired.filter_map(|event| event.scope.run()).collect())
+    }
+
+    /// Removes the sessions whose runs are all retired.
+    async fn remove_empty(&self) -> Result<Vec<SessionId>> {
+        let mut removed = Vec::new();
+        for SessionRead { session, workflow, next, .. } in self.store.runs.sessions().await? {
+            // One that this process is at work on may get new runs.
+            if workflow.is_none() || self.lanes.get(session).is_some() {
+                continue;
+            }
+            let filter = Filter { session: Some(session), with_retired: true, ..Filter::default() };
+            let runs = self.index.list(&filter).await?;
+            if runs.is_empty() || !runs.iter().all(|run| run.is_retired) {
+                continue;
+            }
+            let last = EventIndex(next.0.saturating_sub(1));
+            match self.store.sessions.retire(session, last).await {
+                Ok(true) => removed.push(session),
+                // It is kept, it has moved, or somebody is at work on it.
+                Ok(false)
+                | Err(
+                    store::Error::Locked { .. }
+                    | store::Error::Owned { .. }
+                    | store::Error::NotFound(_),
+                ) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Those of a workflow's runs, latest first, that its policy does not keep.
+fn over_policy(runs: Vec<Summary>, policy: &Retention, now_ms: u64) -> Vec<Summary> {
+    let mut kept = 0;
+    let mut over = |summary: &Summary| {
+        let days = match summary.status {
+            RunStatus::Failed => policy.failed_days,
+            _ => policy.succeeded_days,
+        };
+        let age_ms = now_ms.saturating_sub(summary.ended_ms.unwrap_or(summary.queued_ms));
+        let is_over = kept >= policy.runs_max || age_ms >= u64::from(days) * DAY_MS;
+        kept += u32::from(!is_over);
+        is_over
+    };
+    runs.into_iter().filter(|summary| over(summary)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(number: u64, status: RunStatus, age_days: u64) -> Summary {
+        let ended_ms = (1_000 - age_days) * DAY_MS;
+        Summary {
+            run: RunId::from_bits(number.into()),
+            session: SessionId::from_bits(1),
+            workflow: "w".to_owned(),
+            status,
+            first: EventIndex(number),
+            queued_ms: ended_ms - 1,
+            ended_ms: Some(ended_ms),
+            trigger: None,
+            parent: None,
+            snapshot: None,
+            is_retired: false,
+        }
+    }
+
+    #[test]
+    fn runs_go_by_age_and_by_number_and_failed_ones_stay_longer() {
+        use RunStatus::{Cancelled, Failed, Succeeded};
+        let runs = vec![
+            run(0, Succeeded, 0),
+            run(1, Failed, 29),
+            run(2, Succeeded, 29),
+            run(3, Succeeded, 30),
+            run(4, Cancelled, 31),
+            run(5, Failed, 89),
+            run(6, Failed, 90),
+        ];
+        let over = |runs_max| {
+            let policy = Retention { runs_max, ..RETENTION };
+            let over = over_policy(runs.clone(), &policy, 1_000 * DAY_MS);
+            over.iter().map(|run| run.first.0).collect::<Vec<_>>()
+        };
+        assert_eq!(over(10), [3, 4, 6]);
+        assert_eq!(over(2), [2, 3, 4, 5, 6]);
+    }
+}
