@@ -187,3 +187,20 @@ async fn a_failure_is_told_of_at_the_next_start_when_it_was_recorded_and_only_th
         assert_eq!(tries, if recorded { [1, 2] } else { [1, 1] }, "recorded: {recorded}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_triggers_of_a_workflow_may_come_all_at_once() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
+    let engine = world.engine();
+    let mut callers = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let engine = engine.clone();
+        let arrival = cairn_engine::flow::Arrival {
+            trigger: Some("api".parse().unwrap()),
+            key: Some(format!("k{number}")),
+            ..arrival("w", json!({}))
+        };
+        callers.spawn(async move { engine.receive(arrival).await.unwrap().replayed });
+    }
+    assert!(callers.join_all().await.into_iter().all(|replayed| !replayed));
+}
