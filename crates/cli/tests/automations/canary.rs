@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::receiver::{Receiver, Request};
@@ -35,7 +36,10 @@ triggers:
   - {{ type: webhook, path: /leak, secret: SIGN, signature: github, respond: respond_step }}
 graph:
   nodes:
-    - {{ id: send, type: http, method: POST, url: 'http://127.0.0.1:{port}/send', headers: {{ Authorization: 'Bearer {{{{ secret.TOKEN }}}}' }}, body: {{ key: 'is {{{{ secret.TOKEN }}}}' }}, next: stored }}
+    - {{ id: send, type: http, method: POST, url: 'http://127.0.0.1:{port}/send', headers: {{ Authorization: 'Bearer {{{{ secret.TOKEN }}}}' }}, body: {{ key: 'is {{{{ secret.TOKEN }}}}' }}, next: whole }}
+    - {{ id: whole, type: http, method: POST, url: 'http://127.0.0.1:{port}/whole', headers: {{ X-Key: '{{% if true %}}{{{{ secret.TOKEN }}}}{{% endif %}}' }}, next: quoted }}
+    - {{ id: quoted, type: http, method: POST, url: 'http://127.0.0.1:{port}/quoted', headers: {{ X-Key: '{{{{ secret.TOKEN | int }}}}' }}, on_failure: skip, next: quoted2 }}
+    - {{ id: quoted2, type: http, method: POST, url: 'http://127.0.0.1:{port}/quoted', headers: {{ X-Key: '{{% if true %}}{{{{ secret.TOKEN | fromjson }}}}{{% endif %}}' }}, on_failure: skip, next: stored }}
     - {{ id: stored, type: http, url: 'http://127.0.0.1:{port}/stored', next: process }}
     - {{ id: process, type: shell, timeout_sec: 60, command: [bash, '{folder}/say.sh'], env: {{ KEY: '{{{{ secret.TOKEN }}}}', AT: '{folder}' }}, stdin: '{{{{ secret.TOKEN }}}}', next: rows }}
     - {{ id: rows, type: db_query, database: app, query: 'SELECT text FROM kept', next: far }}
@@ -190,7 +194,9 @@ fn place() -> (Place, Receiver, Arc<Mutex<Vec<String>>>) {
     let receiver = Receiver::start(move |request: &Request, _| {
         let header = |name: &str| request.headers.get(name).cloned().unwrap_or_default();
         let body = String::from_utf8_lossy(&request.body).into_owned();
-        seen.lock().unwrap().push(format!("{} {}", header("authorization"), body));
+        // Traces are nobody's business but the operator's, and secrets not even theirs.
+        let what = if request.path == "/v1/traces" { "traces" } else { "" };
+        seen.lock().unwrap().push(format!("{what}{} {}", header("authorization"), body));
         let said = json!({
             "plain": CANARY, "base64": STANDARD.encode(CANARY),
             "percent": "CANARY%2F7f3a91c2%2Bd4%26e5%3Dzz%3F", "headers": request.headers,
@@ -207,8 +213,9 @@ fn place() -> (Place, Receiver, Arc<Mutex<Vec<String>>>) {
         fs::write(place.path(name), text).unwrap();
         fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
+    let port = receiver.port;
     let config = format!(
-        "[http]\nallow = [\"127.0.0.1:*\"]\n[databases.app]\nurl = \"sqlite:app.db\"\n[databases.far]\nurl = \"postgres://app:{PASSWORD}@127.0.0.1:1/app\"\n"
+        "[telemetry]\nendpoint = \"http://127.0.0.1:{port}\"\n[http]\nallow = [\"127.0.0.1:*\"]\n[databases.app]\nurl = \"sqlite:app.db\"\n[databases.far]\nurl = \"postgres://app:{PASSWORD}@127.0.0.1:1/app\"\n"
     );
     fs::write(place.path("config.toml"), config).unwrap();
     let made = rusqlite::Connection::open(place.path("app.db")).unwrap();
@@ -232,6 +239,8 @@ fn ask_all(place: &Place, server: &Server, run: &str, hay: &mut Hay) {
         "/api/v1/triggers",
         "/api/v1/workflows",
         "/api/v1/workflows/project.leaky",
+        "/api/v1/workflows/project.leaky/env",
+        "/api/v1/workflows/project.leaky/env-check",
         "/healthz",
         "/metrics",
         "/readyz",
@@ -285,6 +294,12 @@ fn a_secret_is_nowhere_but_where_it_is_sent() {
     let server = place.serve();
     let token = place.token();
     let mut hay = Hay::default();
+    for body in [json!({"value": CANARY}), json!({"valu": CANARY}), json!([CANARY])] {
+        let what = "PUT /api/v1/workflows/project.leaky/secrets/TOKEN";
+        let (status, answer) = call(&server.address, &token, what, "", Some(&body)).unwrap();
+        assert_eq!(status < 300, body["value"] == CANARY, "{answer}");
+        hay.add(what, answer.to_string());
+    }
     // All that happens, as it happens.
     let stream = {
         let (address, token) = (server.address.clone(), token.clone());
@@ -331,13 +346,18 @@ fn a_secret_is_nowhere_but_where_it_is_sent() {
     let (status, answer) = hook(&server.address, &place, "d1");
     assert_eq!(status, 200, "{answer}");
     hay.add("the answer to the same webhook", answer);
-    drop(server);
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    let mut server = server;
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
     hay.add("the stream", stream.join().unwrap().map(|(_, _, body)| body).unwrap_or_default());
     // What is sealed, and what is not.
     hay.add_files(&place.path(""), &["app.db", "config.toml"]);
+    let got = got.lock().unwrap();
+    let traces: Vec<&String> = got.iter().filter(|got| got.starts_with("traces")).collect();
+    assert!(!traces.is_empty(), "spans were sent");
+    traces.into_iter().for_each(|traces| hay.add("the traces", traces.as_bytes()));
     let found = hay.found();
     assert!(found.is_empty(), "{} leaks:\n{}", found.len(), found.join("\n"));
-    let got = got.lock().unwrap();
     let sent = format!("Bearer {CANARY} {}", json!({"key": format!("is {CANARY}")}));
     assert!(got.contains(&sent), "the receiver was sent it: {got:?}");
 }

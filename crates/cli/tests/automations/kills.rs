@@ -19,7 +19,9 @@ use crate::server::{Place, Server, call};
 /// How many runs are under way whenever the server is killed.
 const AT_ONCE: usize = 200;
 /// How many there are after new ones were begun: some end before the kill.
-const FULL: usize = 420;
+const FULL: usize = 260;
+/// How many ask at once.
+const CALLERS: usize = 8;
 /// How long runs may take once nobody kills the server any more.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -65,26 +67,41 @@ impl Story {
         Ok(answer)
     }
 
-    /// Asks for a run. However often it asks with one key, it is one run.
-    fn begin(&mut self, server: &Server, key: &str) -> Result<(), Gone> {
-        let Wanted { workflow, n, .. } = self.wanted[key];
-        let body = json!({"workflow": workflow, "payload": {"n": n}});
-        let more = format!("Idempotency-Key: {key}\r\n");
-        let answer = call(&server.address, &self.token, "POST /api/v1/runs", &more, Some(&body));
-        let (status, answer) = answer.ok_or(Gone)?;
-        assert!(matches!(status, 200 | 201), "{key}: {status} {answer}");
-        let run = answer["runId"].as_str().unwrap().to_owned();
-        self.wanted.get_mut(key).unwrap().run = Some(run);
-        Ok(())
+    /// Asks for runs, several at once. However often it asks with one key, it is one run.
+    fn begin(&mut self, server: &Server, keys: &[String]) -> Result<(), Gone> {
+        let ask = |key: &String| {
+            let Wanted { workflow, n, .. } = self.wanted[key];
+            let body = json!({"workflow": workflow, "payload": {"n": n}});
+            let more = format!("Idempotency-Key: {key}\r\n");
+            let what = "POST /api/v1/runs";
+            let (status, answer) = call(&server.address, &self.token, what, &more, Some(&body))?;
+            assert!(matches!(status, 200 | 201), "{key}: {status} {answer}");
+            Some((key.clone(), answer["runId"].as_str().unwrap().to_owned()))
+        };
+        let heard: Vec<(String, String)> = std::thread::scope(|scope| {
+            let chunks = keys.chunks(keys.len().div_ceil(CALLERS).max(1));
+            let callers: Vec<_> = chunks
+                .map(|chunk| scope.spawn(|| chunk.iter().map_while(ask).collect::<Vec<_>>()))
+                .collect();
+            callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+        });
+        let all = heard.len() == keys.len();
+        for (key, run) in heard {
+            self.wanted.get_mut(&key).unwrap().run = Some(run);
+        }
+        all.then_some(()).ok_or(Gone)
+    }
+
+    /// What was asked for and not answered, because the server was gone.
+    fn unheard(&self) -> Vec<String> {
+        let unheard = self.wanted.iter().filter(|(_, wanted)| wanted.run.is_none());
+        unheard.map(|(key, _)| key.clone()).collect()
     }
 
     /// Begins as many runs as are missing.
     fn top_up(&mut self, server: &Server) -> Result<(), Gone> {
-        let unheard = self.wanted.iter().filter(|(_, wanted)| wanted.run.is_none());
-        for key in unheard.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            self.begin(server, &key)?;
-        }
-        for _ in self.open(server)?.len()..FULL {
+        let mut keys = self.unheard();
+        for _ in self.open(server)?.len() + keys.len()..FULL {
             let n = self.wanted.len() as u64;
             let workflow = match self.random.below(20) {
                 0..11 => "wide",
@@ -94,9 +111,9 @@ impl Story {
             };
             let key = format!("k{n:06}");
             self.wanted.insert(key.clone(), Wanted { workflow, n, run: None });
-            self.begin(server, &key)?;
+            keys.push(key);
         }
-        Ok(())
+        self.begin(server, &keys)
     }
 
     /// The runs that are not over.
@@ -169,10 +186,7 @@ impl Story {
         let server = self.place.serve();
         let begun = Instant::now();
         let alive = |done: Result<(), Gone>| assert!(done.is_ok(), "the server ended by itself");
-        let unheard = self.wanted.iter().filter(|(_, wanted)| wanted.run.is_none());
-        for key in unheard.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            alive(self.begin(&server, &key));
-        }
+        alive(self.begin(&server, &self.unheard()));
         loop {
             alive(self.resolve(&server, usize::MAX));
             let Ok(open) = self.open(&server) else { panic!("the server ended by itself") };

@@ -181,9 +181,16 @@ impl Inner {
             Ok(appended) => Ok(appended.replayed),
             Err(store::Error::InvalidPlan(_) | store::Error::NotFound(_)) => {
                 let mut events = vec![event(SessionCreated {}.into())?];
-                events.extend(plan.events);
-                let plan = AppendPlan { events, ..plan };
-                Ok(self.store.log.append(session, plan).await?.replayed)
+                events.extend(plan.events.iter().cloned());
+                let first = AppendPlan { events, ..plan.clone() };
+                let appended = match self.store.log.append(session, first).await {
+                    // Somebody else was first, in this moment.
+                    Err(store::Error::PartlyRecorded { .. }) => {
+                        self.store.log.append(session, plan).await
+                    }
+                    appended => appended,
+                };
+                Ok(appended?.replayed)
             }
             Err(error) => Err(error.into()),
         }

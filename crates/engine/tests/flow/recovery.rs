@@ -180,3 +180,20 @@ async fn a_failure_is_told_of_at_the_next_start() {
     tries.sort_unstable();
     assert_eq!(tries, [1, 2]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_triggers_of_a_workflow_may_come_all_at_once() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
+    let engine = world.engine();
+    let mut callers = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let engine = engine.clone();
+        let arrival = cairn_engine::flow::Arrival {
+            trigger: Some("api".parse().unwrap()),
+            key: Some(format!("k{number}")),
+            ..arrival("w", json!({}))
+        };
+        callers.spawn(async move { engine.receive(arrival).await.unwrap().replayed });
+    }
+    assert!(callers.join_all().await.into_iter().all(|replayed| !replayed));
+}

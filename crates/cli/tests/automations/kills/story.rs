@@ -29,7 +29,7 @@ pub(super) fn workflows(port: u16, marks: &str) -> Vec<(&'static str, String)> {
     - {{ id: join, type: merge, inputs: [a, b2, c], strategy: object, next: each }}
     - {{ id: each, type: loop, count: {TURNS}, body: [turn], next: nap }}
     - {{ id: turn, {} }}
-    - {{ id: nap, type: wait, duration_sec: 1, next: flaky }}
+    - {{ id: nap, type: wait, duration_sec: 4, next: flaky }}
     - {{ id: flaky, {}, retry: {{ max: 5, backoff: fixed, delay_sec: 1 }}, next: sum }}
     - {{ id: sum, type: transform, engine: jq, input: '{{{{ steps.each.results }}}}', expression: '[.[] | .json.value] | add', next: done }}
     - {{ id: done, type: end, result: {{ a: '{{{{ steps.join.a.json.value }}}}', b: '{{{{ steps.join.b2.json.value }}}}', c: '{{{{ steps.join.c.json.value }}}}', flaky: '{{{{ steps.flaky.json.value }}}}', sum: '{{{{ steps.sum }}}}' }} }}
@@ -41,7 +41,7 @@ pub(super) fn workflows(port: u16, marks: &str) -> Vec<(&'static str, String)> {
   nodes:
     - {{ id: once, {}, on_interrupt: fail, on_failure: skip, next: asked }}
     - {{ id: asked, {}, on_interrupt: ask, on_failure: skip, next: nap }}
-    - {{ id: nap, type: wait, duration_sec: 1, next: mark }}
+    - {{ id: nap, type: wait, duration_sec: 3, next: mark }}
     - {{ id: mark, type: shell, command: [sh, -c, 'echo \"$RUN $CAIRN_IDEMPOTENCY_KEY\" >> \"$MARKS\"'], env: {{ RUN: '{{{{ run.id }}}}', MARKS: '{marks}' }}, next: last }}
     - {{ id: last, {}, next: done }}
     - {{ id: done, type: end, result: '{{{{ steps.last.json.value }}}}' }}
@@ -51,7 +51,8 @@ pub(super) fn workflows(port: u16, marks: &str) -> Vec<(&'static str, String)> {
     let family = format!(
         "{}graph:
   nodes:
-    - {{ id: each, type: loop, count: 3, body: [child], next: done }}
+    - {{ id: each, type: loop, count: 3, body: [child], next: nap }}
+    - {{ id: nap, type: wait, duration_sec: 3, next: done }}
     - {{ id: child, type: workflow, workflow: project.leaf, input: {{ n: '{{{{ event.payload.n }}}}' }} }}
     - {{ id: done, type: end, result: '{{{{ steps.each.results | map(attribute=\"result\") }}}}' }}
 ",
@@ -63,7 +64,7 @@ pub(super) fn workflows(port: u16, marks: &str) -> Vec<(&'static str, String)> {
         post("leaf")
     );
     let doomed = format!(
-        "{}on_error: {{ trigger_workflow: project.mourner }}\ngraph:\n  nodes:\n    - {{ id: a, {} }}\n",
+        "{}on_error: {{ trigger_workflow: project.mourner }}\ngraph:\n  nodes:\n    - {{ id: nap, type: wait, duration_sec: 3, next: a }}\n    - {{ id: a, {} }}\n",
         head("Doomed"),
         post("doomed")
     );

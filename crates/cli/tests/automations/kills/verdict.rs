@@ -119,11 +119,6 @@ impl Recorded {
         self.events.iter().filter(|event| wanted(&event.data)).count()
     }
 
-    /// Whether somebody said that a step that was cut off counts as failed.
-    fn is_given_up(&self) -> bool {
-        self.times(|data| decided(data, InterruptDecision::Fail)) > 0
-    }
-
     fn faults(&self, run: &str, asked: &BTreeMap<String, Asked>, marks: &str) -> Vec<String> {
         let mut faults = Vec::new();
         let mut hold = |holds: bool, fault: String| {
@@ -159,8 +154,7 @@ impl Recorded {
                 );
             }
         }
-        let paths = story::paths(&queued.workflow_id);
-        for step in paths.into_iter().filter(|_| !self.is_given_up()) {
+        for step in story::paths(&queued.workflow_id) {
             match asked.get(&format!("/{run}/{step}")) {
                 None => hold(false, format!("{step} was never done")),
                 Some(asked) => {
@@ -182,24 +176,19 @@ impl Recorded {
             }
             let keys: BTreeSet<&str> =
                 marks.lines().filter_map(|line| line.strip_prefix(run)).collect();
-            let most = usize::from(!self.is_given_up());
-            hold(keys.len() == most, format!("the process had the keys {keys:?}"));
+            hold(keys.len() == 1, format!("the process had the keys {keys:?}"));
         }
         faults
     }
 
     fn is_right(&self, workflow: &str, n: u64) -> bool {
         match self.events.last().map(|last| &last.data) {
-            Some(EventData::RunCompleted(_)) if self.is_given_up() => false,
             Some(EventData::RunCompleted(_)) if workflow == "project.mourner" => true,
             Some(EventData::RunCompleted(end)) => match &end.result {
                 Payload::Inline(value) => Some(&value.0) == story::result(workflow, n).as_ref(),
                 Payload::Blob(_) => false,
             },
-            Some(EventData::RunFailed(end)) => match end.error.code.as_str() {
-                "STEP_INTERRUPTED" => workflow == "project.careful" && self.is_given_up(),
-                _ => workflow == "project.doomed",
-            },
+            Some(EventData::RunFailed(_)) => workflow == "project.doomed",
             _ => false,
         }
     }
