@@ -151,19 +151,20 @@ impl Inner {
         let received = received(found, run, trigger, key, &given, depth);
         let replayed = self.note_received(&found.id, received).await?;
         // Whoever received it before may have been cut off before it began.
-        if !replayed || !self.is_there(run).await? {
+        if !replayed || !self.was_there(&found.id, run).await? {
             self.begin(found, run, Some(trigger.clone()), given, depth).await?;
         }
         Ok(Asked { run, replayed })
     }
 
-    /// Whether a run was begun, by this process or by one before it.
-    async fn is_there(&self, run: RunId) -> Result<bool> {
-        if self.index.find(run).await?.is_some() {
-            return Ok(true);
+    /// Whether a run was begun, by this process or by one before it; it may be gone since.
+    async fn was_there(&self, workflow: &str, run: RunId) -> Result<bool> {
+        match self.found(run).await {
+            Err(Error::RunUnknown(_)) => {
+                Ok(self.retired_in(triggers_of(workflow)).await?.contains(&run))
+            }
+            found => found.map(|_| true),
         }
-        self.index.catch_up().await?;
-        Ok(self.index.find(run).await?.is_some())
     }
 
     /// Records that a trigger fired; says whether it had been recorded before.
