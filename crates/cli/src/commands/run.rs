@@ -20,7 +20,7 @@ use crate::output::{Style, plain};
 use crate::{home, stop};
 
 /// How long what is under way may take when the command is told to stop.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Run an automation, and show how it goes
 ///
@@ -121,6 +121,9 @@ fn detach(run: RunId, config: &Config) -> Result<Exit> {
     let mut command = Command::new(program);
     command.args(["runs", "resume", &run.to_string(), "--quiet"]);
     command.arg("--home").arg(config.home()?);
+    if let Some(file) = &config.file {
+        command.arg("--config").arg(file);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| Error::Internal(error.to_string()))?;

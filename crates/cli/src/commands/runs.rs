@@ -8,6 +8,8 @@ use clap::Subcommand;
 use crate::config::Config;
 use crate::{automate, home, sources};
 
+use super::run::PATIENCE;
+
 mod answer;
 mod cancel;
 mod events;
@@ -52,15 +54,23 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     runtime.block_on(async {
         match args.command {
-            Command::Answer(args) => answer::run(&args, config).await,
-            Command::Cancel(args) => cancel::run(&args, config).await,
+            Command::Answer(args) => {
+                say(config, async |engine| answer::run(&args, engine, config).await).await
+            }
+            Command::Cancel(args) => {
+                say(config, async |engine| cancel::run(&args, engine, config).await).await
+            }
             Command::Events(args) => events::run(&args, config).await,
             Command::Export(args) => export::run(&args, config).await,
             Command::Fork(args) => fork::run(&args, config).await,
             Command::List(args) => list::run(&args, config).await,
-            Command::Pause(args) => pause::run(&args, config).await,
+            Command::Pause(args) => {
+                say(config, async |engine| pause::run(&args, engine, config).await).await
+            }
             Command::Replay(args) => replay::run(&args, config).await,
-            Command::Resolve(args) => resolve::run(&args, config).await,
+            Command::Resolve(args) => {
+                say(config, async |engine| resolve::run(&args, engine, config).await).await
+            }
             Command::Resume(args) => resume::run(&args, config).await,
             Command::Show(args) => show::run(&args, config).await,
         }
@@ -71,6 +81,19 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 fn engine(config: &Config) -> Result<Automations> {
     let catalog = sources::catalog(config).into();
     automate::open(config, home::open(config)?, catalog)
+}
+
+/// Says something to a run. Nothing is performed for it in this process: a run that nobody
+/// performs is left to whoever goes on with it.
+async fn say(
+    config: &Config,
+    said: impl AsyncFnOnce(&Automations) -> Result<Exit>,
+) -> Result<Exit> {
+    let engine = engine(config)?;
+    engine.drain().await;
+    let exit = said(&engine).await;
+    engine.stop(PATIENCE).await;
+    exit
 }
 
 /// Who gives a command, as far as the system says.

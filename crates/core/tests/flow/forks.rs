@@ -70,7 +70,7 @@ fn a_fork_within_a_loop_tells_of_every_turn_that_is_made_again() {
     ";
     let mut play = Play::new(graph(nodes), json!({"list": [1, 2, 3]}));
     play.start();
-    while !play.told().contains("done each@1::work") {
+    while !play.told().contains("start each@1::work") {
         play.step();
     }
     let then = play.run.state.clone();
@@ -89,7 +89,7 @@ fn a_fork_within_a_loop_tells_of_every_turn_that_is_made_again() {
     );
     assert_eq!(
         told(&play.run.state, "each"),
-        " | each each@0::work each@1::work each@2::work done",
+        " | each@0::work each@1::work each@2::work done each",
         "from the loop itself"
     );
     assert_eq!(

@@ -16,6 +16,7 @@ use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::Change;
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
@@ -250,16 +251,49 @@ fn chosen(
         }
         None => plan.triggers.iter().find(|trigger| trigger.r#type.as_str() == "manual"),
     };
+    require_role(shared, plan, trigger.map(|trigger| &trigger.id), caller)?;
     let Some(trigger) = trigger else { return Ok((None, input::of_run(plan, None, payload)?)) };
-    let kind = shared.automation.triggers.get(trigger.r#type.as_str());
-    let watch = kind.and_then(|kind| kind.watch(&trigger.config.0).ok());
-    if let Some(Watch::Call(call)) = watch
-        && call.role().is_some_and(|role| !caller.principal.has_role(role))
-    {
-        return Err(Error::Forbidden(Action::StartRuns.name()));
-    }
     let filled = input::of_run(plan, Some(&trigger.id), payload)?;
     Ok((Some(trigger.id.clone()), filled))
+}
+
+/// Whoever starts a run by hand needs the role of the trigger, or every role that the
+/// workflow asks of people when the run begins at a trigger that is not for them.
+fn require_role(
+    shared: &Shared,
+    plan: &Plan,
+    trigger: Option<&Slug>,
+    caller: &Caller,
+) -> Result<(), Error> {
+    let called = plan.triggers.iter().filter_map(|trigger| {
+        let kind = shared.automation.triggers.get(trigger.r#type.as_str())?;
+        match kind.watch(&trigger.config.0).ok()? {
+            Watch::Call(call) => Some((&trigger.id, call)),
+            _ => None,
+        }
+    });
+    let called: Vec<_> = called.collect();
+    let is_called = called.iter().any(|(id, _)| Some(*id) == trigger);
+    let asked = called.iter().filter(|(id, _)| !is_called || Some(*id) == trigger);
+    let missing = asked.filter_map(|(_, call)| call.role());
+    match missing.into_iter().find(|role| !caller.principal.has_role(role)) {
+        Some(role) => Err(Error::RoleMissing(role.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Whoever does a run again needs the role that starting it needs.
+async fn require_role_of(shared: &Shared, caller: &Caller, past: &Past) -> Result<(), Error> {
+    let trigger = past.state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
+    if let Some(started) = &past.state.started {
+        let plan = shared.automation.engine.plan(started.workflow_hash).await?;
+        require_role(shared, &plan, trigger, caller)?;
+    }
+    // The workflow may ask for more by now.
+    match shared.automation.catalog.find(&past.summary.workflow) {
+        Ok(found) => require_role(shared, &found.compiled()?.plan, trigger, caller),
+        Err(_) => Ok(()),
+    }
 }
 
 /// The id of a run. What is no id cannot be there, either: the answer is the same.
@@ -354,7 +388,8 @@ async fn replay(
 ) -> Result<Response, Failure> {
     takes_work(&shared)?;
     let run = run_id(id)?;
-    seen(&shared, &caller, run).await?;
+    let past = seen(&shared, &caller, run).await?;
+    require_role_of(&shared, &caller, &past).await?;
     let asked = shared.automation.engine.replay(run).await?;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     Ok((StatusCode::CREATED, Json(started)).into_response())
@@ -378,7 +413,8 @@ async fn fork(
 ) -> Result<Response, Failure> {
     let run = run_id(id)?;
     let wanted: ForkFrom = body::json(&headers, body).await?;
-    seen(&shared, &caller, run).await?;
+    let past = seen(&shared, &caller, run).await?;
+    require_role_of(&shared, &caller, &past).await?;
     let changes = wanted.outputs.into_iter().map(|(of, output)| {
         let instance = step(&of)?;
         Ok(Change { instance, output })

@@ -56,6 +56,41 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
 }
 
 #[tokio::test]
+async fn a_role_is_needed_for_every_way_to_start_a_workflow_that_asks_for_it() {
+    let guarded = "name: Guarded
+triggers:
+  - { id: by-hand, type: manual, require_role: admin }
+  - { id: nightly, type: cron, schedule: '0 3 * * *' }
+graph: { nodes: [{ id: a, type: end, result: hi }] }
+";
+    let world = World::new(&[("guarded", guarded), ("open", HELLO)]);
+    let server = world.serve().await;
+    let wanted = Wanted {
+        name: "ci".to_owned(),
+        scopes: vec![Scope::Read, Scope::Run],
+        workflows: Vec::new(),
+        expires_ms: None,
+    };
+    Tokens::new(&world.home()).create("cairn_tok_ci", wanted, 1).unwrap();
+    let own = [("Authorization", "Bearer cairn_tok_ci")];
+    let run = server.begin("guarded", json!({})).await;
+    server.until_status(&run, "succeeded").await;
+    for (path, body) in [
+        ("/api/v1/runs".to_owned(), Some(json!({"workflow": "guarded"}))),
+        ("/api/v1/runs".to_owned(), Some(json!({"workflow": "guarded", "trigger": "nightly"}))),
+        (format!("/api/v1/runs/{run}/replay"), None),
+        (format!("/api/v1/runs/{run}/fork"), Some(json!({"step": "a"}))),
+    ] {
+        let refused = server.call_with("POST", &path, body.as_ref(), &own).await;
+        assert_eq!((refused.status, refused.code().as_str()), (403, "AUTH_FORBIDDEN"), "{path}");
+        let told = refused.json()["detail"].to_string();
+        assert!(told.contains("`admin`"), "{told}");
+    }
+    let start = json!({"workflow": "open"});
+    assert_eq!(server.call_with("POST", "/api/v1/runs", Some(&start), &own).await.status, 201);
+}
+
+#[tokio::test]
 async fn the_record_says_who_did_what() {
     let world = World::new(&[("mine", HELLO)]);
     let server = world.serve().await;

@@ -4,6 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::flow::{Answer, Verdict};
 use cairn_core::id::TaskId;
+use cairn_engine::flow::Automations;
 use serde_json::{Map, Value, json};
 
 use super::RunArg;
@@ -41,9 +42,8 @@ pub(crate) struct Args {
     by: Option<String>,
 }
 
-pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let engine = super::engine(config)?;
-    let run = args.run.find(&engine).await?;
+pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
+    let run = args.run.find(engine).await?;
     let task = match args.task {
         Some(task) => task,
         None => {

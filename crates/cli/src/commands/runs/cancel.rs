@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_engine::flow::Automations;
 use serde_json::json;
 
 use super::RunArg;
@@ -19,9 +20,8 @@ pub(crate) struct Args {
     reason: String,
 }
 
-pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let engine = super::engine(config)?;
-    let run = args.run.find(&engine).await?;
+pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
+    let run = args.run.find(engine).await?;
     engine.cancel(run, &super::somebody(), &args.reason).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "cancelled": true}))?;

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::fresh;
 use crate::output::Style;
 use crate::render::{self, Cell, Narrow};
+use crate::sources;
 
 const NARROW: Narrow = Narrow { drop: &[3], cut: 1 };
 
@@ -35,8 +36,11 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
+    // Runs of a workflow that is gone are asked for by its whole id.
+    let whole = |given: &String| sources::catalog(config).find(given).map(|found| found.id.clone());
+    let workflow = args.workflow.as_ref().map(|given| whole(given).unwrap_or(given.clone()));
     let filter = Filter {
-        workflow: args.workflow.clone(),
+        workflow,
         statuses: args.status.clone(),
         limit: Some(args.limit),
         ..Filter::default()

@@ -4,6 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::instance::StepInstanceKey;
+use cairn_engine::flow::Automations;
 use serde_json::json;
 
 use super::RunArg;
@@ -32,9 +33,8 @@ enum Decision {
     Skip,
 }
 
-pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let engine = super::engine(config)?;
-    let run = args.run.find(&engine).await?;
+pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
+    let run = args.run.find(engine).await?;
     let decision = match args.decision {
         Decision::Retry => InterruptDecision::Retry,
         Decision::Fail => InterruptDecision::Fail,

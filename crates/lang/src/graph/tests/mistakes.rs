@@ -54,7 +54,7 @@ fn cases_without_an_edge() {
     assert_snapshot!(wrong("
     - { id: a, type: branch, expr: event.payload.x, next: b }
     - { id: b, type: end }
-"), @"w/workflow.yaml:6:13: error[missing_default] /graph/nodes/0/id: an edge of `a` does not say on which case it is taken; give it a `case`, or `default` for all others");
+"), @"w/workflow.yaml:6:59: error[missing_default] /graph/nodes/0/next: an edge of `a` does not say on which case it is taken; give it a `case`, or `default` for all others");
     assert!(with_nodes("  nodes:\n    - { id: a, type: branch, expr: event.payload.x, cases: { 'true': end, 'false': end } }").is_ok());
 }
 
