@@ -50,6 +50,8 @@ use plans::Plans;
 
 /// How often runs are looked through for those whose time is over.
 const TIDY_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How long whoever starts has other things to do.
+const TIDY_FIRST: Duration = Duration::from_secs(60);
 
 /// Runs automations. Clones share everything.
 #[derive(Clone)]
@@ -352,12 +354,14 @@ impl Automations {
         self.inner.tidy(now_ms).await
     }
 
-    /// Tidies up now and every hour, for as long as this is waited for.
+    /// Tidies up soon and every hour, for as long as this is waited for.
     pub async fn keep_tidy(&self) {
+        let mut pause = TIDY_FIRST;
         loop {
+            tokio::time::sleep(pause).await;
             // What cannot be done now is done in an hour.
             let _ = self.inner.tidy(now_ms()).await;
-            tokio::time::sleep(TIDY_EVERY).await;
+            pause = TIDY_EVERY;
         }
     }
 

@@ -61,6 +61,11 @@ impl Lanes {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Keeps sessions from being taken over for as long as it is held.
+    pub(super) async fn taking(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.taking.lock().await
+    }
+
     /// The sessions that this process is at work on.
     pub(super) fn sessions(&self) -> Vec<SessionId> {
         self.open().keys().copied().collect()

@@ -123,7 +123,9 @@ impl Inner {
     }
 
     async fn retire_in(&self, session: SessionId, runs: &[&Summary]) -> Result<usize> {
-        // Only its owner adds to a session of automations.
+        // Only its owner adds to a session of automations. Whoever is about to go on with its
+        // runs waits, and does not find it owned.
+        let _taking = self.lanes.taking().await;
         let _lease = match self.lanes.get(session) {
             Some(_) => None,
             None => match self.store.leases.acquire(session).await {

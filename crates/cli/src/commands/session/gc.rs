@@ -18,7 +18,7 @@ use crate::{fresh, home};
     after_help = "Examples:\n  cairn session gc --dry-run\n  cairn session gc --older-than 90d"
 )]
 pub(crate) struct Args {
-    /// Remove sessions in which nothing has happened for this long, such as 90d, 12h or 4w
+    /// Remove guided sessions in which nothing has happened for this long, such as 90d or 12h
     #[arg(long, value_name = "AGE", value_parser = age_ms)]
     older_than: Option<u64>,
 
