@@ -75,6 +75,9 @@ pub struct Parts {
     pub evaluator: Arc<dyn Evaluator>,
 }
 
+/// How long runs stay left before somebody goes on with them.
+const LOOK_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// How an engine of automations behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -209,6 +212,19 @@ impl Automations {
     /// Goes on with every run that is not over and that nobody else performs.
     pub async fn recover(&self) -> Result<usize> {
         self.inner.recover().await
+    }
+
+    /// Recovers, and then goes on with whatever other processes leave, until it is dropped.
+    pub async fn look_after_all(&self) {
+        let mut found = self.recover().await.map(drop);
+        loop {
+            // What cannot be gone on with stays as it is, for people to look at.
+            if let Err(error) = found {
+                (self.inner.options.trouble)(&format!("runs that were left: {error}"));
+            }
+            tokio::time::sleep(LOOK_AFTER).await;
+            found = self.inner.take_up_left().await.map(drop);
+        }
     }
 
     /// Takes in something that starts a run. The same key starts the same run, once.

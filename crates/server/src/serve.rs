@@ -128,8 +128,7 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
         let app = Arc::clone(app);
         async move {
             tokio::select! {
-                // A run that cannot be gone on with stays as it is, for people to look at.
-                _ = app.automation.engine.recover() => {}
+                () = app.automation.engine.look_after_all() => {}
                 () = app.phase.draining() => {}
             }
         }

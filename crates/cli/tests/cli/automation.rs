@@ -129,3 +129,28 @@ fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
     assert!(!answers.contains(CANARY), "{answers}");
     scan(&env.path("."));
 }
+
+#[test]
+fn a_run_that_another_process_left_is_taken_up_by_a_server_that_is_there() {
+    let text = r#"name: Left
+graph:
+  nodes:
+    - { id: a, type: shell, timeout_sec: 60, command: [sh, -c, 'touch "$AT/begun"; while [ ! -e "$AT/go" ]; do sleep 0.05; done; echo done'], env: { AT: FOLDER }, next: b }
+    - { id: b, type: end, result: '{{ steps.a.stdout | trim }}' }
+"#;
+    let env = with_workflow("left", text);
+    let text = text.replace("FOLDER", env.path("").to_str().unwrap());
+    fs::write(env.path("workflows/left.yaml"), text).unwrap();
+    let running = Running::start(&env);
+    let mut alone = env.command(&["run", "left", "--json"]).spawn().unwrap();
+    let by = Instant::now() + Duration::from_secs(60);
+    while !env.path("begun").exists() {
+        assert!(Instant::now() < by, "it does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    alone.kill().unwrap();
+    alone.wait().unwrap();
+    fs::write(env.path("go"), "").unwrap();
+    let run = running.get("/api/v1/runs")["items"][0]["runId"].as_str().unwrap().to_owned();
+    assert_eq!(running.until(&run, "succeeded")["result"], "done");
+}

@@ -294,12 +294,20 @@ impl Inner {
         self.fold_onto(state, events).await
     }
 
-    /// Goes on with every run that is not over and that nobody else performs.
+    /// Goes on with what was left, and sees to what was received and not begun.
     pub(super) async fn recover(self: &Arc<Self>) -> Result<usize> {
+        let taken = self.take_up_left().await;
+        self.start_received().await?;
+        self.tell_of_earlier_failures().await?;
+        taken
+    }
+
+    /// Goes on with every run that is not over and that nobody else performs.
+    pub(super) async fn take_up_left(self: &Arc<Self>) -> Result<usize> {
         self.index.catch_up().await?;
         let open = self.index.list(&Filter { is_over: Some(false), ..Filter::default() }).await?;
         let mut sessions: HashMap<SessionId, String> = HashMap::new();
-        for summary in &open {
+        for summary in open.iter().filter(|summary| self.lanes.get(summary.session).is_none()) {
             sessions.insert(summary.session, summary.workflow.clone());
         }
         // One session that cannot be gone on with holds up no other.
@@ -309,8 +317,6 @@ impl Inner {
                 failed.get_or_insert(error);
             }
         }
-        self.start_received().await?;
-        self.tell_of_earlier_failures().await?;
         failed.map_or(Ok(open.len()), Err)
     }
 
