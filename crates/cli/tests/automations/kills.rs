@@ -19,7 +19,7 @@ use crate::server::{Place, Server, call};
 /// How many runs are under way whenever the server is killed.
 const AT_ONCE: usize = 200;
 /// How many there are after new ones were begun: some end before the kill.
-const FULL: usize = 260;
+const FULL: usize = 300;
 /// How many ask at once.
 const CALLERS: usize = 8;
 /// How long runs may take once nobody kills the server any more.
@@ -174,8 +174,8 @@ impl Story {
             server.child.wait().unwrap();
             return;
         }
-        assert!(self.top_up(&server).is_ok(), "the server ended by itself");
         assert!(self.resolve(&server, 8).is_ok(), "the server ended by itself");
+        assert!(self.top_up(&server).is_ok(), "the server ended by itself");
         spin(Duration::from_micros(chance * 300));
         server.kill();
         self.killed.push(now_ms());
