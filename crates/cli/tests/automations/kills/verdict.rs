@@ -19,6 +19,7 @@ struct Recorded {
 }
 
 /// Fails with the timeline of the first run of which something is wrong.
+#[expect(clippy::print_stdout, reason = "how much was looked at is part of the result")]
 pub(super) fn check(story: &Story, asked: &BTreeMap<String, Asked>, marks: &str) {
     let runs = recorded(story);
     let mut faults = Vec::new();
