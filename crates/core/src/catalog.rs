@@ -46,7 +46,7 @@ pub enum Class {
     Pure,
     /// A worker process, and no barrier: it is computed again after a crash.
     Evaluated,
-    /// The world: its intent is durable before it is performed.
+    /// The world: what it is about to do is recorded first.
     Effectful,
 }
 

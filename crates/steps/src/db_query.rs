@@ -99,7 +99,7 @@ impl Performer for DbQuery {
             &["database"],
         );
         let what = "Asks a database: PostgreSQL, MySQL, MariaDB or SQLite. A statement is one transaction. Exact decimals, and whole numbers that JSON cannot hold, come as text; bytes come and go in base64; points in time as `2026-01-31T12:00:00Z`.";
-        let example = json!({"database": "main", "query": "SELECT id, email FROM users WHERE last_active > $1", "args": ["{{ event.at }}"], "read_only": true});
+        let example = json!({"database": "main", "query": "SELECT id, total FROM orders WHERE placed > $1", "args": ["{{ event.at }}"], "read_only": true});
         let output = closed(
             &json!({
                 "row_count": told(whole(), "How many rows came back, or were changed when none come back."),

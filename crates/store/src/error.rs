@@ -17,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What went wrong.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// A run in the plan has moved since it was read.
+    /// Somebody recorded more of a run after the plan was made.
     #[error("run {run} is at {}, and the plan was made at {}", place(.actual), place(.expected))]
     Conflict {
         /// The run.

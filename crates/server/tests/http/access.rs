@@ -60,7 +60,7 @@ async fn a_role_is_needed_for_every_way_to_start_a_workflow_that_asks_for_it() {
     let guarded = "name: Guarded
 triggers:
   - { id: by-hand, type: manual, require_role: admin }
-  - { id: nightly, type: cron, schedule: '0 3 * * *' }
+  - { id: nightly, type: cron, cron: '0 3 * * *' }
 graph: { nodes: [{ id: a, type: end, result: hi }] }
 ";
     let world = World::new(&[("guarded", guarded), ("open", HELLO)]);
