@@ -64,6 +64,13 @@ pub enum Command {
         /// The step that waits for it.
         instance: StepInstanceKey,
     },
+    /// A child run cannot be started.
+    ChildRefused {
+        /// The step that waits for it.
+        instance: StepInstanceKey,
+        /// Why.
+        fault: Fault,
+    },
     /// A child run ended.
     ChildFinished {
         /// The child.

@@ -9,9 +9,7 @@ use super::frontier::{Frontier, Level, Now, Path};
 use super::graph::{Graph, Out, Place, When};
 use super::scope::{Hidden, Secrets, Seen};
 use super::turn::last_turn;
-use crate::event::engine::{
-    RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet, WaitingFor,
-};
+use crate::event::engine::{RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet};
 use crate::event::{EventData, NewEvent, Scope};
 use crate::expression::Prepared;
 use crate::id::RunId;
@@ -175,10 +173,7 @@ impl Deciding<'_, '_> {
             Command::Recover => self.recover(),
             Command::Complete { instance, result, duration_ms } => {
                 let computed = self.run.computing.remove(&instance).is_some();
-                // A child that cannot be started is told here, too.
-                let childless = result.is_err() && self.waits_for(&instance, WaitingFor::Child);
-                let running = self.status(&instance) == Some(StepStatus::Running);
-                if !computed && !childless && !running {
+                if !computed && self.status(&instance) != Some(StepStatus::Running) {
                     return Err(Rejection::NotPending(instance));
                 }
                 match result {
@@ -204,6 +199,7 @@ impl Deciding<'_, '_> {
             Command::ChildStarted { child, session, instance } => {
                 self.child_started(child, session, instance)?;
             }
+            Command::ChildRefused { instance, fault } => self.child_refused(&instance, fault)?,
             Command::ChildFinished { child, status, output } => {
                 self.child_finished(child, status, output)?;
             }

@@ -97,7 +97,7 @@ impl Deciding<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn waits_for(&self, instance: &StepInstanceKey, what: WaitingFor) -> bool {
+    fn waits_for(&self, instance: &StepInstanceKey, what: WaitingFor) -> bool {
         let step = self.run.state.steps.get(instance);
         step.is_some_and(|step| step.waiting_for == Some(what))
     }
@@ -201,6 +201,19 @@ impl Deciding<'_, '_> {
             return Ok(());
         }
         self.emit(ChildStarted { child_run_id: child, child_session_id: session, instance });
+        Ok(())
+    }
+
+    pub(super) fn child_refused(
+        &mut self,
+        instance: &StepInstanceKey,
+        fault: Fault,
+    ) -> Result<(), Rejection> {
+        let begun = self.run.state.children.values().any(|child| child.instance == *instance);
+        if begun || !self.waits_for(instance, WaitingFor::Child) {
+            return Err(Rejection::NotPending(instance.clone()));
+        }
+        self.failed(instance, fault, 0);
         Ok(())
     }
 

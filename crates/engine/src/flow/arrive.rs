@@ -262,11 +262,7 @@ impl Inner {
         let instance = parent.instance.clone();
         let failed = |error: &Error| {
             let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
-            vec![Command::Complete {
-                instance: instance.clone(),
-                result: Err(fault),
-                duration_ms: 0,
-            }]
+            vec![Command::ChildRefused { instance: instance.clone(), fault }]
         };
         let event = Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
         let given = given(&event, "workflow", "", now_ms());

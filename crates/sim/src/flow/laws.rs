@@ -18,6 +18,8 @@ use super::world::SESSION;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Laws {
     ended: bool,
+    /// Whether somebody called a step failed that a crash cut off.
+    called_failed: bool,
     over: BTreeSet<StepInstanceKey>,
     begun: BTreeSet<StepInstanceKey>,
     entered: BTreeSet<StepInstanceKey>,
@@ -76,11 +78,14 @@ impl Laws {
             }
             EventData::StepCompleted(step) => Some(&step.instance),
             EventData::StepSkipped(step) => Some(&step.instance),
-            EventData::StepResolved(step) if step.decision != InterruptDecision::Retry => {
-                Some(&step.instance)
+            EventData::StepResolved(step) => {
+                // A decision for failure is followed by the failure.
+                self.called_failed = step.decision == InterruptDecision::Fail;
+                (step.decision == InterruptDecision::Skip).then_some(&step.instance)
             }
             EventData::StepFailed(step) => {
-                if step.error.code == "STEP_INTERRUPTED" && !recovers {
+                let known = recovers || std::mem::take(&mut self.called_failed);
+                if step.error.code == "STEP_INTERRUPTED" && !known {
                     return wrong(format!("{} is interrupted without a crash", step.instance));
                 }
                 (step.then != AfterFailure::Retry).then_some(&step.instance)
