@@ -47,7 +47,7 @@ pub(crate) fn unsound(nodes: &str, step: &str, name: &str, value: &Value) -> Gra
     let mut plan = graph(nodes).plan.clone();
     for step in plan.steps.iter_mut().filter(|known| known.id.as_str() == step) {
         if let Action::Typed { config, .. } = &mut step.action {
-            config.0[name] = value.clone();
+            config.0.as_object_mut().unwrap().insert(name.to_owned(), value.clone());
         }
     }
     Graph::new(plan, &catalog()).unwrap()
