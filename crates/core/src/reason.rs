@@ -202,18 +202,22 @@ pub enum BlockerCode {
 }
 
 impl BlockerCode {
+    /// Every code there is, with the name that people and clients see. They are told in a
+    /// blocked answer, which is no error.
+    const NAMES: [(Self, &'static str); 7] = [
+        (Self::InvalidRequiredOutput, "INVALID_REQUIRED_OUTPUT"),
+        (Self::InvariantViolation, "INVARIANT_VIOLATION"),
+        (Self::MissingRequiredOutput, "MISSING_REQUIRED_OUTPUT"),
+        (Self::RequiredCapabilityUnavailable, "REQUIRED_CAPABILITY_UNAVAILABLE"),
+        (Self::RequiredCapabilityUnknown, "REQUIRED_CAPABILITY_UNKNOWN"),
+        (Self::StorageCorruptionDetected, "STORAGE_CORRUPTION_DETECTED"),
+        (Self::UserOnlyDependency, "USER_ONLY_DEPENDENCY"),
+    ];
+
     /// The name that people and clients see.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidRequiredOutput => "INVALID_REQUIRED_OUTPUT",
-            Self::InvariantViolation => "INVARIANT_VIOLATION",
-            Self::MissingRequiredOutput => "MISSING_REQUIRED_OUTPUT",
-            Self::RequiredCapabilityUnavailable => "REQUIRED_CAPABILITY_UNAVAILABLE",
-            Self::RequiredCapabilityUnknown => "REQUIRED_CAPABILITY_UNKNOWN",
-            Self::StorageCorruptionDetected => "STORAGE_CORRUPTION_DETECTED",
-            Self::UserOnlyDependency => "USER_ONLY_DEPENDENCY",
-        }
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(code, _)| *code == self).map_or("BLOCKED", |(_, name)| name)
     }
 }
 
