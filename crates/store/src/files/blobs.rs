@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::digest::Digest;
@@ -72,7 +73,7 @@ impl FileBlobs {
             if try_lock(&*file).map_err(failed("locking", &path))? {
                 return Ok(Pinning(file));
             }
-            std::thread::sleep(super::lock::PAUSE);
+            std::thread::sleep(GC_PAUSE);
         }
         let source = Arc::new(io::Error::from(io::ErrorKind::WouldBlock));
         Err(Error::Io { context: waiting.into(), source })
@@ -166,8 +167,11 @@ impl FileBlobs {
     }
 }
 
-/// How often to look whether a collection has ended: it takes seconds, not minutes.
-const GC_PATIENCE: usize = 1000;
+/// How often to look whether a collection has ended, which takes seconds and not minutes, or
+/// whether there is a moment without an append. Busy appends leave only short ones, so it is
+/// looked for often.
+const GC_PATIENCE: usize = 50_000;
+const GC_PAUSE: Duration = Duration::from_micros(200);
 
 /// A number that no other caller of this machine has at the same time.
 fn unique() -> String {
