@@ -4,6 +4,7 @@
 //! changes nothing. So it is done when a run fails, and once more for the latest failures when
 //! an engine takes over from one that is gone.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -43,12 +44,12 @@ impl Inner {
 
     /// Tells everybody who takes the failures of a run's workflow; gives their runs.
     pub(super) async fn tell_of_failure(self: &Arc<Self>, run: RunId) -> Result<Vec<RunId>> {
-        let past = self.past(run).await?;
-        let depth = past.state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
-        let Some(started) = past.state.started.as_ref().filter(|_| depth <= LEVELS_MAX) else {
+        let (_, state) = self.state(run).await?;
+        let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
+        let Some(started) = state.started.as_ref().filter(|_| depth <= LEVELS_MAX) else {
             return Ok(Vec::new());
         };
-        let Some(End::Failed { .. }) = past.state.end else { return Ok(Vec::new()) };
+        let Some(End::Failed { .. }) = state.end else { return Ok(Vec::new()) };
         let ready = self.plans.get(started.workflow_hash).await?;
         // Whoever comes second finds what the first began.
         let _telling = self.telling.lock().await;
@@ -59,7 +60,7 @@ impl Inner {
                 trigger: Some(taker.trigger),
                 key: Some(run.to_string()),
                 event: Event {
-                    payload: report(&ready.graph.plan, &past.state),
+                    payload: report(&ready.graph.plan, &state),
                     kind: "error".to_owned(),
                     ..Event::default()
                 },
@@ -77,21 +78,34 @@ impl Inner {
             limit: Some(LOOKED_AT_MAX),
             ..Filter::default()
         };
+        let mut known: HashMap<String, Vec<Taker>> = HashMap::new();
         for failed in self.index.list(&filter).await? {
-            if self.is_untold(&failed).await? {
+            if !known.contains_key(&failed.workflow) {
+                let takers = self.takers_of(&failed.workflow).await?;
+                known.insert(failed.workflow.clone(), takers);
+            }
+            let takers = known.get(&failed.workflow).map(Vec::as_slice).unwrap_or_default();
+            if self.is_untold(&failed, takers).await? {
                 self.tell_of_failure(failed.run).await?;
             }
         }
         Ok(())
     }
 
+    /// Who takes the failures of a workflow as it is now.
+    async fn takers_of(&self, workflow: &str) -> Result<Vec<Taker>> {
+        let Ok(found) = self.find(workflow).await else { return Ok(Vec::new()) };
+        match found.compiled() {
+            Ok(compiled) => self.takers(&compiled.plan).await,
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Whether somebody should have been told of a failure and was not. Those whose file is
     /// younger than the failure may not have been there.
-    async fn is_untold(&self, failed: &Summary) -> Result<bool> {
-        let Ok(found) = self.find(&failed.workflow).await else { return Ok(false) };
-        let Ok(compiled) = found.compiled() else { return Ok(false) };
+    async fn is_untold(&self, failed: &Summary, takers: &[Taker]) -> Result<bool> {
         let ended = UNIX_EPOCH + Duration::from_millis(failed.ended_ms.unwrap_or_default());
-        for taker in self.takers(&compiled.plan).await? {
+        for taker in takers {
             let changed = std::fs::metadata(&taker.found.path).and_then(|file| file.modified());
             let was_there = changed.is_ok_and(|changed| changed < ended);
             let key = failed.run.to_string();

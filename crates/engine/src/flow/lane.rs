@@ -17,14 +17,14 @@ use cairn_core::projection::run::{End, RunState};
 use cairn_store as store;
 use cairn_store::port::{Lease, Room};
 use cairn_store::{AppendPlan, Appended, Blob};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
-use super::watch::{Ended, Told};
+use super::watch::{Ended, Told, failure};
 use super::{Inner, Left, payload};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
@@ -702,7 +702,8 @@ impl Actor {
                 active.response = Some(response.clone());
                 inner.watchers.responded(id, response);
             }
-            Effect::Task(_) => inner.index.note(summary(self.session, &self.workflow, active)),
+            // Whoever is asked sees it in the list of runs.
+            Effect::Task(_) => {}
             Effect::CallOff => {
                 let tasks: Vec<AbortHandle> = active.under_way.drain().map(|(_, t)| t).collect();
                 tasks.iter().for_each(AbortHandle::abort);
@@ -727,10 +728,7 @@ impl Actor {
                 cairn_core::event::engine::Payload::Inline(value) => value.0.clone(),
                 cairn_core::event::engine::Payload::Blob(_) => Value::Null,
             },
-            Some(End::Failed { error, instance }) => {
-                let step = instance.as_ref().map(ToString::to_string);
-                json!({"code": error.code, "message": error.message, "step": step})
-            }
+            Some(End::Failed { error, instance }) => failure(error, instance.as_ref()),
             _ => Value::Null,
         };
         let mut row = summary(self.session, &self.workflow, &active);

@@ -13,13 +13,13 @@ use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, RunState};
 use cairn_core::snapshot::RunSnapshot;
 use cairn_store::Blob;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::index::{Filter, Summary};
 use super::lane::NewRun;
 use super::lanes::started;
 use super::plans::Ready;
-use super::watch::Ended;
+use super::watch::{Ended, failure};
 use super::{Inner, arrive, payload, unknown};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
@@ -113,10 +113,7 @@ impl Inner {
         let Some(end) = &state.end else { return Ok(None) };
         let result = match end {
             End::Succeeded { result } => payload::value(&self.store, result).await?,
-            End::Failed { error, instance } => {
-                let step = instance.as_ref().map(ToString::to_string);
-                json!({"code": error.code, "message": error.message, "step": step})
-            }
+            End::Failed { error, instance } => failure(error, instance.as_ref()),
             End::Cancelled {} => Value::Null,
         };
         Ok(Some(Ended { status: end.status(), result, response: None }))

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cairn_core::event::Event;
-use cairn_core::event::engine::EndStatus;
+use cairn_core::event::engine::{EndStatus, Failure};
 use cairn_core::id::{RunId, SessionId};
-use serde_json::Value;
+use cairn_core::instance::StepInstanceKey;
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, oneshot};
 
 /// How many commits somebody may be behind.
@@ -52,6 +53,12 @@ pub struct Ended {
     pub result: Value,
     /// What whoever called the webhook is to be answered, if the run said so.
     pub response: Option<Value>,
+}
+
+/// What is told of a failure as the result of a run.
+pub(super) fn failure(error: &Failure, instance: Option<&StepInstanceKey>) -> Value {
+    let step = instance.map(ToString::to_string);
+    json!({"code": error.code, "message": error.message, "step": step})
 }
 
 pub(super) struct Watchers {
