@@ -85,7 +85,9 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let catalog = Arc::new(sources::catalog(config));
     // Agents of several projects come here, so none is taken for granted.
     let guide = door::guide(config, store.clone(), Arc::clone(&catalog), None)?;
-    let door = cairn_mcp::Door { guide, catalog: Arc::clone(&catalog) };
+    let engine = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    // Who comes in, and what they may do, is known with each request.
+    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), Vec::new());
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let drain = args.drain.map_or(config.drain.value, Duration::from_secs);
@@ -94,7 +96,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
         admin_token: Digest::of(token.text.as_bytes()),
         mcp: Some(mcp),
         automation: Automation {
-            engine: automate::open(config, store.clone(), Arc::clone(&catalog))?,
+            engine,
             catalog,
             triggers: cairn_triggers::catalog::all(Channels::default()),
             vault: config.vault()?,
