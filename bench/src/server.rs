@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,8 @@ struct Place {
 struct Server {
     child: Child,
     address: String,
+    /// What it says, which stays open so that it can.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Drop for Server {
@@ -116,10 +118,11 @@ impl Place {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut child = command.stdout(Stdio::piped()).spawn().context("starting the server")?;
         let mut line = String::new();
-        BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
+        let mut output = BufReader::new(child.stdout.take().context("no output")?);
+        output.read_line(&mut line)?;
         let address = line.trim_end().strip_prefix("listening on http://");
         let address = address.context("it does not listen")?.to_owned();
-        let server = Server { child, address };
+        let server = Server { child, address, _output: output };
         let mut client = Client::to(&server.address)?;
         // Before it knows its webhooks it asks senders to come back; then it asks for a signature.
         while client.send("POST /hooks/one", "", "")?.0 != 401 {}

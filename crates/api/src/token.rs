@@ -56,6 +56,21 @@ impl fmt::Display for Scope {
     }
 }
 
+/// Whoever comes in, known by what they may do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Holder {
+    /// What they may do.
+    pub scopes: Vec<Scope>,
+}
+
+impl Holder {
+    /// Whether they have the scope or the role of that name.
+    #[must_use]
+    pub fn has_role(&self, role: &str) -> bool {
+        self.scopes.iter().any(|scope| *scope == Scope::Admin || scope.name() == role)
+    }
+}
+
 /// A text that names no scope.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no scope `{0}`; there are read, run, edit, approve, secrets:write and admin")]

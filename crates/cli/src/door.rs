@@ -4,19 +4,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_api::error::Result;
+use cairn_api::token::{Holder, Scope};
 use cairn_core::guided::decide::Wanted;
 use cairn_engine::catalog::Catalog;
+use cairn_engine::flow::Automations;
 use cairn_engine::guided::{Guide, Options};
 use cairn_mcp::Door;
 use cairn_store::Store;
+use cairn_triggers::channel::Channels;
 
 use crate::config::Config;
-use crate::sources;
+use crate::{automate, sources};
 
 /// Opens the door to a store. Agents that do not name their project work on `workspace`.
 pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) -> Result<Door> {
     let catalog = Arc::new(sources::catalog(config));
-    Ok(Door { guide: guide(config, store, Arc::clone(&catalog), workspace)?, catalog })
+    let automations = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    let guide = guide(config, store, Arc::clone(&catalog), workspace)?;
+    Ok(with(guide, automations, catalog, vec![Scope::Read, Scope::Run]))
+}
+
+/// The door to a guide and an engine, for whoever may do this.
+pub(crate) fn with(
+    guide: Guide,
+    automations: Automations,
+    catalog: Arc<Catalog>,
+    scopes: Vec<Scope>,
+) -> Door {
+    let triggers = cairn_triggers::catalog::all(Channels::default());
+    Door { guide, automations, triggers, catalog, holder: Holder { scopes } }
 }
 
 /// The engine over a store, with the preferences of the configuration.

@@ -38,7 +38,7 @@ macro_rules! files {
 }
 
 /// Every template there is, in alphabetical order.
-pub(crate) static ALL: [Template; 7] = [
+pub(crate) static ALL: [Template; 8] = [
     Template {
         name: "bug-hunt",
         what: "an agent goes from a report to a fix that is shown to work",
@@ -76,6 +76,19 @@ pub(crate) static ALL: [Template; 7] = [
         what: "an agent finds out whether a version can be released, part by part",
         kind: Kind::Guided,
         files: files!("guided": "release-check.yaml", "release-policy.md"),
+    },
+    Template {
+        name: "release-notes",
+        what: "the engine gathers and publishes, an agent writes in between",
+        kind: Kind::Graph,
+        files: files!(
+            "graph/release-notes":
+            "workflow.yaml",
+            "answers.jsonl",
+            "nodes/changes.sh",
+            "nodes/publish.sh",
+            "nodes/write.md",
+        ),
     },
     Template {
         name: "support-triage",

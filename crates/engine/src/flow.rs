@@ -6,6 +6,7 @@
 
 mod arrive;
 mod failures;
+mod hand;
 mod index;
 mod lane;
 mod lanes;
@@ -103,6 +104,8 @@ pub struct Options {
     pub retention: Retention,
     /// After how many events of a run its state is stored, so that they need not be read again.
     pub snapshot_every: usize,
+    /// How long an agent waits for its next step before it is told how the run goes.
+    pub hand_patience: Duration,
     /// Where this process listens for others; nowhere when there is no place.
     pub sockets: Option<std::path::PathBuf>,
     /// Tells people of trouble that no caller hears of.
@@ -123,6 +126,7 @@ impl Default for Options {
             session_age_max: Duration::from_secs(24 * 60 * 60),
             retention: RETENTION,
             snapshot_every: 2_000,
+            hand_patience: Duration::from_secs(20),
             sockets: None,
             trouble: |_| {},
         }
@@ -334,7 +338,8 @@ impl Automations {
 
     /// What a fork of a run would do again, and what it would keep.
     pub async fn preview(&self, from: &From) -> Result<cairn_core::flow::Fork> {
-        Ok(self.inner.forked(from).await?.fork)
+        let id = RunId::mint(now_ms(), random()?);
+        Ok(self.inner.forked(from, id).await?.fork)
     }
 
     /// Goes on from an earlier step, in a run of its own.

@@ -7,7 +7,7 @@
 pub mod answer;
 pub mod ask;
 mod blobs;
-mod input;
+pub(crate) mod input;
 mod perform;
 mod position;
 mod reply;
@@ -43,6 +43,8 @@ use blobs::Cache;
 use position::Position;
 use session::{Known, Session};
 use tokens::{Spot, Target};
+
+pub use input::context;
 
 /// How often a call is decided again because the run moved meanwhile.
 const TRIES_MAX: usize = 16;
@@ -110,6 +112,8 @@ impl Guide {
         let answer = self.start(ask).await?;
         let run = answer.session.ok_or_else(|| Error::Broken("a run without a session".into()))?;
         let session_token = answer.tokens.checkpoint_token;
+        let session_token =
+            session_token.ok_or_else(|| Error::Broken("a session without a token".into()))?;
         Ok(SessionOpened { session: run.session, label: answer.label, session_token })
     }
 }
@@ -390,7 +394,7 @@ fn noted(
 }
 
 /// Whether a call means to go on.
-fn is_advance(ask: &Continue) -> bool {
+pub(crate) fn is_advance(ask: &Continue) -> bool {
     match (ask.intent, &ask.at) {
         (Some(Intent::Advance), _) => true,
         (Some(Intent::Rehydrate), _) => false,

@@ -12,6 +12,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_core::catalog::{SettingFault, TriggerType};
+use cairn_core::plan::Plan;
+use cairn_core::text::Slug;
 use serde_json::{Map, Value};
 
 use crate::secrets::Secret;
@@ -212,6 +214,18 @@ impl Triggers {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Trigger>> {
         self.0.get(name)
+    }
+
+    /// The trigger of a workflow that people and programs fire, and what it takes.
+    #[must_use]
+    pub fn call(&self, plan: &Plan) -> Option<(Slug, Arc<dyn Call>)> {
+        plan.triggers.iter().find_map(|trigger| {
+            let kind = self.get(trigger.r#type.as_str())?;
+            match kind.watch(&trigger.config.0).ok()? {
+                Watch::Call(call) => Some((trigger.id.clone(), call)),
+                _ => None,
+            }
+        })
     }
 
     /// What the compiler needs to know of them, by name.

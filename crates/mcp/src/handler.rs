@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cairn_api::arguments::Problem;
+use cairn_api::token::Holder;
 use cairn_api::{Error, schema};
 use cairn_lang::diagnostic::nearest;
 use rmcp::model::{
@@ -46,9 +47,16 @@ impl Handler {
     }
 
     /// Calls a tool to its end, whatever becomes of the client in the meantime.
-    async fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<CallToolResult> {
+    async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        holder: Option<Holder>,
+    ) -> Option<CallToolResult> {
         let entry = self.0.tools.iter().find(|entry| entry.name == name)?;
-        let called = tokio::spawn(entry.call(&self.0.door, arguments)).await;
+        let holder = holder.unwrap_or_else(|| self.0.door.holder.clone());
+        let door = Door { holder, ..self.0.door.clone() };
+        let called = tokio::spawn(entry.call(&door, arguments)).await;
         let outcome = called.unwrap_or_else(|error| Err(Error::Internal(error.to_string())));
         Some(match outcome {
             Ok(reply) => result(reply, false),
@@ -86,10 +94,14 @@ impl ServerHandler for Handler {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        match self.call(&request.name, arguments).await {
+        // What came over HTTP brings along who sent it; without that it may nothing more.
+        let parts = context.extensions.get::<axum::http::request::Parts>();
+        let holder = parts.map(|parts| parts.extensions.get::<Holder>().cloned());
+        let holder = holder.map(Option::unwrap_or_default);
+        match self.call(&request.name, arguments, holder).await {
             Some(result) => Ok(result.into()),
             None => Err(unknown(&request.name, &self.0.tools)),
         }

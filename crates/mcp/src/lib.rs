@@ -4,10 +4,12 @@
 //! schema that the client was shown, the engine is asked, and the answer is told twice, as
 //! text that an agent can follow and as data. Nothing here decides anything about runs.
 //!
-//! In reading order: `tools` (every tool, one file each), `handler` (what the protocol asks
+//! In reading order: `tools` (every tool, one file each), `door` (guided run or automation),
+//! `handler` (what the protocol asks
 //! for), `render` (what agents read), and the two ways in: [`serve_stdio`] and [`http`].
 
 mod advice;
+mod door;
 mod handler;
 mod http;
 mod message;
@@ -16,23 +18,10 @@ mod render;
 mod stdio;
 mod tools;
 
-use std::sync::Arc;
-
-use cairn_engine::catalog::Catalog;
-use cairn_engine::guided::Guide;
-
+pub use door::Door;
 pub use http::http;
 pub use reference::reference;
 pub use stdio::{serve_stdio, serve_streams};
-
-/// What the tools work with.
-#[derive(Clone)]
-pub struct Door {
-    /// Runs.
-    pub guide: Guide,
-    /// Workflows.
-    pub catalog: Arc<Catalog>,
-}
 
 /// Which tools there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -3,6 +3,7 @@
 //! An answer has its parts in a fixed order, one content item each: the step with what to
 //! call next, the references, then whatever else is worth knowing.
 
+mod standing;
 mod supplement;
 mod workflow;
 
@@ -63,12 +64,17 @@ fn next(data: &Answer, owes: bool) -> String {
         }
         NextIntent::Complete => ("Next: nothing. To see the end again,", tokens(data, false)),
     };
-    format!(
+    let mut text = format!(
         "{before} call continue_workflow with\n{call}\nWhat comes after is not known until then: \
-         do not guess it, and do not work ahead. To keep notes before that, call \
-         checkpoint_workflow with checkpointToken \"{}\".",
-        data.checkpoint_token
-    )
+         do not guess it, and do not work ahead."
+    );
+    if let Some(token) = &data.checkpoint_token {
+        let _ = write!(
+            text,
+            " To keep notes before that, call checkpoint_workflow with checkpointToken \"{token}\"."
+        );
+    }
+    text
 }
 
 fn blocked(data: &Answer, pending: Option<&Pending>, owes: bool) -> String {
@@ -109,6 +115,11 @@ fn blocked(data: &Answer, pending: Option<&Pending>, owes: bool) -> String {
 }
 
 fn over(data: &Answer) -> String {
+    match &data.run {
+        Some(run) if data.is_complete => return standing::over(run),
+        Some(run) => return standing::at_work(data, run),
+        None => {}
+    }
     if data.is_complete {
         "The workflow is complete. Call nothing more for this run; tell the user what came of it."
             .to_owned()

@@ -8,12 +8,15 @@
 
 use std::sync::Arc;
 
-use cairn_core::catalog::StepType;
+use cairn_api::token::{Holder, Scope};
+use cairn_core::catalog::{Catalog as Types, StepType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
+use cairn_engine::flow::{self, Automations, NoEvaluator, NoSettings, Parts};
 use cairn_engine::guided::{Guide, Options};
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
 use cairn_mcp::{Door, ToolSet, serve_streams};
+use cairn_triggers::channel::Channels;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -21,11 +24,40 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 const ADVANCE_MAX: usize = 600;
 
 fn door() -> Door {
+    door_to(Catalog::new(Vec::new()), Performers::default())
+}
+
+/// The door to workflows, with what performs their steps.
+fn door_to(catalog: Catalog, performers: Performers) -> Door {
     let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
-    let catalog = Arc::new(Catalog::new(Vec::new()));
-    let options = Options::default();
-    let guide = Guide::new(store, Arc::clone(&catalog), Performers::default(), options);
-    Door { guide, catalog }
+    let types = types(&performers);
+    let catalog = Arc::new(catalog.knowing(types.clone()));
+    let parts = Parts {
+        store: store.clone(),
+        catalog: Arc::clone(&catalog),
+        types,
+        performers: performers.clone(),
+        environment: Arc::new(NoSettings),
+        evaluator: Arc::new(NoEvaluator),
+    };
+    let automations = Automations::new(parts, flow::Options::default());
+    let guide = Guide::new(store, Arc::clone(&catalog), performers, Options::default());
+    let triggers = cairn_triggers::catalog::all(Channels::default());
+    Door { guide, automations, triggers, catalog, holder: Holder { scopes: vec![Scope::Run] } }
+}
+
+fn types(performers: &Performers) -> Types {
+    let steps = interpreted::all().into_iter().chain(performers.kinds());
+    Types::new(steps).with_triggers(cairn_triggers::catalog::all(Channels::default()).kinds())
+}
+
+/// A folder with a workflow.
+fn folder(name: &str, text: &str) -> (tempfile::TempDir, Catalog) {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join(format!("{name}.yaml")), text).unwrap();
+    let root = home.path().to_owned();
+    let catalog = Catalog::new(vec![Directory { kind: SourceKind::Project, root }]);
+    (home, catalog)
 }
 
 /// Sends lines, closes the input, and gives everything that came back, by the ids of requests.
@@ -217,7 +249,6 @@ impl Performer for Faulty {
 
 #[tokio::test]
 async fn a_fault_of_the_program_is_told_and_the_server_goes_on() {
-    let home = tempfile::tempdir().unwrap();
     let text = "
 id: project.faulty
 name: Faulty
@@ -227,13 +258,8 @@ steps:
   - {id: tell, title: Tell, run: {type: log, message: Hello.}}
   - {id: end, title: End, prompt: End.}
 ";
-    std::fs::write(home.path().join("faulty.yaml"), text).unwrap();
-    let root = home.path().to_owned();
-    let catalog = Arc::new(Catalog::new(vec![Directory { kind: SourceKind::Project, root }]));
-    let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
-    let performers = Performers::new(vec![Arc::new(Faulty)]);
-    let guide = Guide::new(store, Arc::clone(&catalog), performers, Options::default());
-    let door = Door { guide, catalog };
+    let (_home, catalog) = folder("faulty", text);
+    let door = door_to(catalog, Performers::new(vec![Arc::new(Faulty)]));
     let told = call(&door, "start_workflow", json!({"workflowId": "project.faulty"})).await;
     assert_eq!(told["isError"], true, "{told}");
     assert_eq!(told["structuredContent"]["code"], "INTERNAL_ERROR", "{told}");
@@ -286,4 +312,127 @@ async fn a_call_of_no_tool_says_what_it_lacks() {
         let message = answers[0]["error"]["message"].as_str().unwrap();
         assert!(message.contains("`name`"), "{params}: {message}");
     }
+}
+
+const RELEASE: &str = "
+id: project.release
+name: Release
+description: Writes notes and asks a person.
+triggers:
+  - { type: manual, input: { days: { type: integer } } }
+graph:
+  nodes:
+    - { id: write, type: guide, title: Write the notes, prompt: 'Write about {{ event.payload.days }} days.', output_contract: { type: object, required: [text] }, next: check }
+    - { id: check, type: human, prompt: 'Fine?', who: [ada], cases: { approved: done, default: done } }
+    - { id: done, type: end, result: '{{ steps.write.text }}' }
+";
+
+fn tells(result: &Value, parts: &[&str]) {
+    let text = result["content"][0]["text"].as_str().unwrap();
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_automation_is_chosen_started_and_done_with_the_same_tools() {
+    let (_home, catalog) = folder("release", RELEASE);
+    let door = door_to(catalog, Performers::default());
+    let listed = call(&door, "list_workflows", json!({"query": "release"})).await;
+    assert_eq!(listed["structuredContent"]["workflows"][0]["dialect"], "graph", "{listed}");
+    tells(&listed, &["`project.release` Release (automation): Writes notes"]);
+    let seen = call(&door, "inspect_workflow", json!({"workflowId": "project.release"})).await;
+    assert_eq!(seen["structuredContent"]["input"], json!({"days": {"type": "integer"}}), "{seen}");
+    tells(&seen, &["the engine performs it", "`days`: {", "`write` Write the notes (guide)"]);
+
+    let start = json!({"workflowId": "project.release", "context": {"days": 3}});
+    let first = call(&door, "start_workflow", start).await;
+    let data = &first["structuredContent"];
+    assert_eq!(data["pending"]["stepId"], "write", "{first}");
+    assert_eq!(data["pending"]["title"], "Write the notes");
+    assert_eq!(
+        (&data["run"], &data["checkpointToken"]),
+        (&json!({"status": "waiting"}), &Value::Null)
+    );
+    tells(&first, &["Write about 3 days.", "Output required: one artifact", "step `write`"]);
+    let token = data["continueToken"].as_str().unwrap();
+    assert!(token.len() <= 96 && token.starts_with("release-"), "{token}");
+
+    let notes = json!({"continueToken": token, "output": {"notesMarkdown": "Wrote it."}});
+    let blocked = call(&door, "continue_workflow", notes).await;
+    let data = &blocked["structuredContent"];
+    assert_eq!((&data["kind"], &data["isComplete"]), (&json!("blocked"), &json!(false)));
+    assert_eq!(
+        data["blockers"][0]["pointer"],
+        json!({"kind": "output_contract", "contractRef": "write"})
+    );
+    tells(&blocked, &["BLOCKED", "MISSING_REQUIRED_OUTPUT", "Still pending: Write the notes"]);
+    let retry = &data["retryContinueToken"];
+    let output = json!({"artifacts": [{"kind": "write", "text": "Quiet."}]});
+    let waits =
+        call(&door, "continue_workflow", json!({"continueToken": retry, "output": output})).await;
+    let data = &waits["structuredContent"];
+    assert_eq!((&data["pending"], &data["nextIntent"]), (&Value::Null, &json!("rehydrate_only")));
+    let asked = &data["run"]["asks"][0];
+    assert_eq!((&asked["stepId"], &asked["who"]), (&json!("check"), &json!(["ada"])), "{waits}");
+    tells(
+        &waits,
+        &["waits for a person", "asks ada: Fine?", "cairn runs answer run_", "do not give it"],
+    );
+
+    let run = data["session"]["runId"].as_str().unwrap().parse().unwrap();
+    let task = asked["taskId"].as_str().unwrap().parse().unwrap();
+    let verdict = cairn_core::flow::Verdict::Approved;
+    let yes = cairn_core::flow::Answer { verdict, values: json!({}) };
+    door.automations.answer(run, task, "ada", yes).await.unwrap();
+    let token = &data["continueToken"];
+    let over = call(&door, "continue_workflow", json!({"continueToken": token})).await;
+    let data = &over["structuredContent"];
+    assert_eq!((&data["isComplete"], &data["run"]["result"]), (&json!(true), &json!("Quiet.")));
+    tells(&over, &["The automation is complete.", "Result: \"Quiet.\""]);
+}
+
+#[tokio::test]
+async fn what_an_automation_does_not_take_is_told() {
+    let (_home, catalog) = folder("release", RELEASE);
+    let door = door_to(catalog, Performers::default());
+    let start = |more: Value| {
+        let mut call = json!({"workflowId": "project.release"});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    let bad = call(&door, "start_workflow", start(json!({"context": {"days": "three"}}))).await;
+    assert_eq!(bad["structuredContent"]["code"], "VALIDATION_ERROR", "{bad}");
+    tells(&bad, &["`days` is not of the type `integer`", "inspect_workflow shows"]);
+    let session = "sess_00000000000000000000000000";
+    let bad = call(&door, "start_workflow", start(json!({"sessionId": session}))).await;
+    tells(&bad, &["an automation has sessions of its own"]);
+    let wanted = json!({
+        "context": {"days": 3}, "preferences": {"autonomy": "guided"}, "tokens": "pair",
+    });
+    let first = call(&door, "start_workflow", start(wanted)).await;
+    let codes: Vec<&str> = first["structuredContent"]["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes, ["tokens_compact_only", "preferences_unused"]);
+    let token = &first["structuredContent"]["continueToken"];
+    let keep = json!({"checkpointToken": token, "output": {"notesMarkdown": "Half of it."}});
+    let refused = call(&door, "checkpoint_workflow", keep).await;
+    assert_eq!(refused["structuredContent"]["code"], "TOKEN_SCOPE_MISMATCH", "{refused}");
+    tells(&refused, &["keeps no checkpoints", "`output.notesMarkdown` of continue_workflow"]);
+}
+
+#[tokio::test]
+async fn a_trigger_that_asks_for_a_role_is_for_those_who_have_it() {
+    let text = RELEASE.replace("{ type: manual,", "{ type: manual, require_role: admin,");
+    let (_home, catalog) = folder("release", &text);
+    let mut door = door_to(catalog, Performers::default());
+    let start = json!({"workflowId": "project.release", "context": {"days": 3}});
+    let denied = call(&door, "start_workflow", start.clone()).await;
+    assert_eq!(denied["structuredContent"]["code"], "AUTH_FORBIDDEN", "{denied}");
+    door.holder.scopes.push(Scope::Admin);
+    assert_eq!(call(&door, "start_workflow", start).await["isError"], false);
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Result};
-use cairn_api::token::Scope;
+use cairn_api::token::{Holder, Scope};
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
@@ -242,6 +242,8 @@ pub(crate) async fn check(
         record(&shared, by, action.name(), request.uri().path().to_owned(), allowed).await?;
     }
     granted?;
+    let holder = Holder { scopes: principal.scopes.clone() };
+    request.extensions_mut().insert(holder);
     request.extensions_mut().insert(Caller { principal: Arc::new(principal), action });
     Ok(next.run(request).await)
 }

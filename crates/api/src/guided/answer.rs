@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::run::RunError;
+
 /// The answer to a call that starts, continues or comes back.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,15 +18,16 @@ pub struct Answer {
     pub kind: Kind,
     /// For the next continue_workflow.
     pub continue_token: String,
-    /// For checkpoint_workflow.
-    pub checkpoint_token: String,
+    /// For checkpoint_workflow; a run of an automation has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_token: Option<String>,
     /// With `tokens: "pair"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_token: Option<String>,
     /// With `tokens: "pair"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_token: Option<String>,
-    /// The step to do now; null when the run is over.
+    /// The step to do now; null when the run is over, or an automation is at work.
     pub pending: Option<Pending>,
     /// Whether the run is over.
     pub is_complete: bool,
@@ -58,6 +61,50 @@ pub struct Answer {
     /// Ways that were gone from here already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
+    /// How an automation goes, of which you get single steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Standing>,
+}
+
+/// How a run goes that the engine performs.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// queued, running, waiting, paused, succeeded, failed or cancelled.
+    pub status: &'static str,
+    /// What came out; left out when it is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// What it asks people. WRONG: answering for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Question>,
+    /// How many steps wait for you beside the pending one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_steps: usize,
+    /// Steps that the engine is at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doing: Vec<String>,
+}
+
+/// A question to a person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct Question {
+    pub step_id: String,
+    pub task_id: String,
+    pub prompt: String,
+    /// Who may answer; anybody who may run it when left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub who: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The shape of a [`reason::Blocker`].

@@ -1,7 +1,8 @@
 //! Workflows as agents see them: a list to choose from, and one to look into.
 
+use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{
-    CapabilityNeed, Contract, Dialect, Loop, Plan, Recommendations, Reference, Step,
+    Action, CapabilityNeed, Contract, Dialect, Loop, Plan, Recommendations, Reference, Step,
 };
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_lang::Compiled;
@@ -46,6 +47,9 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_id: Option<String>,
     pub source_kind: &'static str,
+    /// `graph`: an automation. The engine performs it, and hands you single steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<&'static str>,
     /// Why it cannot be started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -73,6 +77,10 @@ pub struct Inspected {
     pub about: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preconditions: Vec<String>,
+    /// What start_workflow takes as `context`, field by field; of an automation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "object_schema")]
+    pub input: Option<StrictValue>,
     #[schemars(schema_with = "list_schema")]
     pub steps: Vec<StepInfo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -99,6 +107,9 @@ pub struct Inspected {
 pub struct StepInfo {
     pub step_id: String,
     pub title: String,
+    /// What the engine does there; `guide` is handed to you.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<String>,
     /// References of the contracts that its outputs are under; with full detail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contracts: Vec<String>,
@@ -107,8 +118,9 @@ pub struct StepInfo {
 /// The workflows that a query leaves, by namespace, then workflows before routines, then by id.
 pub fn list(catalog: &Catalog, asked: &ListWorkflows) -> Result<Workflows> {
     let mut found = catalog.list()?;
-    let is_guided = |compiled: &Compiled| compiled.plan.dialect == Dialect::Guided;
-    found.retain(|found| found.outcome.as_ref().map_or(true, is_guided));
+    let is_run =
+        |compiled: &Compiled| matches!(compiled.plan.dialect, Dialect::Guided | Dialect::Graph);
+    found.retain(|found| found.outcome.as_ref().map_or(true, is_run));
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
     let mut entries: Vec<Entry> = found.iter().map(|found| entry(found, &taken)).collect();
     if let Some(query) = &asked.query {
@@ -141,12 +153,14 @@ pub fn inspect(catalog: &Catalog, asked: &InspectWorkflow) -> Result<Inspected> 
     let nothing = Recommendations::default();
     let all = catalog.list()?;
     let taken: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
+    let graph = plan.dialect == Dialect::Graph;
     Ok(Inspected {
         entry: entry(&found, &taken),
         workflow_hash: hash.to_string(),
         about: guide.about,
         preconditions: guide.preconditions,
-        steps: plan.steps.iter().map(|step| step_info(step, full)).collect(),
+        input: input(plan),
+        steps: plan.steps.iter().map(|step| step_info(step, full, graph)).collect(),
         references: guide.references,
         capabilities: plan.capabilities.clone(),
         recommendations: Some(plan.recommendations.clone()).filter(|given| *given != nothing),
@@ -170,15 +184,27 @@ fn entry(found: &Found, taken: &[&str]) -> Entry {
         canonical_id: found.alias.as_ref().map(|_| found.id.clone()),
         suggested_id: (status == IdStatus::Legacy).then(suggested),
         source_kind: found.kind.name(),
+        dialect: plan.filter(|plan| plan.dialect == Dialect::Graph).map(|_| "graph"),
         problem: plan.is_none().then(|| "it does not compile; inspect it to see why".to_owned()),
     }
 }
 
-fn step_info(step: &Step, full: bool) -> StepInfo {
+/// The fields that whoever starts an automation gives.
+fn input(plan: &Plan) -> Option<StrictValue> {
+    let mut manual = plan.triggers.iter().filter(|trigger| trigger.r#type.as_str() == "manual");
+    manual.next()?.config.0.get("input").cloned().map(StrictValue)
+}
+
+fn step_info(step: &Step, full: bool, graph: bool) -> StepInfo {
+    let kind = match &step.action {
+        Action::Typed { r#type, .. } => Some(r#type.to_string()),
+        Action::Prompt(_) => None,
+    };
     let contracts = step.output_contracts.iter().map(|contract| contract.r#ref.clone());
     StepInfo {
         step_id: step.id.to_string(),
         title: step.title.clone(),
+        r#type: kind.filter(|_| graph),
         contracts: if full { contracts.collect() } else { Vec::new() },
     }
 }

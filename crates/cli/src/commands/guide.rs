@@ -5,22 +5,27 @@ mod screen;
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::guided::answer as wire;
+use cairn_api::token::Scope;
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
-use cairn_engine as engine;
-use cairn_engine::guided::Guide;
-use cairn_engine::guided::answer::{Answer, Lifecycle};
+use cairn_engine::guided::answer::{Answer, Lifecycle, Standing};
 use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
+use cairn_mcp::Door;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::Config;
-use crate::{door, home, sources, stop};
+use crate::{automate, door, home, sources, stop};
 use answers::{Given, Said, Script};
 use screen::Screen;
+
+/// How long what an automation is at may take to be put aside.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Go through a workflow in the terminal, step by step
 ///
@@ -29,7 +34,8 @@ use screen::Screen;
 /// to be mended. With --answers they come from a file: a JSON list, or one JSON object a line,
 /// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
 /// notes may be left out. Whoever stops midway goes on with --continue and the token that is
-/// shown then.
+/// shown then. Of an automation only the steps of type `guide` are shown; the engine does the
+/// others.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn guide wr.quick-task\n  cairn guide triage.yaml --set ticket=T-17\n  cairn guide wr.code-review --answers answers.json --json"
@@ -66,14 +72,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let left = Left::default();
     let ended = home::block_on(stop::by_signal(async {
         left.under_way.set(true);
-        let (guide, answer) = begin(args, config).await?;
+        let (door, answer) = begin(args, config).await?;
         left.under_way.set(false);
-        left.guide.replace(Some(guide.clone()));
-        let walk = Walk { args, config, screen: &screen, guide, left: &left };
-        match script {
+        left.door.replace(Some(door.clone()));
+        let automations = door.automations.clone();
+        let walk = Walk { args, config, screen: &screen, door, left: &left };
+        let ended = match script {
             Some(script) => walk.scripted(script, answer).await,
             None => walk.typed(answer).await,
-        }
+        };
+        // What an automation is at is left to whoever comes next.
+        automations.stop(PATIENCE).await;
+        ended
     }));
     let interrupted = matches!(ended, Ok(Exit::Interrupted | Exit::Terminated));
     match home::block_on(async { Ok(left.token().await) })? {
@@ -90,7 +100,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 /// What is left behind by whoever stops or is interrupted.
 #[derive(Default)]
 struct Left {
-    guide: RefCell<Option<Guide>>,
+    door: RefCell<Option<Door>>,
     /// The token of where the run stands; none when it is over.
     place: RefCell<Option<String>>,
     /// What was typed and not sent.
@@ -102,12 +112,12 @@ struct Left {
 impl Left {
     /// The token to come back with: that of the run's tip, where it may have gone on already.
     async fn token(&self) -> Option<String> {
-        let (guide, token) = (self.guide.take()?, self.place.take()?);
+        let (door, token) = (self.door.take()?, self.place.take()?);
         if !self.under_way.get() {
             return Some(token);
         }
         // Where the run cannot be looked at, the place that is known is better than none.
-        let branches = guide.proceed(back(&token)).await.map(|answer| answer.branches);
+        let branches = door.proceed(back(&token)).await.map(|answer| answer.branches);
         let newest = branches.unwrap_or_default().into_iter().find(|branch| branch.preferred);
         Some(newest.map_or(token, |branch| branch.continue_token))
     }
@@ -118,7 +128,7 @@ struct Walk<'a> {
     args: &'a Args,
     config: &'a Config,
     screen: &'a Screen<'a>,
-    guide: Guide,
+    door: Door,
     left: &'a Left,
 }
 
@@ -136,9 +146,9 @@ impl Walk<'_> {
     }
 
     /// Sends a call, and knows that it is under way.
-    async fn send(&self, call: Continue) -> engine::Result<Answer> {
+    async fn send(&self, call: Continue) -> Result<Answer> {
         self.left.under_way.set(true);
-        let answer = self.guide.proceed(call).await;
+        let answer = self.door.proceed(call).await;
         self.left.under_way.set(false);
         answer
     }
@@ -149,7 +159,7 @@ impl Walk<'_> {
             return Ok(answer);
         }
         match self.arrive(&answer)? {
-            Some(token) => Ok(self.send(Said::default().ack(&token, self.args)).await?),
+            Some(token) => self.send(Said::default().ack(&token, self.args)).await,
             None => Ok(answer),
         }
     }
@@ -158,12 +168,19 @@ impl Walk<'_> {
     async fn scripted(&self, mut script: Script, answer: Answer) -> Result<Exit> {
         let mut answer = self.resumed(answer).await?;
         while let Some(token) = self.arrive(&answer)? {
+            if answer.pending.is_none() {
+                match self.look_again(&answer, &token).await? {
+                    Some(next) => answer = next,
+                    None => return Ok(Exit::Waiting),
+                }
+                continue;
+            }
             match script.next(&answer)? {
                 Some(said) => answer = self.send(said.ack(&token, self.args)).await?,
                 None => return Ok(Exit::Waiting),
             }
         }
-        Ok(Exit::Success)
+        Ok(end(&answer))
     }
 
     /// The answers are typed in. What was typed stays until the run has taken it.
@@ -171,6 +188,13 @@ impl Walk<'_> {
         let draft = &self.left.draft;
         let mut answer = self.resumed(answer).await?;
         while let Some(token) = self.arrive(&answer)? {
+            if answer.pending.is_none() {
+                match self.look_again(&answer, &token).await? {
+                    Some(next) => answer = next,
+                    None => return Ok(Exit::Waiting),
+                }
+                continue;
+            }
             let (step, mut refused) = (step_of(&answer), None);
             answer = loop {
                 let next = match self.screen.ask(draft).await? {
@@ -178,13 +202,12 @@ impl Walk<'_> {
                         let said = draft.borrow().clone();
                         self.send(said.ack(&token, self.args)).await
                     }
-                    Given::Again => self.guide.proceed(back(&token)).await,
+                    Given::Again => self.door.proceed(back(&token)).await,
                     Given::Nothing => return refused.map_or(Ok(Exit::Waiting), Err),
                 };
                 match next {
                     Ok(next) => break next,
                     Err(error) => {
-                        let error = Error::from(error);
                         self.screen.refused(&error);
                         refused = Some(error);
                     }
@@ -196,30 +219,50 @@ impl Walk<'_> {
                 draft.take();
             }
         }
-        Ok(Exit::Success)
+        Ok(end(&answer))
+    }
+
+    /// Where an automation stands after a while; none when only a person can let it go on.
+    async fn look_again(&self, answer: &Answer, token: &str) -> Result<Option<Answer>> {
+        let stuck =
+            |run: &Standing| !run.asks.is_empty() || matches!(run.status, "paused" | "waiting");
+        match answer.standing.as_ref().is_some_and(stuck) {
+            true => Ok(None),
+            false => Ok(Some(self.door.proceed(back(token)).await?)),
+        }
     }
 }
 
+/// How the command ends when a run has.
+fn end(answer: &Answer) -> Exit {
+    let failed = |run: &Standing| run.status != "succeeded";
+    if answer.standing.as_ref().is_some_and(failed) { Exit::Failed } else { Exit::Success }
+}
+
 /// The first answer: that of a new run, or of the place that a token names.
-async fn begin(args: &Args, config: &Config) -> Result<(Guide, Answer)> {
+async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
     let mut catalog = sources::catalog(config);
     let mut workflow = args.workflow.clone().unwrap_or_default();
     if Path::new(&workflow).is_file() {
         (catalog, workflow) = sources::with_file(Path::new(&workflow), config)?;
     }
     let workspace = std::env::current_dir().ok();
-    let guide = door::guide(config, home::open(config)?, catalog.into(), workspace.clone())?;
+    let (store, catalog) = (home::open(config)?, Arc::new(catalog));
+    let automations = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    let guide = door::guide(config, store, Arc::clone(&catalog), workspace.clone())?;
+    // Whoever sits at this machine may do everything.
+    let door = door::with(guide, automations, catalog, vec![Scope::Admin]);
     let answer = match &args.r#continue {
-        Some(token) => guide.proceed(back(token)).await?,
+        Some(token) => door.proceed(back(token)).await?,
         None => {
             let context = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
             let context = (!context.is_empty()).then_some(Value::Object(context));
             let preferences = args.wanted();
             let start = Start { workflow, context, preferences, workspace, ..Start::default() };
-            guide.start(start).await?
+            door.start(start).await?
         }
     };
-    Ok((guide, answer))
+    Ok((door, answer))
 }
 
 impl Args {

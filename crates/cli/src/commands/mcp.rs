@@ -60,8 +60,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let workspace = std::env::current_dir().ok();
     let ended = runtime.block_on(stop::by_signal(async {
         let door = door::open(config, home::open(config)?, workspace)?;
-        cairn_mcp::serve_stdio(door, args.sessions.tools()).await?;
-        Ok(Exit::Success)
+        let automations = door.automations.clone();
+        let served = cairn_mcp::serve_stdio(door, args.sessions.tools()).await;
+        // What automations are at is left to whoever comes next.
+        automations.stop(SHUTDOWN_MAX).await;
+        served.map(|()| Exit::Success)
     }));
     if matches!(ended, Ok(Exit::Interrupted | Exit::Terminated)) {
         // Calls are dropped here, and their commands end. Only the thread that reads the input

@@ -78,14 +78,17 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let address = listener.local_addr().map_err(|source| Error::Bind { address, source })?;
     let path = admin_token_path(&config.home()?);
     let token = admin_token::load_or_make(&path)?;
-    announce(&config.output, address, &token, &path)?;
+    // Whoever started it may read no further than the first line; it serves all the same.
+    let _ = announce(&config.output, address, &token, &path);
     if rustix::process::geteuid().is_root() {
         config.output.remark("running as root: a user of its own is safer");
     }
     let catalog = Arc::new(sources::catalog(config));
     // Agents of several projects come here, so none is taken for granted.
     let guide = door::guide(config, store.clone(), Arc::clone(&catalog), None)?;
-    let door = cairn_mcp::Door { guide, catalog: Arc::clone(&catalog) };
+    let engine = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    // Who comes in, and what they may do, is known with each request.
+    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), Vec::new());
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let drain = args.drain.map_or(config.drain.value, Duration::from_secs);
@@ -94,7 +97,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
         admin_token: Digest::of(token.text.as_bytes()),
         mcp: Some(mcp),
         automation: Automation {
-            engine: automate::open(config, store.clone(), Arc::clone(&catalog))?,
+            engine,
             catalog,
             triggers: cairn_triggers::catalog::all(Channels::default()),
             vault: config.vault()?,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::env::TestEnv;
 
@@ -43,6 +43,36 @@ fn every_example_runs_to_its_end() {
     assert_eq!(run("ticket-flow", &["--trigger", "action"]), "3 messages, the last: Since today");
     assert_eq!(run("ticket-flow", &["--trigger", "submission"]), "Ticket: It fails since today");
     assert_eq!(run("nested-classification", &[]), "Here is how");
+}
+
+#[test]
+fn an_example_hands_its_steps_to_whoever_holds_the_run() {
+    let env = TestEnv::new();
+    let path = |name: &str| folder().join("release-notes").join(name).display().to_string();
+    let (file, answers) = (path("workflow.yaml"), path("answers.jsonl"));
+    let given = ["--set", "version=v2.1", "--answers", &answers, "--json"];
+    let done = env.run(&[&["guide", file.as_str()], &given[..]].concat());
+    assert_eq!(done.code, 0, "{done}");
+    let lines: Vec<Value> =
+        done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps: Vec<&Value> = lines.iter().map(|line| &line["pending"]["stepId"]).collect();
+    assert_eq!(steps, [&json!("write"), &json!("risks"), &Value::Null], "{done}");
+    assert_eq!(lines[0]["run"]["moreSteps"], 1, "{done}");
+    let prompt = lines[0]["pending"]["prompt"].as_str().unwrap();
+    assert!(
+        prompt.contains("notes of v2.1") && prompt.contains("The old export is gone"),
+        "{prompt}"
+    );
+    assert_eq!(
+        lines[2]["run"]["result"],
+        json!({
+            "published": "Find more, type less (15 words)",
+            "risks": "Whoever still uses the old export has to move.",
+        })
+    );
+    let bad = env.run(&["guide", &file, "--set", "version=2", "--answers", &answers]);
+    assert_eq!(bad.code, 2, "{bad}");
+    assert!(bad.stderr.contains("`version` is not of the type `string`"), "{bad}");
 }
 
 #[test]

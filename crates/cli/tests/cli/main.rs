@@ -19,6 +19,7 @@ mod gc;
 mod graph_examples;
 mod guide;
 mod guided_examples;
+mod hand;
 mod import;
 mod keep;
 mod key;

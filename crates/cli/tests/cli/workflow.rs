@@ -366,19 +366,6 @@ fn mistakes_in_graphs_are_marked() {
 }
 
 #[test]
-fn no_agent_is_led_through_a_graph() {
-    let env = TestEnv::new();
-    let graph = GRAPH.replace("[bash, nodes/alarm.sh]", "[echo, down]");
-    write(&env, "workflows/uptime.yaml", &graph);
-    assert_snapshot!(env.run(&["guide", "uptime"]), @r#"
-    exit 2
-    --- stderr
-    error[VALIDATION_ERROR]: `project.uptime` is an automation graph: no agent is led through it
-      → choose a guided workflow; a graph is run by the engine
-    "#);
-}
-
-#[test]
 fn validate_speaks_sarif_and_sums_up_a_tree() {
     let env = env();
     write(&env, "workflows/a b/bad.yaml", BAD);

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 pub(crate) const CAIRN: &str = env!("CARGO_BIN_EXE_cairn");
 
-/// A project with the workflow of the story, and a home.
+/// A project with the workflows of the story, and a home.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -20,6 +20,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let workflows = folder.path().join("workflows");
         fs::create_dir(&workflows).unwrap();
+        fs::write(workflows.join("relay.yaml"), include_str!("relay.yaml")).unwrap();
         fs::write(workflows.join("story.yaml"), include_str!("story.yaml")).unwrap();
         Self { folder }
     }

@@ -1,4 +1,5 @@
-//! One story for every client: a run with a checkpoint, a block, a fork and a way back.
+//! One story for every client: a run with a checkpoint, a block, a fork and a way back, and an
+//! automation.
 
 use std::collections::BTreeSet;
 
@@ -83,6 +84,7 @@ pub(crate) fn play(client: &mut dyn Client) {
     fork(client, &second);
     come_back(client, &third);
     refuse(client, &first);
+    take_turns(client);
 }
 
 fn choose(client: &mut dyn Client) {
@@ -165,6 +167,25 @@ fn come_back(client: &mut dyn Client, tip: &Outcome) {
     let last = advance(client, shown.token(), "Reported.");
     assert_eq!(last.data["pending"], Value::Null);
     assert_eq!((&last.data["isComplete"], last.text("nextIntent")), (&json!(true), "complete"));
+}
+
+/// Does the one step of an automation that is an agent's.
+fn take_turns(client: &mut dyn Client) {
+    let listed = client.call("list_workflows", json!({"query": "relay"}));
+    assert_eq!(listed.data["workflows"][0]["dialect"], "graph", "{listed:?}");
+    let start = json!({"workflowId": "project.relay", "context": {"subject": "tea"}});
+    let first = client.call("start_workflow", start);
+    assert_eq!(first.step(), "judge");
+    assert!(first.texts[0].starts_with("Judge tea."), "{first:?}");
+    let hand_in = |client: &mut dyn Client, token: &str, verdict: &str| {
+        let output = json!({"artifacts": [{"kind": "judge", "verdict": verdict}]});
+        client.call("continue_workflow", json!({"continueToken": token, "output": output}))
+    };
+    let blocked = hand_in(client, first.token(), "fine");
+    assert_eq!(blocked.data["blockers"][0]["code"], "INVALID_REQUIRED_OUTPUT", "{blocked:?}");
+    let last = hand_in(client, blocked.text("retryContinueToken"), "good");
+    assert_eq!(last.data["run"]["result"], "tea is good", "{last:?}");
+    assert_eq!(hand_in(client, blocked.text("retryContinueToken"), "good"), last, "done once");
 }
 
 /// Does things wrong, and is told what to do instead.

@@ -27,6 +27,8 @@ pub enum Kind {
     Continue,
     /// To leave a checkpoint.
     Checkpoint,
+    /// To go on with a step that an automation hands over, or to come back to the run.
+    Hand,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
         match self {
             Self::Continue => b"continue",
             Self::Checkpoint => b"checkpoint",
+            Self::Hand => b"hand",
         }
     }
 }

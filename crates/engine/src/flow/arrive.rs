@@ -210,7 +210,7 @@ impl Inner {
         Ok(Asked { run, replayed: !fresh })
     }
 
-    async fn begin_given(
+    pub(super) async fn begin_given(
         self: &Arc<Self>,
         found: &Found,
         run: RunId,
@@ -395,7 +395,7 @@ pub(super) fn triggers_of(workflow: &str) -> SessionId {
 }
 
 /// What templates see as `event`.
-fn given(event: &Event, trigger: &str, key: &str, now: u64) -> Value {
+pub(super) fn given(event: &Event, trigger: &str, key: &str, now: u64) -> Value {
     let mut members = event.more.clone();
     members.insert("at".to_owned(), json!(time::show(now)));
     members.insert("key".to_owned(), json!(key));

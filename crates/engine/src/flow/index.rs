@@ -3,6 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, RunId, SessionId};
@@ -12,6 +13,10 @@ use cairn_store::port::{RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::error::Result;
+
+/// How long notes are gathered before they are written. A run that is soon over is written
+/// once; whoever reads the list has what is noted written first.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// What is known of a run at a glance.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,6 +161,7 @@ impl Index {
         let (store, noted) = (self.store.clone(), Arc::clone(&self.noted));
         tokio::spawn(async move {
             loop {
+                tokio::time::sleep(GATHER).await;
                 let turn = noted.turn.lock().await;
                 write(&store, &noted, false).await;
                 drop(turn);

@@ -179,14 +179,16 @@ impl Inner {
     }
 
     /// Takes a lane in, and lets other processes speak to its runs.
-    fn enlist(&self, lane: &Lane) {
+    fn enlist(self: &Arc<Self>, lane: &Lane) {
         self.lanes.open().insert(lane.session, lane.clone());
         // It may have been opened while all others were told.
         if self.is_draining() {
             drop(lane.drain());
         }
         let folder = self.options.sockets.as_ref();
-        if let Some(listener) = folder.and_then(|folder| socket::listen(folder, lane.clone())) {
+        if let Some(listener) =
+            folder.and_then(|folder| socket::listen(folder, lane.clone(), Arc::downgrade(self)))
+        {
             self.lanes.listening().insert(lane.session, listener);
         }
     }
@@ -321,7 +323,10 @@ impl Inner {
     }
 
     /// The lane of a run that is not over; none when another process has it.
-    async fn lane_of(self: &Arc<Self>, run: RunId) -> Result<std::result::Result<Lane, SessionId>> {
+    pub(super) async fn lane_of(
+        self: &Arc<Self>,
+        run: RunId,
+    ) -> Result<std::result::Result<Lane, SessionId>> {
         let mut found = self.index.find(run).await?;
         if found.is_none() {
             self.index.catch_up().await?;

@@ -64,7 +64,6 @@ pub(super) struct Prepared {
     state: RunState,
     ready: Arc<Ready>,
     started: cairn_core::event::guided::RunStarted,
-    id: RunId,
 }
 
 impl Inner {
@@ -129,7 +128,7 @@ impl Inner {
     }
 
     /// What a fork would do.
-    pub(super) async fn forked(&self, from: &From) -> Result<Prepared> {
+    pub(super) async fn forked(&self, from: &From, id: RunId) -> Result<Prepared> {
         let (summary, mut state) = self.state(from.run).await?;
         let Some(was) = state.started.clone() else {
             let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
@@ -150,15 +149,19 @@ impl Inner {
         if !from.step.loop_path.is_empty() {
             state = self.state_at(&summary, &from.step).await?;
         }
-        let id = RunId::mint(now_ms(), random()?);
         let done = begun(&self.past(from.run).await?.events);
         let fork = Fork::new(&ready.graph, &state, &done, &from.step, &from.changes, id);
         let fork = fork.map_err(|source| Error::RunNotThere { run: from.run, source })?;
-        Ok(Prepared { fork, summary, state, ready, started, id })
+        Ok(Prepared { fork, summary, state, ready, started })
     }
 
     pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
-        let Prepared { fork, summary, state, ready, started, id } = self.forked(from).await?;
+        self.fork_as(from, RunId::mint(now_ms(), random()?)).await
+    }
+
+    /// Goes on from an earlier step, in the run of this id.
+    pub(super) async fn fork_as(self: &Arc<Self>, from: &From, id: RunId) -> Result<Forked> {
+        let Prepared { fork, summary, state, ready, started } = self.forked(from, id).await?;
         // Where the other run stood says nothing in this one's log.
         let (base, through) = (None, EventIndex(0));
         let workflow_hash = ready.hash;

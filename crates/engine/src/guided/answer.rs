@@ -2,9 +2,10 @@
 
 use cairn_core::event::guided::Preferences;
 pub use cairn_core::guided::judge::{Accepted, AcceptedDimension};
-use cairn_core::id::{NodeId, RunId, SessionId};
+use cairn_core::id::{NodeId, RunId, SessionId, TaskId};
 use cairn_core::projection::resume::WhyMatched;
 use cairn_core::reason::Blocker;
+use serde_json::Value;
 
 /// The answer to a call that starts, continues or comes back.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,6 +40,48 @@ pub struct Answer {
     pub branches: Vec<BranchSummary>,
     /// Documents that the workflow points at; on start and when coming back.
     pub references: Vec<Reference>,
+    /// How the run goes, when the engine performs it and only hands over single steps.
+    pub standing: Option<Standing>,
+}
+
+/// How a run goes that the engine performs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Standing {
+    /// Where it stands, in one word.
+    pub status: &'static str,
+    /// What came out, once it has ended well.
+    pub result: Option<Value>,
+    /// What went wrong, when it failed.
+    pub error: Option<RunError>,
+    /// What it asks people.
+    pub asks: Vec<Question>,
+    /// How many steps wait for the agent beside the pending one.
+    pub more: usize,
+    /// The steps that the engine performs.
+    pub doing: Vec<String>,
+}
+
+/// Why a run failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct RunError {
+    pub code: String,
+    pub message: String,
+    /// The step at which it did.
+    pub step: Option<String>,
+}
+
+/// What a run asks people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// The step that asks.
+    pub step: String,
+    /// The question's own id.
+    pub task: TaskId,
+    /// What is asked.
+    pub prompt: String,
+    /// Who may answer; anybody who may run the workflow when it is empty.
+    pub who: Vec<String>,
 }
 
 /// Which kind of call is answered.
@@ -55,8 +98,8 @@ pub enum Lifecycle {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct TokenSet {
     pub continue_token: String,
-    /// Of the long form where the long pair was asked for.
-    pub checkpoint_token: String,
+    /// Of the long form where the long pair was asked for; none where no checkpoints are kept.
+    pub checkpoint_token: Option<String>,
     /// `stateToken` and `ackToken`, when they were asked for.
     pub pair: Option<(String, String)>,
 }
@@ -130,13 +173,18 @@ pub enum WarningCode {
     CapabilityUnavailable,
     CompleteWithGaps,
     ContextUnset,
+    ForkRepeats,
+    Forked,
     GapRecorded,
     LegacyWorkflowId,
+    NotesNotKept,
     NotesTruncated,
     PinnedDrift,
+    PreferencesUnused,
     RecommendationExceeded,
     ReferenceUnresolved,
     ReplayedWithOtherInput,
+    TokensCompactOnly,
 }
 
 impl WarningCode {
@@ -148,13 +196,18 @@ impl WarningCode {
             Self::CapabilityUnavailable => "capability_unavailable",
             Self::CompleteWithGaps => "complete_with_gaps",
             Self::ContextUnset => "context_unset",
+            Self::ForkRepeats => "fork_repeats",
+            Self::Forked => "forked",
             Self::GapRecorded => "gap_recorded",
             Self::LegacyWorkflowId => "legacy_workflow_id",
+            Self::NotesNotKept => "notes_not_kept",
             Self::NotesTruncated => "notes_truncated",
             Self::PinnedDrift => "pinned_drift",
+            Self::PreferencesUnused => "preferences_unused",
             Self::RecommendationExceeded => "recommendation_exceeded",
             Self::ReferenceUnresolved => "reference_unresolved",
             Self::ReplayedWithOtherInput => "replayed_with_other_input",
+            Self::TokensCompactOnly => "tokens_compact_only",
         }
     }
 }

@@ -18,12 +18,12 @@ pub(super) const DEPTH_MAX: usize = 32;
 /// Names that some programs give a meaning to.
 const RESERVED: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
-fn invalid(message: String, fix: &str, details: Value) -> Error {
+pub(crate) fn invalid(message: String, fix: &str, details: Value) -> Error {
     Error::Invalid { message, fix: fix.to_owned(), details }
 }
 
 /// The context of a call, within its budget.
-pub(super) fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
+pub fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
     const FIX: &str =
         "pass a few facts: ids, paths, parameters; put documents into files and pass their paths";
     let members = match given {
@@ -162,7 +162,7 @@ pub(super) fn something(ask: &Checkpoint) -> Result<()> {
 }
 
 /// A call that only comes back brings nothing along.
-pub(super) fn rehydrate_only(ask: &Continue) -> Result<()> {
+pub(crate) fn rehydrate_only(ask: &Continue) -> Result<()> {
     if ask.preferences != Wanted::default() {
         return Err(invalid(
             "preferences change when the run goes on, and the call only comes back".to_owned(),

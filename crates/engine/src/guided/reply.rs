@@ -219,6 +219,7 @@ pub(super) async fn answer(
         references,
         pending: pending.map(|(pending, _)| pending),
         blockers,
+        standing: None,
     })
 }
 

@@ -157,7 +157,7 @@ fn unread(text: &str, field: &'static str, source: Fault, keys: &Keyring) -> Err
 
 fn short(text: &str, kind: Kind, keys: &Keyring) -> Result<Target> {
     let field = match kind {
-        Kind::Continue => CONTINUE,
+        Kind::Continue | Kind::Hand => CONTINUE,
         Kind::Checkpoint => CHECKPOINT,
     };
     let token = CompactToken::verify(text, kind, keys);
@@ -268,7 +268,7 @@ impl Spot {
         match tokens {
             Tokens::Compact => Ok(TokenSet {
                 continue_token,
-                checkpoint_token: self.token(session, Kind::Checkpoint, note, keys)?,
+                checkpoint_token: Some(self.token(session, Kind::Checkpoint, note, keys)?),
                 pair: None,
             }),
             Tokens::Pair => self.long(session, go, note, keys, continue_token),
@@ -296,7 +296,7 @@ impl Spot {
         };
         Ok(TokenSet {
             continue_token,
-            checkpoint_token: signed(note, Purpose::Checkpoint)?,
+            checkpoint_token: Some(signed(note, Purpose::Checkpoint)?),
             pair: Some((state, signed(go, Purpose::Ack)?)),
         })
     }

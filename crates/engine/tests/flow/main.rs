@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod disk;
+mod hand;
 mod kept;
 mod recovery;
 mod runs;

@@ -126,12 +126,20 @@ async fn every_token_error_says_what_to_send_instead() {
         (compact(""), "TOKEN_INVALID_FORMAT", "copy the `continueToken`"),
         (compact(&tampered), "TOKEN_BAD_SIGNATURE", "resume_session"),
         (compact(&foreign.tokens.continue_token), "TOKEN_BAD_SIGNATURE", "resume_session"),
-        (compact(&first.tokens.checkpoint_token), "TOKEN_SCOPE_MISMATCH", "`continueToken`"),
+        (
+            compact(first.tokens.checkpoint_token.as_ref().unwrap()),
+            "TOKEN_SCOPE_MISMATCH",
+            "`continueToken`",
+        ),
         (compact(&state), "TOKEN_SCOPE_MISMATCH", "`stateToken`"),
         (compact(&ack_one), "TOKEN_SCOPE_MISMATCH", "`ackToken`"),
         (with(mixed), "TOKEN_SCOPE_MISMATCH", "from the same answer"),
         (lone(&token), "TOKEN_SCOPE_MISMATCH", "`continueToken` where it belongs"),
-        (lone(&first.tokens.checkpoint_token), "TOKEN_SCOPE_MISMATCH", "`checkpointToken`"),
+        (
+            lone(first.tokens.checkpoint_token.as_ref().unwrap()),
+            "TOKEN_SCOPE_MISMATCH",
+            "`checkpointToken`",
+        ),
         (lone(&ack_one), "TOKEN_SCOPE_MISMATCH", "`ackToken` where it belongs"),
         (lone("nonsense"), "TOKEN_INVALID_FORMAT", "`st.v1.`"),
         (acked(&token), "TOKEN_SCOPE_MISMATCH", "`continueToken` where it belongs"),
@@ -194,7 +202,7 @@ async fn artifacts_are_maps_with_a_kind_within_bounds() {
         assert_eq!(refused(world.guide.proceed(call).await), "VALIDATION_ERROR");
     }
     let empty = Checkpoint {
-        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone().unwrap()),
         output: Output::default(),
         replaces_notes: false,
         tokens: Tokens::Compact,

@@ -24,7 +24,7 @@ async fn sealed() -> (World, Answer, PathBuf) {
 async fn codes(guide: &Guide, answer: &Answer) -> [&'static str; 3] {
     let token = &answer.tokens.continue_token;
     let note = Checkpoint {
-        at: CheckpointAt::Compact(answer.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(answer.tokens.checkpoint_token.clone().unwrap()),
         output: Output { notes: Some("Halfway.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,

@@ -144,7 +144,7 @@ async fn a_divergence_is_recorded_at_the_node_with_its_reason() {
 async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;
-    let mut token = first.tokens.checkpoint_token.clone();
+    let mut token = first.tokens.checkpoint_token.clone().unwrap();
     let mut left = None;
     for text in ["Half of it.", "Three quarters."] {
         let notes = Some(text.to_owned());
@@ -155,7 +155,7 @@ async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
             tokens: Tokens::Compact,
         };
         let kept = world.guide.checkpoint(note).await.unwrap();
-        token.clone_from(&kept.tokens.checkpoint_token);
+        token = kept.tokens.checkpoint_token.clone().unwrap();
         left = Some(kept);
     }
     let newest = left.unwrap().tokens.continue_token;
@@ -168,7 +168,7 @@ async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
     // What is left at a step later is no part of what came before.
     let again = world.back(&first.tokens).await;
     let note = Checkpoint {
-        at: CheckpointAt::Compact(again.tokens.checkpoint_token),
+        at: CheckpointAt::Compact(again.tokens.checkpoint_token.unwrap()),
         output: Output { notes: Some("Another day.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,

@@ -118,7 +118,7 @@ async fn a_checkpoint_again_is_one_checkpoint() {
     let first = world.start("project.three").await;
     let session = first.session.unwrap().session;
     let call = Checkpoint {
-        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(first.tokens.checkpoint_token.clone().unwrap()),
         output: Output { notes: Some("Halfway through.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
@@ -152,11 +152,11 @@ async fn other_notes_under_a_used_checkpoint_token_are_not_kept_in_silence() {
         replaces_notes: false,
         tokens: Tokens::Compact,
     };
-    let token = &first.tokens.checkpoint_token;
+    let token = first.tokens.checkpoint_token.as_ref().unwrap();
     assert_eq!(world.guide.checkpoint(note(token, "One.")).await.unwrap().warnings, []);
     let again = world.guide.checkpoint(note(token, "Two.")).await.unwrap();
     assert_eq!(again.warnings.first().unwrap().code.name(), "replayed_with_other_input");
-    let next = again.tokens.checkpoint_token;
+    let next = again.tokens.checkpoint_token.unwrap();
     assert_eq!(world.guide.checkpoint(note(&next, "Two.")).await.unwrap().warnings, []);
 }
 
@@ -168,7 +168,7 @@ async fn every_token_of_a_blocked_answer_can_be_used() {
     let blocked = world.guide.proceed(call).await.unwrap();
     assert_eq!(Some(&blocked.tokens.continue_token), blocked.retry_continue_token.as_ref());
     let note = Checkpoint {
-        at: CheckpointAt::Compact(blocked.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(blocked.tokens.checkpoint_token.clone().unwrap()),
         output: Output { notes: Some("Stuck.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
@@ -201,7 +201,7 @@ async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
     let second = world.guide.proceed(call.clone()).await.unwrap();
     assert_eq!(second.warnings.first().unwrap().code.name(), "notes_truncated");
     let correct = Checkpoint {
-        at: CheckpointAt::Compact(second.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(second.tokens.checkpoint_token.clone().unwrap()),
         output: Output { notes: Some("It was `src/total.rs`.".into()), artifacts: Vec::new() },
         replaces_notes: true,
         tokens: Tokens::Compact,

@@ -21,7 +21,7 @@ async fn pair(world: &World, answer: &Answer) -> (String, String) {
 
 fn note(answer: &Answer) -> Checkpoint {
     Checkpoint {
-        at: CheckpointAt::Compact(answer.tokens.checkpoint_token.clone()),
+        at: CheckpointAt::Compact(answer.tokens.checkpoint_token.clone().unwrap()),
         output: Output { notes: Some("Halfway.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
@@ -62,8 +62,9 @@ async fn a_checkpoint_is_left_with_either_form_of_its_token() {
     let call = Continue { tokens: Tokens::Pair, ..back(&first.tokens.continue_token) };
     let long = world.guide.proceed(call).await.unwrap().tokens;
     let (state, _) = long.pair.unwrap();
-    assert!(long.checkpoint_token.starts_with("chk.v1."), "{}", long.checkpoint_token);
-    let short = &first.tokens.checkpoint_token;
+    let long_checkpoint = long.checkpoint_token.as_ref().unwrap();
+    assert!(long_checkpoint.starts_with("chk.v1."), "{long_checkpoint}");
+    let short = first.tokens.checkpoint_token.as_ref().unwrap();
     let compact = |token: &str| CheckpointAt::Compact(token.to_owned());
     let beside = |state: &str, checkpoint: &str| CheckpointAt::Pair {
         state: state.to_owned(),
@@ -73,9 +74,9 @@ async fn a_checkpoint_is_left_with_either_form_of_its_token() {
     let written = world.writes();
     for at in [
         compact(short),
-        compact(&long.checkpoint_token),
+        compact(long_checkpoint),
         beside(&state, short),
-        beside(&state, &long.checkpoint_token),
+        beside(&state, long_checkpoint),
     ] {
         let again = world.guide.checkpoint(Checkpoint { at: at.clone(), ..note(&first) }).await;
         assert_eq!(again.unwrap(), kept, "{at:?}");
@@ -88,14 +89,17 @@ async fn a_checkpoint_is_left_with_either_form_of_its_token() {
     let joined = world.guide.start(Start { session, ..run }).await.unwrap();
     for (answer, named) in [(&other, "different runs"), (&joined, "different runs")] {
         let (state, _) = answer.tokens.pair.clone().unwrap();
-        for token in [short, &long.checkpoint_token] {
+        for token in [short, long_checkpoint] {
             let call = Checkpoint { at: beside(&state, token), ..note(&first) };
             let error = world.guide.checkpoint(call).await.unwrap_err();
             assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");
             assert!(error.to_string().contains(named), "{error}");
         }
     }
-    for token in [&second.tokens.checkpoint_token, &kept.tokens.checkpoint_token] {
+    for token in [
+        second.tokens.checkpoint_token.as_ref().unwrap(),
+        kept.tokens.checkpoint_token.as_ref().unwrap(),
+    ] {
         let call = Checkpoint { at: beside(&state, token), ..note(&first) };
         let error = world.guide.checkpoint(call).await.unwrap_err();
         assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");

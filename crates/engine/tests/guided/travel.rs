@@ -274,7 +274,7 @@ async fn a_session_can_keep_notes_without_a_procedure() {
     };
     let one =
         world.guide.checkpoint(note(&opened.session_token, "Tuned the query.")).await.unwrap();
-    let next = &one.tokens.checkpoint_token;
+    let next = one.tokens.checkpoint_token.as_ref().unwrap();
     world.guide.checkpoint(note(next, "Halved its time again.")).await.unwrap();
     let query = Resume { query: Some("halved".into()), ..Resume::default() };
     let found = world.guide.resume(query).await.unwrap();

@@ -124,7 +124,7 @@ impl World {
     /// Leaves notes where tokens stand.
     pub(crate) async fn note(&self, tokens: &TokenSet, notes: &str) -> Checkpointed {
         let note = Checkpoint {
-            at: CheckpointAt::Compact(tokens.checkpoint_token.clone()),
+            at: CheckpointAt::Compact(tokens.checkpoint_token.clone().unwrap()),
             output: Output { notes: Some(notes.to_owned()), artifacts: Vec::new() },
             replaces_notes: false,
             tokens: Tokens::Compact,

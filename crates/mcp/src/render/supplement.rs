@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use cairn_api::guided::answer::{Answer, Assessment, Assessments, Kind, StepContext, Warning};
 use cairn_engine::guided::answer::{Lifecycle, Reference};
 
+use super::standing;
+
 /// Everything beside the step and the references, in a fixed order.
 pub(super) fn all(data: &Answer) -> Vec<String> {
     let parts = [
+        standing::beside(data),
         warnings(data),
         data.step_context.as_ref().map(step_context),
         preferences(data),

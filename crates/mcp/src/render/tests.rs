@@ -32,7 +32,7 @@ fn advance() -> engine::Answer {
         retry_continue_token: None,
         tokens: engine::TokenSet {
             continue_token: token("CONTINUE"),
-            checkpoint_token: token("CHECKPOINT"),
+            checkpoint_token: Some(token("CHECKPOINT")),
             pair: None,
         },
         label: LABEL.into(),
@@ -53,6 +53,7 @@ fn advance() -> engine::Answer {
         recap: None,
         branches: Vec::new(),
         references: Vec::new(),
+        standing: None,
     }
 }
 
@@ -162,7 +163,7 @@ fn an_advance_stays_within_its_budget() {
     let longest = "x".repeat(96);
     let mut found = advance();
     found.tokens.continue_token.clone_from(&longest);
-    found.tokens.checkpoint_token.clone_from(&longest);
+    found.tokens.checkpoint_token = Some(longest);
     found.pending = found.pending.map(|pending| engine::Pending {
         step_id: "investigate-the-root-cause.gather-evidence".into(),
         title: "Phase 3: Gather evidence for each of the hypotheses that are left".into(),
@@ -481,4 +482,117 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         session_token: token("NOTES"),
     };
     assert_snapshot!(session_opened(&opened.into()), @r#"Session sess_01hf7yat000000000000000007 (calm-otter-7f3a) is open. Keep notes with checkpoint_workflow and sessionToken "calm-otter-7f3a.NOTES"; each answer has the token of the next."#);
+}
+
+fn standing(status: &'static str) -> engine::Standing {
+    let (asks, doing) = (Vec::new(), Vec::new());
+    engine::Standing { status, result: None, error: None, asks, more: 0, doing }
+}
+
+/// An answer about an automation.
+fn automation(standing: engine::Standing, is_complete: bool) -> engine::Answer {
+    let next_intent = if is_complete { NextIntent::Complete } else { NextIntent::RehydrateOnly };
+    let standing = Some(standing);
+    let found = engine::Answer { is_complete, next_intent, standing, pending: None, ..advance() };
+    let mut found = engine::Answer { session: Some(run()), ..found };
+    found.tokens.checkpoint_token = None;
+    found
+}
+
+#[test]
+fn an_automation_at_work_says_what_it_is_at() {
+    let busy = engine::Standing {
+        doing: vec!["fetch".into(), "each@2::send".into()],
+        ..standing("running")
+    };
+    assert_snapshot!(read(automation(busy, false)), @r#"
+    No step is yours to do now: the engine is at work (running `fetch`, `each@2::send`).
+
+    ---
+    Next: nothing to do by yourself. To see where the run stands, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
+    It waits a while for the next step, and changes nothing.
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+    assert_snapshot!(read(automation(standing("paused"), false)), @r#"
+    No step is yours to do now: the run is paused. Tell the user: `cairn runs resume run_01hf7yat000000000000000008` lets it go on.
+
+    ---
+    Next: nothing to do by yourself. Once that is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
+    It waits a while for the next step, and changes nothing.
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+    assert_snapshot!(read(automation(standing("waiting"), false)), @r#"
+    No step is yours to do now: the run waits, for a time, another run or a decision; `cairn runs show run_01hf7yat000000000000000008` says for which.
+
+    ---
+    Next: nothing to do by yourself. To see where the run stands, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
+    It waits a while for the next step, and changes nothing.
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+}
+
+#[test]
+fn a_question_to_a_person_is_passed_on() {
+    let asked = engine::Question {
+        step: "check".into(),
+        task: cairn_core::id::TaskId::from_bits(7),
+        prompt: "Refund 12 EUR?".into(),
+        who: vec!["ada".into(), "bo".into()],
+    };
+    let waits = engine::Standing { asks: vec![asked], ..standing("waiting") };
+    assert_snapshot!(read(automation(waits, false)), @r#"
+    No step is yours to do now: the run waits for a person.
+
+    `check` asks ada, bo: Refund 12 EUR?
+      They answer with `cairn runs answer run_01hf7yat000000000000000008 task_00000000000000000000000007 --approve` or --reject, or by POST /api/v1/runs/run_01hf7yat000000000000000008/tasks/task_00000000000000000000000007/answer.
+    Tell the user. The answer is theirs: do not give it in their place.
+
+    ---
+    Next: nothing to do by yourself. Once it is given, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
+    It waits a while for the next step, and changes nothing.
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+}
+
+#[test]
+fn the_end_of_an_automation_brings_its_result() {
+    let result = Some(serde_json::json!({"sent": 3}));
+    assert_snapshot!(read(automation(engine::Standing { result, ..standing("succeeded") }, true)), @r#"
+    The automation is complete. Call nothing more for this run; tell the user what came of it.
+
+    Result: {"sent":3}
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+    let error = engine::RunError {
+        code: "HTTP_STATUS".into(),
+        message: "503 came back".into(),
+        step: Some("send".into()),
+    };
+    let failed = engine::Standing { error: Some(error), ..standing("failed") };
+    assert_snapshot!(read(automation(failed, true)), @r#"
+    The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run; tell the user what came of it.
+    Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
+    "#);
+}
+
+#[test]
+fn steps_that_wait_are_counted() {
+    let mut found = advance();
+    found.tokens.checkpoint_token = None;
+    found.standing = Some(engine::Standing { more: 2, ..standing("waiting") });
+    assert_snapshot!(read(found), @r#"
+    Write a plan.
+
+    ---
+    Next: do this step. When it is done, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    What comes after is not known until then: do not guess it, and do not work ahead.
+    Run calm-otter-7f3a, step `plan`: Plan the fix.
+    =====
+    2 more steps wait for you; you get them one after the other.
+    "#);
 }

@@ -28,6 +28,9 @@ fn headline(entry: &Entry) -> String {
     if entry.kind == Kind::Routine {
         text.push_str(" (routine)");
     }
+    if entry.dialect.is_some() {
+        text.push_str(" (automation)");
+    }
     if let Some(canonical) = &entry.canonical_id {
         let _ = write!(text, " (now `{canonical}`)");
     }
@@ -43,8 +46,20 @@ pub(crate) fn inspected(data: &Inspected) -> String {
     if let Some(about) = &data.about {
         let _ = write!(text, "\n\n{about}");
     }
+    if data.entry.dialect.is_some() {
+        text.push_str(
+            "\n\nAn automation: the engine performs it. What is for an agent, the steps of type \
+             guide, you get one at a time from start_workflow and continue_workflow.",
+        );
+    }
     list(&mut text, "Before it begins", data.preconditions.iter().cloned());
-    let steps = data.steps.iter().map(|step| format!("`{}` {}", step.step_id, step.title));
+    let input = data.input.as_ref().and_then(|input| input.0.as_object());
+    let input = input.into_iter().flatten().map(|(name, rules)| format!("`{name}`: {rules}"));
+    list(&mut text, "Context to start it with", input);
+    let steps = data.steps.iter().map(|step| {
+        let kind = step.r#type.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        format!("`{}` {}{kind}", step.step_id, step.title)
+    });
     list(&mut text, "Steps", steps);
     let references = data.references.iter().map(|r| format!("{}: {}", r.title, r.source));
     list(&mut text, "References", references);

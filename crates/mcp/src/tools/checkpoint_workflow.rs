@@ -15,13 +15,13 @@ impl Tool for CheckpointWorkflow {
     const DESCRIPTION: &'static str = "Keeps what you have so far, so that a rewound or lost chat \
         does not lose it, and stays at the pending step. Use it in long steps and for work between \
         steps. WRONG: to finish a step; that is continue_workflow. The same call again changes \
-        nothing; take the new tokens of the answer for what comes next.";
+        nothing; go on with the tokens of its answer.";
     const EFFECT: Effect = Effect::WritesOnce;
     type Input = request::CheckpointWorkflow;
     type Output = answer::Checkpointed;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
-        let found = door.guide.checkpoint(ask::Checkpoint::try_from(input)?).await?;
+        let found = door.checkpoint(ask::Checkpoint::try_from(input)?).await?;
         Ok(render::checkpointed(found))
     }
 }

@@ -27,7 +27,7 @@ impl Tool for ContinueWorkflow {
     type Output = answer::Answer;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
-        let found = door.guide.proceed(ask::Continue::try_from(input)?).await?;
+        let found = door.proceed(ask::Continue::try_from(input)?).await?;
         Ok(render::answer(found))
     }
 }

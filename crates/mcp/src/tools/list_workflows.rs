@@ -16,7 +16,7 @@ impl Tool for ListWorkflows {
     const TITLE: &'static str = "List workflows";
     const DESCRIPTION: &'static str = "Lists the workflows you can start. When the user's task \
         matches one, start it rather than improvising; take its workflowId from here, do not \
-        guess it. Routines are parts that workflows use; start one only when asked to.";
+        guess it. Routines are parts of workflows; start one only when asked to.";
     const EFFECT: Effect = Effect::Reads;
     type Input = request::ListWorkflows;
     type Output = workflow::Workflows;

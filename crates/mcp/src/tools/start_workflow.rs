@@ -21,7 +21,7 @@ impl Tool for StartWorkflow {
     type Output = answer::Answer;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
-        let found = door.guide.start(ask::Start::try_from(input)?).await?;
+        let found = door.start(ask::Start::try_from(input)?).await?;
         Ok(render::answer(found))
     }
 }

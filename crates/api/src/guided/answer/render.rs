@@ -4,7 +4,8 @@ use cairn_engine::guided::answer;
 
 use super::{
     Answer, Assessment, Assessments, Branch, Candidate, Checkpointed, Dimension, Kind, NextIntent,
-    Pending, Preferences, Recap, Resumed, Session, SessionOpened, StepContext, Truncation, Warning,
+    Pending, Preferences, Question, Recap, Resumed, Session, SessionOpened, Standing, StepContext,
+    Truncation, Warning,
 };
 
 impl From<answer::Answer> for Answer {
@@ -36,7 +37,26 @@ impl From<answer::Answer> for Answer {
             warnings: found.warnings.into_iter().map(Into::into).collect(),
             recap: found.recap.map(Into::into),
             branches: found.branches.into_iter().map(Into::into).collect(),
+            run: found.standing.map(Into::into),
         }
+    }
+}
+
+impl From<answer::Standing> for Standing {
+    fn from(found: answer::Standing) -> Self {
+        let answer::Standing { status, result, error, asks, more, doing } = found;
+        let error = error.map(|answer::RunError { code, message, step }| crate::run::RunError {
+            code,
+            message,
+            step,
+        });
+        let asks = asks.into_iter().map(|asked| Question {
+            step_id: asked.step,
+            task_id: asked.task.to_string(),
+            prompt: asked.prompt,
+            who: asked.who,
+        });
+        Self { status, result, error, asks: asks.collect(), more_steps: more, doing }
     }
 }
 
@@ -95,7 +115,7 @@ impl From<answer::Checkpointed> for Checkpointed {
             label: found.label,
             node_id: found.node.to_string(),
             continue_token: found.tokens.continue_token,
-            checkpoint_token: found.tokens.checkpoint_token,
+            checkpoint_token: found.tokens.checkpoint_token.unwrap_or_default(),
             state_token,
             ack_token,
             warnings: found.warnings.into_iter().map(Into::into).collect(),

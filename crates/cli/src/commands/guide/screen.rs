@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use cairn_api::error::{Error, Result};
-use cairn_engine::guided::answer::{Answer, BranchSummary, NextIntent};
+use cairn_engine::guided::answer::{Answer, BranchSummary, NextIntent, Standing};
 
 use super::answers::{Given, Said};
 use crate::output::{Output, Style, plain};
@@ -40,6 +40,9 @@ impl<'a> Screen<'a> {
         }
         self.fork(&answer.branches)?;
         let label = output.paint(Style::Faint, &answer.label);
+        if let Some(run) = answer.standing.as_ref().filter(|_| answer.pending.is_none()) {
+            return self.run(answer, run);
+        }
         let Some(pending) = &answer.pending else {
             self.warn(answer)?;
             let done = output.paint(Style::Good, "complete");
@@ -69,6 +72,31 @@ impl<'a> Screen<'a> {
             if let Some(fix) = &blocker.suggested_fix {
                 output.line(&format!("  → {}", self.wrapped(&plain(fix), 4)))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Shows how an automation goes that has no step for whoever sits here.
+    fn run(&self, answer: &Answer, run: &Standing) -> Result<()> {
+        let output = self.output;
+        let label = output.paint(Style::Faint, &answer.label);
+        let style = match run.status {
+            "succeeded" => Style::Good,
+            "failed" => Style::Bad,
+            _ => Style::Warning,
+        };
+        output.line(&format!("{}  {label}", output.paint(style, run.status)))?;
+        if let Some(error) = &run.error {
+            output.line(&format!("  {}: {}", error.code, plain(&error.message)))?;
+        }
+        if let Some(result) = &run.result {
+            output
+                .line(&self.indented(&serde_json::to_string_pretty(result).unwrap_or_default()))?;
+        }
+        for asked in &run.asks {
+            let run = answer.session.map(|session| session.run.to_string()).unwrap_or_default();
+            output.line(&format!("  {} asks: {}", asked.step, plain(&asked.prompt)))?;
+            output.line(&format!("    cairn runs answer {run} {} --approve", asked.task))?;
         }
         Ok(())
     }

@@ -1,0 +1,241 @@
+//! Steps of automations that are handed to an agent: `guide`.
+//!
+//! An agent starts a run or comes back to one, gets what is handed to it, one step at a time,
+//! and says what came of it. Its tokens name places in the log, and answers are made from
+//! what stands there, so the same call gets the same answer.
+
+mod begin;
+mod follow;
+mod fork;
+pub(super) mod log;
+mod output;
+mod reply;
+
+use std::sync::Arc;
+
+use cairn_core::event::engine::{Payload, TaskOpened};
+use cairn_core::event::{Event as Recorded, EventData};
+use cairn_core::flow::{Command, Rejection};
+use cairn_core::guided::label::label;
+use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::keyring::Keyring;
+use cairn_core::token::compact::{Attempt, CompactToken, Kind, Label};
+use cairn_store as store;
+use serde_json::{Value, json};
+
+use super::arrive::Arrival;
+use super::{Automations, Inner, Past, payload};
+use crate::error::{Error, Result};
+use crate::guided::answer::{Answer, Warning, WarningCode};
+use crate::guided::ask::{At, Continue, Wanted};
+use crate::guided::{input, is_advance};
+use follow::Since;
+use reply::Reply;
+
+impl Automations {
+    /// Starts a run that an agent holds, and gives what is handed to it first.
+    pub async fn start_held(&self, arrival: Arrival) -> Result<Answer> {
+        self.inner.start_held(arrival).await.map_err(Error::of_execution)
+    }
+
+    /// Takes what an agent did, or says where its run stands.
+    pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
+        self.inner.proceed(ask).await.map_err(Error::of_execution)
+    }
+
+    /// Whether a token was given out by an automation.
+    pub async fn gave_out(&self, token: &str) -> Result<bool> {
+        let keys = self.inner.store.keys.load().await?;
+        Ok(CompactToken::verify(token.trim(), Kind::Hand, &keys).is_ok())
+    }
+}
+
+/// A place in the log that a token names.
+struct Spot {
+    run: RunId,
+    /// The event there.
+    event: Recorded,
+    attempt: Attempt,
+}
+
+/// What a run of an automation is called, and how its tokens are made.
+struct Held<'a> {
+    session: SessionId,
+    label: Label,
+    keys: &'a Keyring,
+}
+
+impl<'a> Held<'a> {
+    fn new(past: &Past, keys: &'a Keyring) -> Self {
+        let label = label(&past.summary.workflow, past.summary.run);
+        Self { session: past.summary.session, label, keys }
+    }
+
+    fn token(&self, node: EventIndex, attempt: Attempt) -> String {
+        let (label, session) = (self.label.clone(), self.session);
+        CompactToken { label, session, node, attempt }.sign(Kind::Hand, self.keys)
+    }
+}
+
+impl Inner {
+    async fn start_held(self: &Arc<Self>, arrival: Arrival) -> Result<Answer> {
+        let run = match self.begin_there(&arrival).await? {
+            Some(run) => run,
+            None => self.receive(arrival).await?.run,
+        };
+        let keys = self.store.keys.load().await?;
+        let past = self.past(run).await?;
+        let past = self.settle(past, Since::Event(EventIndex(0))).await?;
+        self.reply(Reply::begun(&past), &keys).await
+    }
+
+    async fn proceed(self: &Arc<Self>, ask: Continue) -> Result<Answer> {
+        let keys = self.store.keys.load().await?;
+        let spot = self.spot(&ask.at, &keys).await?;
+        if !is_advance(&ask) {
+            input::rehydrate_only(&ask)?;
+            return self.back(&spot, &keys).await;
+        }
+        nothing_else(&ask)?;
+        match &spot.event.data {
+            EventData::TaskOpened(task) => self.take(&spot, task, &ask, &keys).await,
+            EventData::TaskAnswered(task) => self.fork_held(&spot, task, &ask, &keys).await,
+            _ => Err(input::invalid(
+                "no step was handed out with this token, so there is none to be done".to_owned(),
+                "send the token alone, without `output` and `intent`, to see where the run stands",
+                json!({"field": "continueToken"}),
+            )),
+        }
+    }
+
+    /// The place that a token names.
+    async fn spot(&self, at: &At, keys: &Keyring) -> Result<Spot> {
+        let (At::Compact(text) | At::Pair { state: text, .. }) = at;
+        let token = CompactToken::verify(text.trim(), Kind::Hand, keys);
+        let field = "continueToken";
+        let token = token.map_err(|source| Error::Token {
+            field,
+            source,
+            instead: "copy the `continueToken` of the latest answer whole".to_owned(),
+        })?;
+        let CompactToken { session, node, attempt, .. } = token;
+        let gone = || Error::TokenUnknownNode(format!("a place in session {session}"));
+        let events = match self.store.log.read(session, node).await {
+            Err(store::Error::NotFound(_)) => return Err(gone()),
+            other => other?,
+        };
+        let event = events.into_iter().next().ok_or_else(gone)?;
+        let run = event.scope.run().ok_or_else(gone)?;
+        Ok(Spot { run, event, attempt })
+    }
+
+    /// Takes what an agent says of a step.
+    async fn take(
+        self: &Arc<Self>,
+        spot: &Spot,
+        task: &TaskOpened,
+        ask: &Continue,
+        keys: &Keyring,
+    ) -> Result<Answer> {
+        let request = payload::value(&self.store, &task.request).await?;
+        let mut past = self.past(spot.run).await?;
+        let taken = match output::judge(&task.instance.step, &request, ask.output.as_ref())? {
+            Ok(taken) => taken,
+            Err(blockers) => {
+                return self.reply(Reply::blocked(&past, spot, blockers), keys).await;
+            }
+        };
+        if log::answered(&past.events, task.task_id).is_none() {
+            self.acknowledge(&past, task, taken.output.clone(), keys).await?;
+            past = self.past(spot.run).await?;
+        }
+        let Some((at, answered)) = log::answered(&past.events, task.task_id) else {
+            return Err(Error::Broken("an answer left no record".to_owned()));
+        };
+        let recorded = payload::value(&self.store, &answered.answer).await?;
+        let mut warnings = taken.warnings;
+        if recorded != taken.output {
+            warnings = vec![other_input()];
+        }
+        let past = self.settle(past, Since::Event(at)).await?;
+        self.reply(Reply::advanced(&past, at, warnings), keys).await
+    }
+
+    /// Says to a run what came of a step. That somebody said so before is no mistake.
+    async fn acknowledge(
+        self: &Arc<Self>,
+        past: &Past,
+        task: &TaskOpened,
+        output: Value,
+        keys: &Keyring,
+    ) -> Result<()> {
+        let run = past.summary.run;
+        let label = || Held::new(past, keys).label.as_str().to_owned();
+        if past.state.end.is_some() {
+            return Err(Error::RunComplete(label()));
+        }
+        let instance = task.instance.clone();
+        let told = self.tell(run, Command::Acknowledge { instance, output }).await;
+        let Err(error) = told else { return Ok(()) };
+        let now = self.past(run).await?;
+        if log::answered(&now.events, task.task_id).is_some() {
+            return Ok(());
+        }
+        match error {
+            Error::RunRefused { refused: Rejection::Ended, .. } => Err(Error::RunComplete(label())),
+            Error::Told { code, .. } if code == "RUN_ENDED" => Err(Error::RunComplete(label())),
+            other => Err(other),
+        }
+    }
+
+    /// Says where a run stands, or shows a step again. Nothing is written for it; a run that
+    /// nobody performs goes on.
+    async fn back(self: &Arc<Self>, spot: &Spot, keys: &Keyring) -> Result<Answer> {
+        let past = self.past(spot.run).await?;
+        if let EventData::TaskOpened(task) = &spot.event.data {
+            let now = log::last_stop(&past.events);
+            if now.handed().any(|open| open.task.task_id == task.task_id) {
+                return self.reply(Reply::again(&past, spot), keys).await;
+            }
+            if let Some(answer) = self.rewound(&past, spot, task, keys).await? {
+                return Ok(answer);
+            }
+        }
+        let past = self.settle(past, Since::Now).await?;
+        self.reply(Reply::back(&past), keys).await
+    }
+}
+
+/// Refuses what a step of an automation has no place for.
+fn nothing_else(ask: &Continue) -> Result<()> {
+    if ask.context.is_some() {
+        return Err(input::invalid(
+            "an automation takes its context when it starts, and none with a step".to_owned(),
+            "put what the step brought into `output`, and leave `context` out",
+            json!({"field": "context"}),
+        ));
+    }
+    if ask.preferences != Wanted::default() {
+        return Err(input::invalid(
+            "an automation has no preferences".to_owned(),
+            "leave `preferences` out",
+            json!({"field": "preferences"}),
+        ));
+    }
+    Ok(())
+}
+
+fn other_input() -> Warning {
+    Warning {
+        code: WarningCode::ReplayedWithOtherInput,
+        message: "this step was done before, with another output; what you sent now was not recorded. To go another way from it, come back with its token and no `output`".to_owned(),
+    }
+}
+
+/// The value of a payload that is in its place.
+fn inline(payload: &Payload) -> Option<&Value> {
+    match payload {
+        Payload::Inline(value) => Some(&value.0),
+        Payload::Blob(_) => None,
+    }
+}

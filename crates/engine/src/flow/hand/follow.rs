@@ -1,0 +1,130 @@
+//! Waiting until a run hands something over, is over, or rests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_core::event::engine::WaitingFor;
+use cairn_core::id::{EventIndex, RunId};
+use cairn_core::projection::run::{RunState, StepStatus};
+use tokio::time::{Instant, timeout_at};
+
+use super::log;
+use crate::error::Result;
+use crate::flow::socket::{self, Told};
+use crate::flow::{Inner, Past, Watch};
+use crate::guided::now_ms;
+
+/// How long a run that waits for people is looked at, since something may be computed beside.
+const REST: Duration = Duration::from_millis(250);
+/// How long to wait before looking again when nobody tells what happens.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// From when on something counts.
+#[derive(Clone, Copy)]
+pub(super) enum Since {
+    /// What follows this event.
+    Event(EventIndex),
+    /// What holds now.
+    Now,
+}
+
+/// Tells that something happened to a run.
+enum Follow {
+    /// It is performed here.
+    Here(Watch, RunId),
+    /// It is performed by a process that tells.
+    There(Told),
+    /// It is performed by a process that does not.
+    Silent,
+}
+
+impl Follow {
+    async fn next(&mut self) {
+        match self {
+            Self::Here(watch, run) => {
+                while let Some(told) = watch.next().await {
+                    let own = |event: &&cairn_core::event::Event| event.scope.run() == Some(*run);
+                    if told.events.iter().filter(own).any(|event| log::is_telling(&event.data)) {
+                        return;
+                    }
+                }
+                std::future::pending().await
+            }
+            Self::There(told) => {
+                if !told.next().await {
+                    *self = Self::Silent;
+                }
+            }
+            Self::Silent => tokio::time::sleep(LOOK_AGAIN).await,
+        }
+    }
+}
+
+impl Inner {
+    /// A run as soon as an agent has something to do or to be told, or after a while.
+    pub(super) async fn settle(self: &Arc<Self>, past: Past, since: Since) -> Result<Past> {
+        let (run, by) = (past.summary.run, Instant::now() + self.options.hand_patience);
+        if is_settled(&past, since) {
+            return self.whole(past).await;
+        }
+        let mut follow = self.follow(run).await?;
+        loop {
+            let past = self.past(run).await?;
+            if is_settled(&past, since) {
+                return self.whole(past).await;
+            }
+            let until = if rests(&past.state) { by.min(Instant::now() + REST) } else { by };
+            if timeout_at(until, follow.next()).await.is_err() {
+                return self.past(run).await;
+            }
+        }
+    }
+
+    /// A run with everything that was decided together with the last of it: nothing has the
+    /// time of that any more.
+    async fn whole(&self, past: Past) -> Result<Past> {
+        let Some(last) = past.events.last().map(|event| event.id.minted_ms()) else {
+            return Ok(past);
+        };
+        if now_ms() > last {
+            return Ok(past);
+        }
+        while now_ms() == last {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.past(past.summary.run).await
+    }
+
+    /// Follows a run, and performs it when nobody does.
+    async fn follow(self: &Arc<Self>, run: RunId) -> Result<Follow> {
+        let watch = self.watchers.watch();
+        Ok(match self.lane_of(run).await? {
+            Ok(_) => Follow::Here(watch, run),
+            Err(session) => match &self.options.sockets {
+                Some(folder) => {
+                    socket::follow(folder, session, run).await.map_or(Follow::Silent, Follow::There)
+                }
+                None => Follow::Silent,
+            },
+        })
+    }
+}
+
+fn is_settled(past: &Past, since: Since) -> bool {
+    match since {
+        Since::Event(from) => log::first_stop(&past.events, from).is_some(),
+        Since::Now => log::is_stop(&log::last_stop(&past.events)),
+    }
+}
+
+/// Whether nothing happens to a run before a person does something.
+fn rests(state: &RunState) -> bool {
+    let still = state.steps.values().filter(|step| !step.status.is_final()).all(|step| {
+        step.status == StepStatus::Unknown || step.waiting_for == Some(WaitingFor::Person)
+    });
+    state.paused || (still && state.started.is_some() && state.steps.values().any(is_open))
+}
+
+fn is_open(step: &cairn_core::projection::run::StepState) -> bool {
+    !step.status.is_final()
+}

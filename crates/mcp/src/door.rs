@@ -1,0 +1,129 @@
+//! The door to runs: guided ones, and those that the engine performs and of which it hands
+//! single steps to an agent. Which it is, the workflow or the token says.
+
+use std::sync::Arc;
+
+use cairn_api::Error;
+use cairn_api::error::Result;
+use cairn_api::token::Holder;
+use cairn_core::catalog::SettingFault;
+use cairn_core::plan::Dialect;
+use cairn_engine as engine;
+use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::flow::{Arrival, Automations, Event};
+use cairn_engine::guided::Guide;
+use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
+use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Start, Tokens, Wanted};
+use cairn_engine::trigger::Triggers;
+use serde_json::{Value, json};
+
+/// What the tools work with.
+#[derive(Clone)]
+pub struct Door {
+    /// Guided runs.
+    pub guide: Guide,
+    /// Runs that the engine performs.
+    pub automations: Automations,
+    /// What starts those.
+    pub triggers: Triggers,
+    /// Workflows.
+    pub catalog: Arc<Catalog>,
+    /// Who comes in.
+    pub holder: Holder,
+}
+
+impl Door {
+    /// Begins a run, and gives the first step that is the agent's to do.
+    pub async fn start(&self, ask: Start) -> Result<Answer> {
+        let found = self.find(&ask.workflow).await?;
+        match found.compiled()?.plan.dialect {
+            Dialect::Graph => self.start_automation(&found, ask).await,
+            _ => Ok(self.guide.start(ask).await?),
+        }
+    }
+
+    /// Takes what came of a step and gives the next, or shows where a run stands.
+    pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
+        match &ask.at {
+            At::Compact(token) if self.automations.gave_out(token).await? => {
+                let pair = ask.tokens == Tokens::Pair;
+                let mut answer = self.automations.proceed(ask).await?;
+                answer.warnings.extend(pair.then(compact_only));
+                Ok(answer)
+            }
+            _ => Ok(self.guide.proceed(ask).await?),
+        }
+    }
+
+    /// Leaves notes at a step of a guided run.
+    pub async fn checkpoint(&self, ask: Checkpoint) -> Result<Checkpointed> {
+        let (CheckpointAt::Compact(token) | CheckpointAt::Pair { checkpoint: token, .. }) = &ask.at;
+        if self.automations.gave_out(token).await? {
+            return Err(Error::Engine(engine::Error::TokenScope {
+                message: "the token is one of an automation, which keeps no checkpoints: every step that is done is kept already".to_owned(),
+                instead: "send what is worth keeping as `output.notesMarkdown` of continue_workflow when the step is done".to_owned(),
+            }));
+        }
+        Ok(self.guide.checkpoint(ask).await?)
+    }
+
+    /// Looks a workflow up, on a thread that may read and compile files.
+    async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
+        let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
+        Ok(found.map_err(|error| Error::Internal(error.to_string()))??)
+    }
+
+    async fn start_automation(&self, found: &Found, ask: Start) -> Result<Answer> {
+        let (workflow, input) = (found.id.clone(), input(&ask)?);
+        let (trigger, payload) = match self.triggers.call(&found.compiled()?.plan) {
+            None => (None, input),
+            Some((trigger, call)) => {
+                let lacks = |role: &&str| !self.holder.has_role(role);
+                if let Some(role) = call.role().filter(lacks) {
+                    return Err(Error::RoleMissing(role.to_owned()));
+                }
+                (Some(trigger), call.fill(input).map_err(|faults| unfit(&faults))?)
+            }
+        };
+        let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
+        let arrival = Arrival { workflow, trigger, key: None, event, depth: 0 };
+        let mut answer = self.automations.start_held(arrival).await?;
+        answer.warnings.extend((ask.tokens == Tokens::Pair).then(compact_only));
+        if ask.preferences != Wanted::default() {
+            let message = "an automation has no preferences; what you sent means nothing to it";
+            let warning =
+                Warning { code: WarningCode::PreferencesUnused, message: message.to_owned() };
+            answer.warnings.push(warning);
+        }
+        Ok(answer)
+    }
+}
+
+/// What an automation is given: the context of the call.
+fn input(ask: &Start) -> Result<Value> {
+    if ask.session.is_some() {
+        return Err(Error::Engine(engine::Error::Invalid {
+            message: "an automation has sessions of its own".to_owned(),
+            fix: "leave `sessionId` out".to_owned(),
+            details: json!({"field": "sessionId"}),
+        }));
+    }
+    Ok(Value::Object(engine::guided::context(ask.context.as_ref())?))
+}
+
+fn unfit(faults: &[SettingFault]) -> Error {
+    let shown = |fault: &SettingFault| json!({"field": fault.field, "message": fault.message, "suggestion": fault.hint});
+    let told: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+    let hint = faults.first().map(|fault| fault.hint.as_str()).unwrap_or_default();
+    Error::Engine(engine::Error::Invalid {
+        message: format!("`context` does not fit the workflow: {}", told.join("; ")),
+        fix: format!("{hint}; inspect_workflow shows the input that it takes"),
+        details: json!({"field": "context", "faults": faults.iter().map(shown).collect::<Vec<_>>()}),
+    })
+}
+
+fn compact_only() -> Warning {
+    let message = "an automation gives out continueToken alone; stateToken and ackToken belong to guided runs";
+    Warning { code: WarningCode::TokensCompactOnly, message: message.to_owned() }
+}

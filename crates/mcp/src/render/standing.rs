@@ -1,0 +1,98 @@
+//! How a run goes that the engine performs.
+
+use std::fmt::Write as _;
+
+use cairn_api::guided::answer::{Answer, Question, Standing};
+
+use super::{RULE, tokens};
+
+/// The end of a run.
+pub(super) fn over(run: &Standing) -> String {
+    let mut text = match (&run.error, run.status) {
+        (Some(error), _) => {
+            let at = error.step.as_ref().map(|step| format!(" at `{step}`")).unwrap_or_default();
+            format!("The automation failed{at}: {}: {}.", error.code, error.message)
+        }
+        (None, "cancelled") => "The automation was cancelled.".to_owned(),
+        (None, _) => "The automation is complete.".to_owned(),
+    };
+    text.push_str(" Call nothing more for this run; tell the user what came of it.");
+    if let Some(result) = &run.result {
+        let _ = write!(text, "\n\nResult: {result}");
+    }
+    text
+}
+
+/// A run that goes on without the agent for now.
+pub(super) fn at_work(data: &Answer, run: &Standing) -> String {
+    let id = data.session.as_ref().map_or("RUN", |session| session.run_id.as_str());
+    let mut text = String::from("No step is yours to do now: ");
+    let mut again = "To see where the run stands";
+    match run.status {
+        "paused" => {
+            let _ = write!(
+                text,
+                "the run is paused. Tell the user: `cairn runs resume {id}` lets it go on."
+            );
+            again = "Once that is done";
+        }
+        _ if !run.asks.is_empty() => {
+            text.push_str("the run waits for a person.");
+            run.asks.iter().for_each(|asked| question(&mut text, asked, id));
+            text.push_str("\nTell the user. The answer is theirs: do not give it in their place.");
+            again = "Once it is given";
+        }
+        "waiting" => {
+            let _ = write!(
+                text,
+                "the run waits, for a time, another run or a decision; `cairn runs show {id}` says \
+                 for which."
+            );
+        }
+        status => {
+            let doing: Vec<String> = run.doing.iter().map(|step| format!("`{step}`")).collect();
+            let at =
+                if doing.is_empty() { String::new() } else { format!(" {}", doing.join(", ")) };
+            let _ = write!(text, "the engine is at work ({status}{at}).");
+        }
+    }
+    let _ = write!(
+        text,
+        "{RULE}Next: nothing to do by yourself. {again}, call continue_workflow with\n{}\nIt waits \
+         a while for the next step, and changes nothing.",
+        tokens(data, false)
+    );
+    text
+}
+
+fn question(text: &mut String, asked: &Question, run: &str) {
+    let who = if asked.who.is_empty() { "the user".to_owned() } else { asked.who.join(", ") };
+    let task = &asked.task_id;
+    let _ = write!(
+        text,
+        "\n\n`{}` asks {who}: {}\n  They answer with `cairn runs answer {run} {task} --approve` or \
+         --reject, or by POST /api/v1/runs/{run}/tasks/{task}/answer.",
+        asked.step_id, asked.prompt
+    );
+}
+
+/// What else the run has for the agent and for people, beside the pending step.
+pub(super) fn beside(data: &Answer) -> Option<String> {
+    let run = data.run.as_ref().filter(|_| data.pending.is_some())?;
+    let mut parts = Vec::new();
+    match run.more_steps {
+        0 => {}
+        1 => {
+            parts.push("One more step waits for you; you get it when this one is done.".to_owned())
+        }
+        more => {
+            parts.push(format!("{more} more steps wait for you; you get them one after the other."))
+        }
+    }
+    if !run.asks.is_empty() {
+        let steps: Vec<String> =
+            run.asks.iter().map(|asked| format!("`{}`", asked.step_id)).collect();
+        parts.push(format!("A person is asked, too, by {}.", steps.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}

@@ -1,0 +1,2 @@
+words=$(wc -w | tr -d ' ')
+printf '%s (%s words)\n' "$HEADLINE" "$words"
