@@ -191,6 +191,9 @@ impl<T: FromStr<Err: fmt::Display>> serde::de::Visitor<'_> for IdVisitor<T> {
 pub struct EventIndex(pub u64);
 
 impl EventIndex {
+    /// No position is behind this one.
+    pub const LAST: Self = Self(u64::MAX);
+
     /// The position right behind this one.
     #[must_use]
     pub const fn next(self) -> Self {

@@ -17,6 +17,7 @@ mod leases;
 mod load;
 mod lock;
 mod log;
+mod pace;
 mod runs;
 mod seal;
 mod session;

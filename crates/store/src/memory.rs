@@ -113,11 +113,16 @@ impl EventLog for Memory {
         Ok(Appended { session_bytes: known.bytes, ..at })
     }
 
-    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
-        let behind = |known: &mut Session| {
-            known.events.iter().filter(|event| event.index >= from).cloned().collect()
-        };
-        self.look(session, behind)
+    async fn read_between(
+        &self,
+        session: SessionId,
+        from: EventIndex,
+        through: EventIndex,
+    ) -> Result<Vec<Event>> {
+        let wanted = from..=through;
+        self.look(session, |known| {
+            known.events.iter().filter(|event| wanted.contains(&event.index)).cloned().collect()
+        })
     }
 
     async fn read_prefix(&self, session: SessionId) -> Result<Prefix> {
@@ -201,7 +206,9 @@ impl Sessions for Memory {
 
     async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
         let sessions = held(&self.sessions);
-        let mark = |session: &Session| Mark(session.events.len().to_string());
+        let mark = |session: &Session| {
+            Mark(session.index.last().map_or_else(String::new, |last| last.to_string()))
+        };
         Ok(sessions.iter().map(|(id, session)| (*id, mark(session))).collect())
     }
 

@@ -26,7 +26,17 @@ pub trait EventLog: Send + Sync {
     /// Gives what happened from `from` on, in order, as far as it is durable.
     ///
     /// Fails on a damaged session; [`EventLog::read_prefix`] reads what is left of one.
-    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>>;
+    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
+        self.read_between(session, from, EventIndex::LAST).await
+    }
+
+    /// The same, up to an event; what comes later is not looked at.
+    async fn read_between(
+        &self,
+        session: SessionId,
+        from: EventIndex,
+        through: EventIndex,
+    ) -> Result<Vec<Event>>;
 
     /// Reads the part of a session that can still be trusted, and says how the session is.
     async fn read_prefix(&self, session: SessionId) -> Result<Prefix>;
@@ -112,9 +122,19 @@ pub trait Sessions: Send + Sync {
     ) -> Result<()>;
 }
 
-/// How far a session is, for whoever only wants to know whether it moved.
+/// How far a session is, for whoever only wants to know whether it moved. It begins with the
+/// last event, as far as that is known without reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mark(pub String);
+
+impl Mark {
+    /// Whether the event before this one is the last.
+    #[must_use]
+    pub fn is_before(&self, next: EventIndex) -> bool {
+        let last = self.0.split(':').next().and_then(|last| last.parse().ok());
+        last.is_some_and(|last| EventIndex(last).next() == next)
+    }
+}
 
 /// Where an imported session comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -208,6 +228,8 @@ pub struct RunRow {
     pub is_over: bool,
     /// Its first event.
     pub first: EventIndex,
+    /// An event with which it was over; none of its own come later.
+    pub last: Option<EventIndex>,
     /// When it was asked for, in milliseconds since 1970.
     pub queued_ms: u64,
     /// When it was over.

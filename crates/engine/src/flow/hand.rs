@@ -120,7 +120,7 @@ impl Inner {
         })?;
         let CompactToken { session, node, attempt, .. } = token;
         let gone = || Error::TokenUnknownNode(format!("a place in session {session}"));
-        let events = match self.store.log.read(session, node).await {
+        let events = match self.store.log.read_between(session, node, node).await {
             Err(store::Error::NotFound(_)) => return Err(gone()),
             other => other?,
         };

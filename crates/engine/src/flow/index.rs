@@ -9,7 +9,7 @@ use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use cairn_store::Store;
-use cairn_store::port::{RunFilter, RunRow, SessionRead, SnapshotAt};
+use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::error::Result;
@@ -31,6 +31,8 @@ pub struct Summary {
     pub status: RunStatus,
     /// Its first event.
     pub first: EventIndex,
+    /// An event with which it was over; none of its own come later.
+    pub last: Option<EventIndex>,
     /// When it was asked for, in milliseconds since 1970.
     pub queued_ms: u64,
     /// When it was over.
@@ -74,6 +76,7 @@ impl Summary {
             status: self.status.name().to_owned(),
             is_over,
             first: self.first,
+            last: self.last,
             queued_ms: self.queued_ms,
             ended_ms: self.ended_ms,
             trigger: self.trigger,
@@ -91,6 +94,7 @@ impl Summary {
             workflow: row.workflow,
             status: status.unwrap_or(RunStatus::Running),
             first: row.first,
+            last: row.last,
             queued_ms: row.queued_ms,
             ended_ms: row.ended_ms,
             trigger: row.trigger,
@@ -114,7 +118,8 @@ struct Noted {
     written: Mutex<BTreeMap<RunId, Summary>>,
     /// Held by whoever reads and writes, so that nothing older is written over what is newer.
     turn: AsyncMutex<()>,
-    moved: Mutex<HashMap<SessionId, EventIndex>>,
+    /// The sessions that this process writes to: their workflow, and the last event.
+    moved: Mutex<HashMap<SessionId, (String, EventIndex)>>,
     wake: Notify,
     writing: Mutex<bool>,
 }
@@ -150,8 +155,12 @@ impl Index {
     }
 
     /// Notes how far a session was written by this process.
-    pub(super) fn moved(&self, session: SessionId, last: EventIndex) {
-        held(&self.noted.moved).insert(session, last);
+    pub(super) fn moved(&self, session: SessionId, workflow: &str, last: EventIndex) {
+        let mut moved = held(&self.noted.moved);
+        match moved.get_mut(&session) {
+            Some((_, known)) => *known = last,
+            None => drop(moved.insert(session, (workflow.to_owned(), last))),
+        }
     }
 
     fn write_soon(&self) {
@@ -163,7 +172,7 @@ impl Index {
             loop {
                 tokio::time::sleep(GATHER).await;
                 let turn = noted.turn.lock().await;
-                write(&store, &noted, false).await;
+                write(&store, &noted).await;
                 drop(turn);
                 noted.wake.notified().await;
             }
@@ -173,17 +182,21 @@ impl Index {
     /// Writes what was noted.
     pub(super) async fn flush(&self) {
         let _turn = self.noted.turn.lock().await;
-        write(&self.store, &self.noted, true).await;
+        write(&self.store, &self.noted).await;
+        let marks = self.store.sessions.marks().await.unwrap_or_default();
+        mark(&self.store, &self.noted, &marks).await;
     }
 
     /// Reads what sessions hold beyond what the list knows of them.
     pub(super) async fn catch_up(&self) -> Result<()> {
         let _turn = self.noted.turn.lock().await;
-        write(&self.store, &self.noted, true).await;
+        write(&self.store, &self.noted).await;
+        let marks = self.store.sessions.marks().await?;
+        mark(&self.store, &self.noted, &marks).await;
         let known = self.store.runs.sessions().await?;
         let mut known: HashMap<SessionId, SessionRead> =
             known.into_iter().map(|read| (read.session, read)).collect();
-        for (session, mark) in self.store.sessions.marks().await? {
+        for (session, mark) in marks {
             let read = known.remove(&session);
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
                 continue;
@@ -207,7 +220,7 @@ impl Index {
         mut workflow: Option<String>,
         from: EventIndex,
         events: &[Event],
-        mark: cairn_store::port::Mark,
+        mark: Mark,
     ) -> Result<()> {
         let mut rows: BTreeMap<RunId, Summary> = BTreeMap::new();
         for event in events {
@@ -222,6 +235,7 @@ impl Index {
                         workflow: queued.workflow_id.clone(),
                         status: RunStatus::Queued,
                         first: event.index,
+                        last: None,
                         queued_ms: event.id.minted_ms(),
                         ended_ms: None,
                         trigger: queued.trigger_id.as_ref().map(ToString::to_string),
@@ -260,6 +274,7 @@ impl Index {
                 );
                 row.status = status;
                 row.ended_ms = is_over.then(|| event.id.minted_ms());
+                row.last = is_over.then_some(event.index);
             }
         }
         let next = events.last().map_or(from, |event| event.index.next());
@@ -288,32 +303,36 @@ impl Index {
 }
 
 /// Writes what was noted, for whoever has the turn.
-async fn write(store: &Store, noted: &Noted, last: bool) {
+async fn write(store: &Store, noted: &Noted) {
     let rows = noted.take();
-    let moved = std::mem::take(&mut *held(&noted.moved));
-    if rows.is_empty() && moved.is_empty() {
+    if rows.is_empty() {
         return;
     }
-    let workflows: HashMap<SessionId, String> =
-        rows.iter().map(|row| (row.session, row.workflow.clone())).collect();
-    // Marks cost a look at each session, so only whoever stops takes them.
-    let marks: HashMap<_, _> = match last {
-        true => store.sessions.marks().await.unwrap_or_default().into_iter().collect(),
-        false => HashMap::new(),
-    };
-    let read = moved.into_iter().filter_map(|(session, last)| {
-        let workflow = Some(workflows.get(&session)?.clone());
-        Some(SessionRead {
-            session,
-            workflow,
-            next: last.next(),
-            mark: marks.get(&session).cloned(),
-        })
-    });
-    let read = read.collect();
+    let read = held(&noted.moved).clone().into_iter().map(|moved| read(moved, None)).collect();
     // What is not kept is read from the sessions again.
     let _ = store.runs.record(rows.into_iter().map(Summary::row).collect(), read).await;
     held(&noted.written).clear();
+}
+
+/// Writes how far the sessions of this process are known, so that they are not read again.
+/// One that has moved on meanwhile is.
+async fn mark(store: &Store, noted: &Noted, marks: &[(SessionId, Mark)]) {
+    let moved = std::mem::take(&mut *held(&noted.moved));
+    if moved.is_empty() {
+        return;
+    }
+    let marks: HashMap<SessionId, &Mark> = marks.iter().map(|(id, mark)| (*id, mark)).collect();
+    let known = moved.into_iter().map(|moved| {
+        let mark = marks.get(&moved.0).copied();
+        read(moved, mark)
+    });
+    let _ = store.runs.record(Vec::new(), known.collect()).await;
+}
+
+fn read(moved: (SessionId, (String, EventIndex)), mark: Option<&Mark>) -> SessionRead {
+    let (session, (workflow, last)) = moved;
+    let mark = mark.filter(|mark| mark.is_before(last.next())).cloned();
+    SessionRead { session, workflow: Some(workflow), next: last.next(), mark }
 }
 
 /// Where a run stands after an event; none when it stands where it stood.

@@ -131,6 +131,8 @@ struct Actor {
     crowded: bool,
     /// The plans that runs of the session are pinned to, as far as this process saw to it.
     pinned: HashSet<WorkflowHash>,
+    /// The last event that was recorded.
+    through: EventIndex,
     /// Runs of which a snapshot is due.
     due: Vec<RunId>,
     snapshot_every: usize,
@@ -212,6 +214,7 @@ impl Lane {
             freed: false,
             crowded: false,
             pinned: HashSet::new(),
+            through: EventIndex(0),
             due: Vec::new(),
             snapshot_every: inner.options.snapshot_every,
             bits: random().unwrap_or_default(),
@@ -596,7 +599,8 @@ impl Actor {
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
             through = Some(appended.last);
-            inner.index.moved(self.session, appended.last);
+            self.through = appended.last;
+            inner.index.moved(self.session, &self.workflow, appended.last);
             inner.tail.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
@@ -733,6 +737,7 @@ impl Actor {
         };
         let mut row = summary(self.session, &self.workflow, &active);
         row.ended_ms = Some(now_ms());
+        row.last = Some(self.through);
         inner.index.note(row);
         let ended = Ended { status, result, response: active.response.clone() };
         inner.watchers.ended(id, &ended);
@@ -766,6 +771,7 @@ fn summary(session: SessionId, workflow: &str, active: &Active) -> Summary {
         workflow: workflow.to_owned(),
         status: state.status(),
         first: active.first,
+        last: None,
         queued_ms: active.queued_ms,
         ended_ms: None,
         trigger: trigger.map(ToString::to_string),

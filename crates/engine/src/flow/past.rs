@@ -85,9 +85,15 @@ impl Inner {
         self.index.list(filter).await
     }
 
+    /// What its session holds while a run was under way, from an event on.
+    pub(super) async fn read(&self, summary: &Summary, from: EventIndex) -> Result<Vec<Event>> {
+        let through = summary.last.unwrap_or(EventIndex::LAST);
+        Ok(self.store.log.read_between(summary.session, from, through).await?)
+    }
+
     pub(super) async fn past(&self, run: RunId) -> Result<Past> {
         let mut summary = self.found(run).await?;
-        let events = self.store.log.read(summary.session, summary.first).await?;
+        let events = self.read(&summary, summary.first).await?;
         let events: Vec<Event> =
             events.into_iter().filter(|event| event.scope.run() == Some(run)).collect();
         let own: Vec<&Event> = events.iter().collect();
@@ -100,7 +106,7 @@ impl Inner {
     pub(super) async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
         let mut summary = self.found(run).await?;
         let from = summary.unread();
-        let events = self.store.log.read(summary.session, from).await?;
+        let events = self.read(&summary, from).await?;
         let (state, _) = self.state_from(&summary, &events, from).await?;
         summary.status = state.status();
         Ok((summary, state))

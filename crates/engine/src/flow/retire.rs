@@ -235,6 +235,7 @@ mod tests {
             workflow: "w".to_owned(),
             status,
             first: EventIndex(number),
+            last: None,
             queued_ms: ended_ms - 1,
             ended_ms: Some(ended_ms),
             trigger: None,

@@ -117,7 +117,7 @@ impl Inner {
         let events = match from <= summary.first {
             true => events,
             false => {
-                all = self.store.log.read(summary.session, summary.first).await?;
+                all = self.read(summary, summary.first).await?;
                 &all
             }
         };
@@ -134,7 +134,7 @@ impl Inner {
     ) -> Result<RunState> {
         let before = self.snapshot_before(summary, step).await;
         let from = before.as_ref().map_or(summary.first, |(_, through)| through.next());
-        let events = self.store.log.read(summary.session, from).await?;
+        let events = self.read(summary, from).await?;
         let own: Vec<&Event> =
             events.iter().filter(|event| event.scope.run() == Some(summary.run)).collect();
         let then = own.iter().position(|event| begins(&event.data) == Some(step));

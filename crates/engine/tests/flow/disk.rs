@@ -39,8 +39,13 @@ impl EventLog for Narrow {
         self.log.append(session, plan).await
     }
 
-    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
-        self.log.read(session, from).await
+    async fn read_between(
+        &self,
+        session: SessionId,
+        from: EventIndex,
+        through: EventIndex,
+    ) -> Result<Vec<Event>> {
+        self.log.read_between(session, from, through).await
     }
 
     async fn read_prefix(&self, session: SessionId) -> Result<Prefix> {

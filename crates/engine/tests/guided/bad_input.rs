@@ -236,12 +236,13 @@ impl cairn_store::EventLog for Contended {
         Err(cairn_store::Error::Conflict { run, expected, actual: None })
     }
 
-    async fn read(
+    async fn read_between(
         &self,
         session: SessionId,
         from: cairn_core::id::EventIndex,
+        through: cairn_core::id::EventIndex,
     ) -> cairn_store::Result<Vec<cairn_core::event::Event>> {
-        self.0.read(session, from).await
+        self.0.read_between(session, from, through).await
     }
 
     async fn read_prefix(

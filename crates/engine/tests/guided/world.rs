@@ -264,8 +264,13 @@ impl EventLog for Watched {
         self.log.append(session, plan).await
     }
 
-    async fn read(&self, session: SessionId, from: EventIndex) -> cairn_store::Result<Vec<Event>> {
-        self.log.read(session, from).await
+    async fn read_between(
+        &self,
+        session: SessionId,
+        from: EventIndex,
+        through: EventIndex,
+    ) -> cairn_store::Result<Vec<Event>> {
+        self.log.read_between(session, from, through).await
     }
 
     async fn read_prefix(&self, session: SessionId) -> cairn_store::Result<Prefix> {

@@ -102,7 +102,12 @@ impl dyn File + '_ {
 
     /// Reads everything from a place to the end.
     pub fn read_to_end_at(&self, offset: u64) -> io::Result<Vec<u8>> {
-        let len = self.stat()?.len.saturating_sub(offset);
+        self.read_range(offset, self.stat()?.len)
+    }
+
+    /// Reads from one place to another, or to the end when that comes first.
+    pub fn read_range(&self, offset: u64, end: u64) -> io::Result<Vec<u8>> {
+        let len = end.saturating_sub(offset);
         let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {

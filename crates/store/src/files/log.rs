@@ -19,6 +19,7 @@ use super::blobs::{FileBlobs, Pinning};
 use super::durable::failed;
 use super::fs::Fs;
 use super::layout::{Layout, SessionDir};
+use super::pace::{Pace, blocking};
 use super::seal;
 use super::session::Session;
 use crate::admit::{Prepared, prepare};
@@ -43,6 +44,7 @@ pub(super) struct FileLog {
     pub(super) layout: Layout,
     blobs: Arc<FileBlobs>,
     open: Mutex<Open>,
+    pace: Pace,
 }
 
 #[derive(Default)]
@@ -82,7 +84,7 @@ impl FileLog {
         layout: Layout,
         blobs: Arc<FileBlobs>,
     ) -> Self {
-        Self { fs, config, layout, blobs, open: Mutex::default() }
+        Self { fs, config, layout, blobs, open: Mutex::default(), pace: Pace::default() }
     }
 
     pub(super) fn dir(&self, session: SessionId) -> SessionDir {
@@ -303,15 +305,6 @@ impl Slot {
     }
 }
 
-/// Runs what blocks, without holding up other tasks where there are threads for them.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
-}
-
 #[async_trait]
 impl EventLog for FileLog {
     async fn room(&self, wanted: Room) -> Result<()> {
@@ -340,10 +333,11 @@ impl EventLog for FileLog {
         let slot = self.slot(session);
         let (answer, answered) = oneshot::channel();
         if slot.enqueue(session, Ticket { plan: prepared, pinning, answer })? {
-            let more = blocking(|| {
-                let made = if slot.is_known() { Ok(()) } else { self.make_dir(session) };
-                made.map(|()| slot.commit_once(&self.config))
-            });
+            let more = if slot.is_known() {
+                self.pace.keeping(|| Ok(slot.commit_once(&self.config)))
+            } else {
+                blocking(|| self.make_dir(session).map(|()| slot.commit_once(&self.config)))
+            };
             match more {
                 Ok(true) => {
                     let (slot, config) = (slot.clone(), self.config.clone());
@@ -359,13 +353,20 @@ impl EventLog for FileLog {
         })
     }
 
-    async fn read(&self, session: SessionId, from: EventIndex) -> Result<Vec<Event>> {
+    async fn read_between(
+        &self,
+        session: SessionId,
+        from: EventIndex,
+        through: EventIndex,
+    ) -> Result<Vec<Event>> {
         let slot = self.slot(session);
         self.unless_gone(session, || {
             let mut known = held(&slot.session);
             let view = known.look()?;
             match view.health {
-                Health::Healthy if view.resident.index.last().is_some() => known.events(from),
+                Health::Healthy if view.resident.index.last().is_some() => {
+                    known.events(from, through)
+                }
                 Health::Healthy => Err(Error::NotFound(session)),
                 Health::UnknownVersion => {
                     Err(Error::UnknownVersion { session, what: view.damage.unwrap_or_default() })
@@ -385,7 +386,7 @@ impl EventLog for FileLog {
                 let view = known.look()?;
                 (view.health, view.damage)
             };
-            let events = known.events(EventIndex(0))?;
+            let events = known.events(EventIndex(0), EventIndex::LAST)?;
             if events.is_empty() && health == Health::Healthy {
                 return Err(Error::NotFound(session));
             }

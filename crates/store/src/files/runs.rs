@@ -15,7 +15,7 @@ pub(super) const TABLES: &str = "
     CREATE TABLE runs (
         run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
         status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
-        queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
+        last INTEGER, queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
         snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
@@ -25,7 +25,7 @@ pub(super) const TABLES: &str = "
         session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
     ) WITHOUT ROWID;";
 
-const COLUMNS: &str = "run, session, workflow, status, is_over, first, queued_ms, ended_ms, \
+const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
     trigger_id, parent, snapshot, through, is_retired";
 
 /// Numbers in the file have a sign.
@@ -43,8 +43,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
     let (Ok(run), Ok(session)) = (run.parse::<RunId>(), session.parse::<SessionId>()) else {
         return Ok(None);
     };
-    let (parent, snapshot): (Option<String>, Option<String>) = (row.get(9)?, row.get(10)?);
-    let through = row.get::<_, Option<i64>>(11)?.map(|through| EventIndex(unsigned(through)));
+    let (parent, snapshot): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
+    let through = row.get::<_, Option<i64>>(12)?.map(|through| EventIndex(unsigned(through)));
     let at = snapshot.and_then(|at| at.parse().ok()).map(SnapshotRef);
     Ok(Some(RunRow {
         run,
@@ -53,12 +53,13 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         status: row.get(3)?,
         is_over: row.get(4)?,
         first: EventIndex(unsigned(row.get(5)?)),
-        queued_ms: unsigned(row.get(6)?),
-        ended_ms: row.get::<_, Option<i64>>(7)?.map(unsigned),
-        trigger: row.get(8)?,
+        last: row.get::<_, Option<i64>>(6)?.map(|last| EventIndex(unsigned(last))),
+        queued_ms: unsigned(row.get(7)?),
+        ended_ms: row.get::<_, Option<i64>>(8)?.map(unsigned),
+        trigger: row.get(9)?,
         parent: parent.and_then(|parent| parent.parse().ok()),
         snapshot: at.zip(through).map(|(at, through)| SnapshotAt { at, through }),
-        is_retired: row.get(12)?,
+        is_retired: row.get(13)?,
     }))
 }
 
@@ -109,7 +110,7 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
 
 fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
     let text =
-        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     let mut query = change.prepare_cached(&text)?;
     for row in rows {
         query.execute(params![
@@ -119,6 +120,7 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.status,
             row.is_over,
             signed(row.first.0),
+            row.last.map(|last| signed(last.0)),
             signed(row.queued_ms),
             row.ended_ms.map(signed),
             row.trigger,
@@ -209,6 +211,7 @@ mod tests {
             status: if is_over { "succeeded" } else { "running" }.to_owned(),
             is_over,
             first: EventIndex(7),
+            last: is_over.then_some(EventIndex(8)),
             queued_ms: u64::try_from(bits).unwrap(),
             ended_ms: is_over.then_some(9),
             trigger: Some("cron".to_owned()),

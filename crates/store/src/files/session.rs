@@ -1,6 +1,7 @@
 //! One session on disk: what this process knows of it, and how it is read.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use cairn_core::digest::Digest;
@@ -13,7 +14,7 @@ use super::durable::failed;
 use super::fs::Fs;
 use super::head::{self, HeadFile, Witness};
 use super::layout::SessionDir;
-use super::load::{Journal, Resident, Trust, load};
+use super::load::{Journal, Resident, Segment, Trust, load};
 use super::lock::{self, LockFile};
 use super::writer::{Access, Writer};
 use crate::error::{Error, Result};
@@ -200,11 +201,13 @@ impl Session {
         View { resident: self.state.resident.get_or_insert_default(), health, damage }
     }
 
-    /// Reads the events from `from` on.
-    pub(super) fn events(&self, from: EventIndex) -> Result<Vec<Event>> {
+    /// Reads the events from one to another.
+    pub(super) fn events(&self, from: EventIndex, through: EventIndex) -> Result<Vec<Event>> {
         let Some(resident) = &self.state.resident else { return Ok(Vec::new()) };
         let mut events = Vec::new();
-        for segment in resident.segments.iter().filter(|segment| segment.last >= from) {
+        let wanted = from..=through;
+        let has_some = |segment: &&Segment| segment.last >= from && segment.first <= through;
+        for segment in resident.segments.iter().filter(has_some) {
             let path = self.dir.file(&segment.path);
             let lines = self.fs.read(&path).map_err(failed("reading", &path))?;
             if Digest::of(&lines) != segment.sha256 {
@@ -212,10 +215,10 @@ impl Session {
                     self.corrupt(format!("segment {} is not what was sealed", segment.path))
                 );
             }
-            self.decode(&lines, from, &mut events)?;
+            self.decode(&lines, &wanted, &mut events)?;
         }
         for journal in &resident.journals {
-            self.journal_events(journal, from, &mut events)?;
+            self.journal_events(journal, &wanted, &mut events)?;
         }
         Ok(events)
     }
@@ -223,32 +226,41 @@ impl Session {
     fn journal_events(
         &self,
         journal: &Journal,
-        from: EventIndex,
+        wanted: &RangeInclusive<EventIndex>,
         events: &mut Vec<Event>,
     ) -> Result<()> {
-        let wanted = events.last().map_or(from, |last| last.index.next().max(from));
-        let place = journal.commits.partition_point(|(first, _)| *first <= wanted);
-        let Some((_, start)) = journal.commits.get(place.saturating_sub(1)) else { return Ok(()) };
+        let (from, through) = (*wanted.start(), *wanted.end());
+        let from = events.last().map_or(from, |last| last.index.next().max(from));
+        let behind = |event| journal.commits.partition_point(|(first, _)| *first <= event);
+        let Some((_, start)) = journal.commits.get(behind(from).saturating_sub(1)) else {
+            return Ok(());
+        };
+        let end = journal.commits.get(behind(through)).map_or(journal.end, |(_, start)| *start);
         let path = self.dir.file(&journal.name);
-        let mut bytes = journal.file.read_to_end_at(*start).map_err(failed("reading", &path))?;
-        bytes.truncate(usize::try_from(journal.end - start).unwrap_or_default());
+        let bytes = journal.file.read_range(*start, end).map_err(failed("reading", &path))?;
         let scan = journal::scan(&bytes);
         if scan.end() != bytes.len() {
             return Err(self.corrupt(format!("{} is not what was written", journal.name)));
         }
-        for frame in scan.frames.iter().filter(|frame| frame.commit.last >= wanted) {
-            self.decode(frame.lines, wanted, events)?;
+        let wanted = from..=through;
+        for frame in scan.frames.iter().filter(|frame| frame.commit.last >= from) {
+            self.decode(frame.lines, &wanted, events)?;
         }
         Ok(())
     }
 
-    fn decode(&self, lines: &[u8], from: EventIndex, events: &mut Vec<Event>) -> Result<()> {
+    fn decode(
+        &self,
+        lines: &[u8],
+        wanted: &RangeInclusive<EventIndex>,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let event = Event::decode(line).map_err(|error| Error::UnknownVersion {
                 session: self.id,
                 what: error.to_string(),
             })?;
-            if event.index >= from {
+            if wanted.contains(&event.index) {
                 events.push(event);
             }
         }

@@ -250,6 +250,12 @@ async fn reading_from_the_middle(given: &Given) {
     for from in 0..12 {
         let tail = given.store.log.read(SESSION, EventIndex(from)).await.unwrap();
         assert_eq!(tail, all[(from as usize).min(all.len())..], "from {from}");
+        for through in 0..12 {
+            let between = (EventIndex(from), EventIndex(through));
+            let part = given.store.log.read_between(SESSION, between.0, between.1).await.unwrap();
+            let wanted = all.iter().filter(|e| between.0 <= e.index && e.index <= between.1);
+            assert!(part.iter().eq(wanted), "from {from} to {through}: {part:?}");
+        }
     }
 }
 

@@ -29,6 +29,7 @@ impl Inner {
             trigger: arrival.trigger.clone(),
             event: given(&arrival.event, name, "", now),
         };
+        self.index.catch_up().await?;
         for read in self.index.sessions_of(&found.id).await? {
             if self.lanes.get(read.session).is_some() {
                 return Ok(None);
