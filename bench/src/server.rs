@@ -25,6 +25,8 @@ const RUNS: usize = 10_000;
 const AT_ONCE: usize = 64;
 /// How many steps each has.
 const STEPS: usize = 10;
+/// How long something may take that takes a moment.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How many runs are under way when the server is killed.
 const KILLED: usize = 100;
 
@@ -84,9 +86,13 @@ impl Place {
         let held = format!(
             "    - {{ id: a, type: http, method: POST, url: 'http://127.0.0.1:{port}/{{{{ run.id }}}}' }}\n"
         );
-        for (name, respond, nodes) in
-            [("one", "last_step", one), ("ten", "last_step", ten), ("held", "immediately", held)]
-        {
+        // A workflow performs 64 steps at once; two of them hold what is killed.
+        for (name, respond, nodes) in [
+            ("one", "last_step", one),
+            ("ten", "last_step", ten),
+            ("held-0", "immediately", held.clone()),
+            ("held-1", "immediately", held),
+        ] {
             let path = place.folder.join("workflows").join(format!("{name}.yaml"));
             std::fs::write(path, head(name, respond) + &nodes)?;
         }
@@ -247,15 +253,16 @@ impl Place {
             let (mut server, _) = self.serve()?;
             let mut client = Client::to(&server.address)?;
             for number in 0..KILLED {
-                client.hook("held", &format!("held-{round}-{number}"))?;
+                let workflow = format!("held-{}", number % 2);
+                client.hook(&workflow, &format!("held-{round}-{number}"))?;
             }
-            holder.until(KILLED);
+            holder.until(KILLED)?;
             server.child.kill()?;
             server.child.wait()?;
             holder.forget();
             let (server, _) = self.serve()?;
             let ready = Instant::now();
-            holder.until(KILLED);
+            holder.until(KILLED)?;
             times.push(ready.elapsed());
             holder.let_go();
             let mut client = Client::to(&server.address)?;
@@ -386,11 +393,13 @@ impl Holder {
     }
 
     /// Waits until so many have asked.
-    fn until(&self, count: usize) {
-        let mut asked = self.held.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        while asked.0.len() < count {
-            asked = self.held.moved.wait(asked).unwrap_or_else(PoisonError::into_inner);
-        }
+    fn until(&self, count: usize) -> Result<()> {
+        let asked = self.held.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let fewer = |asked: &mut (BTreeSet<String>, bool)| asked.0.len() < count;
+        let waited = self.held.moved.wait_timeout_while(asked, PATIENCE, fewer);
+        let (asked, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        ensure!(!waited.timed_out(), "{} of {count} steps were performed", asked.0.len());
+        Ok(())
     }
 
     fn forget(&self) {

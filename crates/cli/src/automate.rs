@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
-use cairn_engine::catalog::Catalog;
-use cairn_engine::flow::{Automations, Options, Parts};
+use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::flow::{Automations, Options, Parts, chain};
 use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 
@@ -33,23 +33,30 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         environment: Arc::new(environment),
         evaluator: workers,
     };
-    Ok(Automations::new(parts, Options { sockets, trouble, ..Options::default() }))
+    let options = Options { sockets, trouble, ..Options::default() };
+    Ok(Automations::new(parts, config.limits.options(options)))
 }
 
-/// The engine, and the id by which it knows a workflow that is given by id or file.
+/// The engine, and the workflow of it that is given by id or file.
 pub(crate) fn with_workflow(
     config: &Config,
     store: Store,
     given: &str,
-) -> Result<(Automations, String)> {
+) -> Result<(Automations, Arc<Found>)> {
     let path = Path::new(given);
-    if path.is_file() {
-        let (catalog, id) = sources::with_file(path, config)?;
-        return Ok((open(config, store, Arc::new(catalog))?, id));
-    }
-    let catalog = sources::catalog(config);
-    let found = catalog.find(given)?;
-    Ok((open(config, store, Arc::new(catalog))?, found.id.clone()))
+    let (catalog, found) = if path.is_file() {
+        sources::with_file(path, config)?
+    } else {
+        let catalog = sources::catalog(config);
+        let found = catalog.find(given)?;
+        (catalog, found)
+    };
+    Ok((open(config, store, Arc::new(catalog))?, found))
+}
+
+/// Where a run that is started here stands in its chain.
+pub(crate) fn chain() -> u32 {
+    chain::after(std::env::var(chain::VARIABLE).ok().as_deref())
 }
 
 /// Reads the id of a run.

@@ -15,7 +15,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use etcetera::BaseStrategy as _;
 
-use self::file::{File, Steps};
+use self::file::{File, Limits, Steps};
 use crate::output::Output;
 
 mod file;
@@ -146,6 +146,8 @@ pub(crate) struct Config {
     pub(crate) autonomy: Setting<Autonomy>,
     /// How much risk runs take, unless they say otherwise.
     pub(crate) risk_policy: Setting<RiskPolicy>,
+    /// What the file says about how much runs may do.
+    pub(crate) limits: Limits,
     /// What the file says about steps.
     pub(crate) steps: Steps,
     /// Where the data is, when somebody says.
@@ -166,6 +168,7 @@ impl Config {
             bundled,
             drain,
             home,
+            limits,
             listen,
             risk_policy,
             steps,
@@ -212,6 +215,7 @@ impl Config {
                 None => endpoint.map(|said| layers.said_in_file(said)),
             },
             home: typed.or_else(|| home.map(|said| layers.said_in_file(said))),
+            limits,
             steps,
             durability: globals.durability,
             unsafe_filesystem: globals.unsafe_filesystem,

@@ -41,13 +41,12 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Arc<Found>> {
     Ok(catalog.find(given)?)
 }
 
-/// All workflows, and the id by which they hold the one in a file, whoever else has that id.
-pub(crate) fn with_file(file: &Path, config: &Config) -> Result<(Catalog, String)> {
+/// All workflows, and the one in a file, which they hold by its id, whoever else has that.
+pub(crate) fn with_file(file: &Path, config: &Config) -> Result<(Catalog, Arc<Found>)> {
     let catalog = catalog(config);
-    let found = catalog.file(file, &catalog.sources()?)?;
+    let found = Arc::new(catalog.file(file, &catalog.sources()?)?);
     found.compiled()?;
-    let id = found.id.clone();
-    Ok((catalog.pinned(Arc::new(found)), id))
+    Ok((catalog.pinned(Arc::clone(&found)), found))
 }
 
 /// What is worth telling about a workflow.

@@ -17,6 +17,8 @@ pub(crate) struct Template {
 pub(crate) enum Kind {
     /// The engine.
     Graph,
+    /// The engine, which hands some of them to an agent. It is begun with a setting.
+    Handed(&'static str),
     /// An agent that is led through it.
     Guided,
 }
@@ -24,7 +26,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Graph => "graph",
+            Self::Graph | Self::Handed(_) => "graph",
             Self::Guided => "guided",
         }
     }
@@ -80,7 +82,7 @@ pub(crate) static ALL: [Template; 8] = [
     Template {
         name: "release-notes",
         what: "the engine gathers and publishes, an agent writes in between",
-        kind: Kind::Graph,
+        kind: Kind::Handed("version=v2.1"),
         files: files!(
             "graph/release-notes":
             "workflow.yaml",

@@ -107,6 +107,16 @@ pub enum Error {
         /// How long to wait.
         after_ms: u64,
     },
+    /// A run would be one too many in a chain of runs that start one another.
+    #[error(
+        "`{workflow}` is not started: {links} runs led to this one, each of which started the next"
+    )]
+    TriggerLoop {
+        /// The workflow.
+        workflow: String,
+        /// How many runs led to it.
+        links: u32,
+    },
     /// A workflow does not compile.
     #[error("{} has {}", .path.display(), count(.diagnostics))]
     WorkflowInvalid {
@@ -209,6 +219,7 @@ impl Error {
             Self::RunRefused { .. } => "RUN_STATE",
             Self::RunNotThere { .. } => "RUN_FORK_POINT",
             Self::RateLimited { .. } => "RUN_RATE_LIMITED",
+            Self::TriggerLoop { .. } => "TRIGGER_LOOP",
             Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",
             Self::WorkflowAmbiguous { .. } => "WORKFLOW_ID_AMBIGUOUS",
             Self::WorkflowUnknown { .. } => "WORKFLOW_NOT_FOUND",

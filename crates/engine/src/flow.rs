@@ -5,6 +5,7 @@
 //! goes into the next. Nothing is performed before the intent to do so is durable.
 
 mod arrive;
+pub mod chain;
 mod failures;
 mod hand;
 mod index;
@@ -233,6 +234,7 @@ impl Automations {
 
     /// Takes in something that starts a run. The same key starts the same run, once.
     pub async fn receive(&self, arrival: Arrival) -> Result<Asked> {
+        chain::require_short(&arrival.workflow, arrival.depth)?;
         self.inner.receive(arrival).await
     }
 

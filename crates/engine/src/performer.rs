@@ -46,6 +46,8 @@ pub struct Ctx {
     pub workspace: Option<PathBuf>,
     /// What a repetition of the same step carries too.
     pub idempotency_key: Digest,
+    /// How many runs led to this one, which whatever the step starts is told.
+    pub chain: u32,
     /// How long the step may take; the engine calls it off by then.
     pub timeout: Duration,
     /// The files that belong to the workflow, as they were when it was compiled, by path.

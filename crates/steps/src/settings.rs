@@ -24,6 +24,7 @@ pub(crate) mod tests {
             workflow_id: "project.test".into(),
             workspace: None,
             idempotency_key: Digest::of(b"key"),
+            chain: 0,
             timeout: Duration::from_secs(30),
             assets: Arc::default(),
             secrets: Vec::new(),

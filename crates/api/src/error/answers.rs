@@ -223,6 +223,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "resume the session for a fresh token, or use the version of cairn that gave this one out"),
     answer("TOKEN_WORKFLOW_HASH_MISMATCH", 409, Exit::Conflict, NEVER,
         "resume the session for a fresh token of this run"),
+    person("TRIGGER_LOOP", 409, Exit::Conflict, NEVER,
+        "look with `cairn runs list` which step starts the next run, and end the chain there"),
     answer("TRIGGER_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the triggers there are with `cairn trigger list`"),
     person("USAGE_INVALID", 400, Exit::Usage, NEVER,

@@ -244,7 +244,8 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
     let mut catalog = sources::catalog(config);
     let mut workflow = args.workflow.clone().unwrap_or_default();
     if Path::new(&workflow).is_file() {
-        (catalog, workflow) = sources::with_file(Path::new(&workflow), config)?;
+        let (pinned, found) = sources::with_file(Path::new(&workflow), config)?;
+        (catalog, workflow) = (pinned, found.id.clone());
     }
     let workspace = std::env::current_dir().ok();
     let (store, catalog) = (home::open(config)?, Arc::new(catalog));

@@ -14,20 +14,30 @@ use toml::de::{DeTable, DeValue};
 use super::names;
 
 mod databases;
+mod limits;
 mod steps;
 
+pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 13] = [
+pub(super) const KEYS: [&str; 21] = [
     "autonomy",
     "bundled",
     "home",
     "http.allow",
+    "limits.events_per_run",
+    "limits.runs_at_once",
+    "limits.runs_per_minute",
+    "limits.steps_at_once",
+    "limits.steps_per_run",
     "processes.allow_env",
     "python.index",
     "python.interpreter",
     "python.wheels",
+    "retention.failure_days",
+    "retention.keep_max",
+    "retention.success_days",
     "risk_policy",
     "serve.drain_sec",
     "serve.listen",
@@ -37,7 +47,8 @@ pub(super) const KEYS: [&str; 13] = [
 /// How many seconds steps may have to end at most.
 pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
-const TABLES: [&str; 5] = ["http", "processes", "python", "serve", "telemetry"];
+const TABLES: [&str; 7] =
+    ["http", "limits", "processes", "python", "retention", "serve", "telemetry"];
 /// The table that has a table for each database.
 const DATABASES: &str = "databases";
 
@@ -48,6 +59,7 @@ pub(super) struct File {
     pub(super) bundled: Option<(Vec<PathBuf>, usize)>,
     pub(super) drain: Option<(Duration, usize)>,
     pub(super) home: Option<(PathBuf, usize)>,
+    pub(super) limits: Limits,
     pub(super) listen: Option<(SocketAddr, usize)>,
     pub(super) risk_policy: Option<(RiskPolicy, usize)>,
     pub(super) steps: Steps,
@@ -141,6 +153,7 @@ impl File {
                 self.listen = Some((address.ok_or_else(|| wrong(key, wanted, value, line))?, line));
             }
             "telemetry.endpoint" => self.telemetry = Some((text(key, value, line)?, line)),
+            key if limits::KEYS.contains(&key) => self.limits.take(key, value, line)?,
             key if steps::KEYS.contains(&key) => self.steps.take(key, value, line, folder)?,
             _ => return Err(unknown(key, line)),
         }

@@ -4,8 +4,10 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::env::TestEnv;
@@ -130,6 +132,51 @@ fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
     scan(&env.path("."));
 }
 
+/// Waits until something can be seen.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let by = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < by, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_says_how_it_goes_on() {
+    let text = "name: Long\ngraph: { nodes: [{ id: a, type: wait, duration_sec: 3600 }] }\n";
+    let env = with_workflow("long", text);
+    let mut command = env.command(&["run", "long"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let waits = || env.run(&["runs", "list", "--status", "waiting", "--json"]).stdout;
+    until("it does not wait", || waits().contains("run_"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{told}");
+    let run = told.lines().find(|line| line.starts_with("run_")).unwrap();
+    let resume = format!("stopped; `cairn runs resume {run}` goes on where it was");
+    assert_eq!(told.lines().last(), Some(resume.as_str()), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+}
+
+#[test]
+fn a_chain_of_commands_that_start_one_another_ends() {
+    let env = with_workflow("again", "");
+    let cairn = env!("CARGO_BIN_EXE_cairn");
+    let (home, folder) = (env.home(), env.path(""));
+    let (home, folder) = (home.to_str().unwrap(), folder.to_str().unwrap());
+    let text = format!(
+        "name: Again\nrate_limit: 1000/min\ngraph:\n  nodes:\n    - {{ id: a, type: shell, timeout_sec: 100, command: [sh, -c, 'cd \"$AT\" && exec {cairn} run again --home {home}'], env: {{ AT: {folder} }} }}\n"
+    );
+    fs::write(env.path("workflows/again.yaml"), text).unwrap();
+    let ended = env.run(&["run", "again"]);
+    assert_eq!(ended.code, 1, "{ended}");
+    let listed = env.run(&["runs", "list", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let runs = listed["items"].as_array().unwrap();
+    assert_eq!(runs.len(), 9, "{listed:#}");
+}
+
 #[test]
 fn a_run_that_another_process_left_is_taken_up_by_a_server_that_is_there() {
     let text = r#"name: Left
@@ -143,11 +190,7 @@ graph:
     fs::write(env.path("workflows/left.yaml"), text).unwrap();
     let running = Running::start(&env);
     let mut alone = env.command(&["run", "left", "--json"]).spawn().unwrap();
-    let by = Instant::now() + Duration::from_secs(60);
-    while !env.path("begun").exists() {
-        assert!(Instant::now() < by, "it does not begin");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("it does not begin", || env.path("begun").exists());
     alone.kill().unwrap();
     alone.wait().unwrap();
     fs::write(env.path("go"), "").unwrap();

@@ -20,17 +20,25 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show"]), @r#"
     exit 0
     --- stdout
-    autonomy             full_auto_never_stop
-    bundled              []
-    databases            []
-    home                 [tmp]/home
-    http.allow           []
-    processes.allow_env  []
-    python.interpreter   python3
-    risk_policy          conservative
-    serve.drain_sec      25
-    serve.listen         127.0.0.1:[port]
-    workflows            ["[tmp]/.config/cairn/mine"]
+    autonomy                full_auto_never_stop
+    bundled                 []
+    databases               []
+    home                    [tmp]/home
+    http.allow              []
+    limits.events_per_run   50000
+    limits.runs_at_once     256
+    limits.runs_per_minute  60
+    limits.steps_at_once    256
+    limits.steps_per_run    10000
+    processes.allow_env     []
+    python.interpreter      python3
+    retention.failure_days  90
+    retention.keep_max      10000
+    retention.success_days  30
+    risk_policy             conservative
+    serve.drain_sec         25
+    serve.listen            127.0.0.1:[port]
+    workflows               ["[tmp]/.config/cairn/mine"]
     "#);
     // The columns are as wide as the folder's name is long.
     let shown = env.run(&["config", "show", "--origin", "--home", "there"]).stdout;
@@ -43,8 +51,26 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show", "--json"]), @r#"
     exit 0
     --- stdout
-    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"databases","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"http.allow","layer":"default","origin":"default","value":[]},{"key":"processes.allow_env","layer":"default","origin":"default","value":[]},{"key":"python.interpreter","layer":"default","origin":"default","value":"python3"},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.drain_sec","layer":"default","origin":"default","value":25},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
+    {"file":"[tmp]/.config/cairn/config.toml","values":[{"key":"autonomy","layer":"file","origin":"[tmp]/.config/cairn/config.toml:1","value":"full_auto_never_stop"},{"key":"bundled","layer":"default","origin":"default","value":[]},{"key":"databases","layer":"default","origin":"default","value":[]},{"key":"home","layer":"environment","origin":"CAIRN_HOME","value":"[tmp]/home"},{"key":"http.allow","layer":"default","origin":"default","value":[]},{"key":"limits.events_per_run","layer":"default","origin":"default","value":50000},{"key":"limits.runs_at_once","layer":"default","origin":"default","value":256},{"key":"limits.runs_per_minute","layer":"default","origin":"default","value":60},{"key":"limits.steps_at_once","layer":"default","origin":"default","value":256},{"key":"limits.steps_per_run","layer":"default","origin":"default","value":10000},{"key":"processes.allow_env","layer":"default","origin":"default","value":[]},{"key":"python.interpreter","layer":"default","origin":"default","value":"python3"},{"key":"retention.failure_days","layer":"default","origin":"default","value":90},{"key":"retention.keep_max","layer":"default","origin":"default","value":10000},{"key":"retention.success_days","layer":"default","origin":"default","value":30},{"key":"risk_policy","layer":"default","origin":"default","value":"conservative"},{"key":"serve.drain_sec","layer":"default","origin":"default","value":25},{"key":"serve.listen","layer":"file","origin":"[tmp]/.config/cairn/config.toml:5","value":"127.0.0.1:[port]"},{"key":"workflows","layer":"file","origin":"[tmp]/.config/cairn/config.toml:2","value":["[tmp]/.config/cairn/mine"]}]}
     "#);
+}
+
+#[test]
+fn limits_of_the_file_hold_for_runs() {
+    let env = with_file("[limits]\nsteps_per_run = 3\n");
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    let text = "name: Loop\ngraph: { nodes: [{ id: l, type: loop, count: 9, body: [a] }, { id: a, type: log, message: x }] }\n";
+    fs::write(env.path("workflows/loop.yaml"), text).unwrap();
+    let ended = env.run(&["run", "loop", "--json"]);
+    assert!(ended.stdout.contains("MAX_STEPS"), "{ended}");
+    for (text, told) in [
+        ("[limits]\nsteps_per_run = 0\n", "a whole number greater than 0"),
+        ("[limits]\nsteps_per_runs = 9\n", "did you mean `limits.steps_per_run`"),
+        ("[retention]\nkeep_max = \"all\"\n", "a whole number greater than 0"),
+    ] {
+        let refused = with_file(text).run(&["config", "show"]);
+        assert!(refused.code != 0 && refused.stderr.contains(told), "{text}: {refused}");
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn the_templates_are_listed() {
     incident-response      graph   three sources are asked at the same time, merged, and judged
     nested-classification  graph   one decision behind another
     release-check          guided  an agent finds out whether a version can be released, part by part
+    release-notes          graph   the engine gathers and publishes, an agent writes in between
     support-triage         graph   a message is classified and goes one of four ways
     ticket-flow            graph   one workflow with three triggers, each with an entry of its own
     ");
@@ -47,7 +48,12 @@ fn every_template_becomes_a_workflow_that_is_right_and_runs() {
         assert!(validated.stdout.contains("1 workflow"), "{template}: {validated}");
         let shown = env.run(&["workflow", "show", "my-own", "--json"]);
         assert!(shown.stdout.contains("\"name\":\"My own\""), "{template}: {shown}");
-        if kind == "graph" {
+        if template == "release-notes" {
+            let answers = env.path("workflows/my-own/answers.jsonl");
+            let given = ["--set", "version=v2.1", "--answers", answers.to_str().unwrap()];
+            let ran = env.run(&[&["guide", "my-own"][..], &given].concat());
+            assert_eq!(ran.code, 0, "{template}: {ran}");
+        } else if kind == "graph" {
             let event = env.path("workflows/my-own/event.json");
             let event = event.to_str().unwrap();
             let mut args = vec!["run", "my-own", "--json"];

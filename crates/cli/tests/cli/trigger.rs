@@ -48,7 +48,15 @@ fn a_trigger_is_fired_by_hand() {
     let fired = env.run(&["trigger", "fire", "once", "ask", "--event", "event.json", "--json"]);
     assert_eq!(fired.code, 0, "{fired}");
     assert!(fired.stdout.contains("\"result\":\"hi Ada\""), "{fired}");
+    let fired = env.run(&["trigger", "fire", "once", "ask", "--set", "name=Bo", "--json"]);
+    assert!(fired.stdout.contains("\"result\":\"hi Bo\""), "{fired}");
     assert_eq!(env.run(&["trigger", "fire", "once", "ask"]).code, 2, "the name is missing");
+    assert_snapshot!(env.run(&["run", "once", "--trigger", "nightly"]), @r"
+    exit 4
+    --- stderr
+    error[TRIGGER_NOT_FOUND]: `project.once` has no trigger `nightly`
+      → list the triggers there are with `cairn trigger list`
+    ");
     assert_snapshot!(env.run(&["trigger", "fire", "once", "nightly"]), @r"
     exit 4
     --- stderr

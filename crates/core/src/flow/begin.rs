@@ -79,6 +79,13 @@ impl Deciding<'_, '_> {
             let message = format!("the run has begun {max} steps, which is as many as it may");
             return self.fail_run(Fault::new("MAX_STEPS", message), Some(instance));
         }
+        if self.run.state.events >= self.run.limits.events_max {
+            let max = self.run.limits.events_max;
+            let message = format!(
+                "the run has a history of {max} events, which is as many as it may; let child runs do parts of it"
+            );
+            return self.fail_run(Fault::new("MAX_EVENTS", message), Some(instance));
+        }
         // Once there was an intent, the condition held.
         let Some(condition) = place.condition.as_ref().filter(|_| !self.was_intended(instance))
         else {

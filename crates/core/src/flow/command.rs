@@ -313,13 +313,15 @@ impl Moment<'_> {
 pub struct Limits {
     /// How many steps it may begin.
     pub steps_max: u32,
+    /// How many events its history may have before it begins no more steps.
+    pub events_max: u32,
     /// How many runs may stand above a child.
     pub depth_max: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps_max: 10_000, depth_max: 16 }
+        Self { steps_max: 10_000, events_max: 50_000, depth_max: 16 }
     }
 }
 

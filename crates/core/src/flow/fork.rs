@@ -102,6 +102,7 @@ impl Fork {
         });
         left.loops.retain(|key, _| graph.find(&key.step).is_some() && !is_gone(graph, &gone, key));
         left.reached = u32::try_from(left.steps.len()).unwrap_or(u32::MAX);
+        left.events = 0;
         left.ended_by = left.ended_by.filter(|key| left.steps.contains_key(key));
         for change in changes {
             let step = left.steps.get_mut(&change.instance);

@@ -165,7 +165,7 @@ impl Deciding<'_, '_> {
 
     /// `workflow`: another run, which this one waits for.
     pub(super) fn start_child(&mut self, instance: &StepInstanceKey, settings: &Value) {
-        let depth = self.run.state.queued.as_ref().map_or(0, |queued| queued.depth);
+        let depth = self.run.state.depth();
         if depth >= self.run.limits.depth_max {
             let message = format!("{depth} runs stand above this one, which is the limit");
             return self.failed(instance, Fault::new("MAX_DEPTH", message), 0);

@@ -32,6 +32,9 @@ pub struct RunState {
     /// The step outside of all loops that was the last to be over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<StepInstanceKey>,
+    /// How many events it has.
+    #[serde(default)]
+    pub events: u32,
     /// The last completed step's node, which the next step starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_node_id: Option<NodeId>,
@@ -238,6 +241,7 @@ impl RunState {
             children: BTreeMap::new(),
             end: None,
             ended_by: None,
+            events: 0,
             last_node_id: None,
             loops: BTreeMap::new(),
             paused: false,
@@ -250,6 +254,12 @@ impl RunState {
             tasks: BTreeMap::new(),
             timers: BTreeMap::new(),
         }
+    }
+
+    /// How many runs led to this one.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.queued.as_ref().map_or(0, |queued| queued.depth)
     }
 
     /// The run as these events leave it; those of other runs change nothing.

@@ -98,8 +98,8 @@ fn a_run_snapshot_is_pinned() {
     let (base, through) = (None, EventIndex(41));
     let snapshot = RunSnapshot { base, state, through, workflow_hash: plan() };
     let bytes = snapshot.encode().unwrap();
-    assert_snapshot!(String::from_utf8_lossy(&bytes), @r#"{"kind":"run_snapshot","state":{"cancelRequested":false,"children":{},"loops":{},"paused":false,"reached":0,"retired":false,"runId":"run_00000000000000000000000001","steps":{},"tasks":{},"timers":{}},"through":41,"v":1,"workflowHash":"sha256:64879f7d6b960a01909762d911a32d4582c20010c5641ee90278b644a9e3b525"}"#);
-    assert_snapshot!(snapshot.reference().unwrap(), @"sha256:2899ba81204e640ca3f53e6039d851568c0b1ffe21bfa7fc3cf2860179f01eff");
+    assert_snapshot!(String::from_utf8_lossy(&bytes), @r#"{"kind":"run_snapshot","state":{"cancelRequested":false,"children":{},"events":0,"loops":{},"paused":false,"reached":0,"retired":false,"runId":"run_00000000000000000000000001","steps":{},"tasks":{},"timers":{}},"through":41,"v":1,"workflowHash":"sha256:64879f7d6b960a01909762d911a32d4582c20010c5641ee90278b644a9e3b525"}"#);
+    assert_snapshot!(snapshot.reference().unwrap(), @"sha256:751c7b7ff3330d358a0a30e913d9f8cfa88bb164d2179e48b61777ff62964db9");
     assert_eq!(Snapshot::decode(&bytes), Ok(Snapshot::Run(Box::new(snapshot))));
     assert!(ExecutionSnapshot::decode(&bytes).is_err());
 }

@@ -132,6 +132,20 @@ fn a_run_begins_no_more_steps_than_it_may() {
 }
 
 #[test]
+fn a_run_has_no_longer_history_than_it_may() {
+    let nodes = "
+        { id: l, type: loop, count: 900, body: [a] }
+        { id: a, type: log, message: a }
+    ";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.run.limits.events_max = 100;
+    let told = play.start().play();
+    assert!(told.contains("run failed MAX_EVENTS at l@"), "{}", &told[told.len() - 200..]);
+    let events = play.run.state.events;
+    assert!((100..=102).contains(&events), "{events} events");
+}
+
+#[test]
 fn a_loop_whose_items_are_no_list_says_so() {
     let told = play(&EACH.replace("'{{ steps.a }}'", "b"), json!({"list": 7}));
     assert!(told.ends_with("run failed LOOP_ITEMS at each"), "{told}");

@@ -17,6 +17,7 @@ use cairn_store::AppendPlan;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::chain;
 use super::lane::NewRun;
 use super::lanes::started;
 use super::watch::Ended;
@@ -41,7 +42,7 @@ pub struct Arrival {
     pub key: Option<String>,
     /// What came with it.
     pub event: Event,
-    /// How many error workflows stand above it.
+    /// How many runs led to it.
     pub depth: u32,
 }
 
@@ -103,6 +104,7 @@ impl Inner {
         run: RunId,
         arrival: Arrival,
     ) -> Result<Asked> {
+        chain::require_short(&found.id, arrival.depth)?;
         if let Err(refused) = self.admit(found).await {
             // What comes again asks for nothing new.
             let known = arrival.key.is_some() && self.found(run).await.is_ok();

@@ -14,14 +14,16 @@ use cairn_core::projection::run::{End, RunState, RunStatus};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
-use super::Inner;
 use super::arrive::{Arrival, Event};
 use super::index::{Filter, Summary};
+use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
 
 /// How many workflows may be told of one another's failures.
 const LEVELS_MAX: u32 = 3;
+/// What templates have for how many failures led to a run.
+const LEVEL: &str = "level";
 /// How many failures are looked at again after a crash.
 const LOOKED_AT_MAX: usize = 1_000;
 
@@ -45,8 +47,10 @@ impl Inner {
     /// Tells everybody who takes the failures of a run's workflow; gives their runs.
     pub(super) async fn tell_of_failure(self: &Arc<Self>, run: RunId) -> Result<Vec<RunId>> {
         let (_, state) = self.state(run).await?;
-        let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
-        let Some(started) = state.started.as_ref().filter(|_| depth <= LEVELS_MAX) else {
+        let depth = state.depth() + 1;
+        let level = self.level(&state).await? + 1;
+        let told = level <= LEVELS_MAX && depth <= self.options.limits.depth_max;
+        let Some(started) = state.started.as_ref().filter(|_| told) else {
             return Ok(Vec::new());
         };
         let Some(End::Failed { .. }) = state.end else { return Ok(Vec::new()) };
@@ -62,13 +66,21 @@ impl Inner {
                 event: Event {
                     payload: report(&ready.graph.plan, &state),
                     kind: "error".to_owned(),
-                    ..Event::default()
+                    more: [(LEVEL.to_owned(), json!(level))].into_iter().collect(),
                 },
                 depth,
             };
             told.push(self.receive(arrival).await?.run);
         }
         Ok(told)
+    }
+
+    /// How many failures led to a run: the one that it is told of, and those before it.
+    async fn level(&self, state: &RunState) -> Result<u32> {
+        let Some(queued) = &state.queued else { return Ok(0) };
+        let input = payload::value(&self.store, &queued.input).await?;
+        let level = input.pointer("/event/level").and_then(Value::as_u64).unwrap_or_default();
+        Ok(u32::try_from(level).unwrap_or(u32::MAX))
     }
 
     /// Tells of failures that whoever was here before may not have told of.

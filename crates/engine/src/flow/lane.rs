@@ -662,6 +662,7 @@ impl Actor {
                 let work = super::perform::Work {
                     instance: instance.clone(),
                     key,
+                    chain: active.run.state.depth(),
                     ready: Arc::clone(&active.ready),
                     settings: settings(active, &instance),
                     slots: Arc::clone(&self.slots),
@@ -690,8 +691,7 @@ impl Actor {
             }
             Effect::Timer { timer, due_ms } => self.timers.push(Reverse((due_ms, id, timer))),
             Effect::Child { instance, child, workflow, input } => {
-                let state = &active.run.state;
-                let depth = state.queued.as_ref().map_or(0, |queued| queued.depth) + 1;
+                let depth = active.run.state.depth() + 1;
                 let parent =
                     ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());

@@ -98,6 +98,8 @@ impl Settings {
 pub(super) struct Work {
     pub(super) instance: StepInstanceKey,
     pub(super) key: Digest,
+    /// How many runs led to its own.
+    pub(super) chain: u32,
     pub(super) ready: Arc<Ready>,
     pub(super) settings: Settings,
     pub(super) slots: Arc<Semaphore>,
@@ -118,7 +120,7 @@ impl Inner {
     }
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
-        let Work { instance, key, ready, settings, slots: _ } = work;
+        let Work { instance, key, chain, ready, settings, slots: _ } = work;
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
         let Some((step, r#type)) = found.and_then(|step| match &step.action {
@@ -153,6 +155,7 @@ impl Inner {
             workflow_id: graph.plan.workflow_id.clone(),
             workspace: None,
             idempotency_key: key,
+            chain,
             timeout,
             assets: Arc::clone(&ready.assets),
             secrets: used(graph, &instance),

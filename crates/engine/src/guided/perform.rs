@@ -129,6 +129,7 @@ impl Inner {
             workflow_id: position.plan.workflow_id.clone(),
             workspace: workspace::of_run(&session.view, position.run),
             idempotency_key: key(position, attempt),
+            chain: 0,
             timeout: Duration::MAX,
             assets: Arc::default(),
             secrets: Vec::new(),

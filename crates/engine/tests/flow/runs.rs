@@ -224,6 +224,26 @@ async fn failures_are_told_of_three_levels_up_and_no_further() {
 }
 
 #[tokio::test]
+async fn failures_of_child_runs_are_told_of_however_deep_they_are() {
+    let above = |child: &str| format!("{{ id: down, type: workflow, workflow: project.{child} }}");
+    let (a, b, c, d) = (above("b"), above("c"), above("d"), above("fails"));
+    let world = World::new(&[
+        ("a", &a),
+        ("b", &b),
+        ("c", &c),
+        ("d", &d),
+        ("fails", &failing("fails", "project.handler")),
+        ("handler", HANDLER),
+    ]);
+    let engine = world.engine();
+    run(&engine, "a", json!({})).await;
+    let fails = Filter { workflow: Some("project.fails".to_owned()), ..Filter::default() };
+    let failed = engine.list(&fails).await.unwrap().remove(0).run;
+    engine.tell_of_failure(failed).await.unwrap();
+    assert_eq!(results(&engine, "handler").await, ["project.fails a TEST_FAILED"]);
+}
+
+#[tokio::test]
 async fn a_failure_that_nobody_was_told_of_is_told_after_a_crash() {
     let world = World::new(&[("fails", &failing("fails", "project.handler"))]);
     let engine = world.engine();

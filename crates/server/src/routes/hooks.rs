@@ -95,7 +95,7 @@ async fn take(
     };
     match hook.verify(&asked, now_ms(), &secrets) {
         Err(refusal) => Ok(refused(refusal)),
-        Ok(firing) => start(&shared, place, hook.respond(), firing).await,
+        Ok(firing) => start(&shared, place, hook.respond(), firing, chain(&parts.headers)).await,
     }
 }
 
@@ -120,12 +120,19 @@ async fn secrets(shared: &Shared, place: &Place, hook: &dyn Hook) -> Vec<HookSec
     tokio::task::spawn_blocking(signing).await.unwrap_or_default()
 }
 
+/// Where a run stands in its chain, as far as whoever asks for it says.
+pub(super) fn chain(headers: &HeaderMap) -> u32 {
+    let said = headers.get(engine::flow::chain::HEADER).and_then(|said| said.to_str().ok());
+    engine::flow::chain::after(said)
+}
+
 /// Starts the run of a request that is genuine, and answers as its trigger says.
 async fn start(
     shared: &Shared,
     place: &Arc<Place>,
     respond: Respond,
     firing: Firing,
+    depth: u32,
 ) -> Result<Response, Failure> {
     let Firing { key, payload, event } = firing;
     let arrival = Arrival {
@@ -133,11 +140,13 @@ async fn start(
         trigger: Some(place.trigger.clone()),
         key: Some(key),
         event: Event { payload, kind: place.kind.clone(), more: event },
-        depth: 0,
+        depth,
     };
     let call = match shared.automation.engine.call(arrival).await {
         Ok(call) => call,
-        Err(error @ engine::Error::RateLimited { .. }) => return Err(Failure(error.into())),
+        Err(error @ (engine::Error::RateLimited { .. } | engine::Error::TriggerLoop { .. })) => {
+            return Err(Failure(error.into()));
+        }
         Err(engine::Error::Invalid { .. }) => {
             return Ok(refused(Refusal { status: 400, code: "WEBHOOK_BODY_INVALID" }));
         }

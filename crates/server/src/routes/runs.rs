@@ -27,6 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::hooks;
 use super::workflows::find;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
@@ -182,7 +183,8 @@ async fn begin(
     };
     let event = Event { payload: payload.clone(), kind: "manual".to_owned(), ..Event::default() };
     let workflow = found.id.clone();
-    let asked = in_turn(&shared, Arrival { workflow, trigger, key, event, depth: 0 }).await?;
+    let depth = hooks::chain(&headers);
+    let asked = in_turn(&shared, Arrival { workflow, trigger, key, event, depth }).await?;
     if asked.replayed {
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
         if before.get("payload") != Some(&payload) {

@@ -223,6 +223,19 @@ async fn more_than_may_begin_are_told_when_to_come_back() {
 }
 
 #[tokio::test]
+async fn runs_that_start_one_another_come_to_an_end() {
+    let world = world(&answering("immediately", END));
+    let server = world.serve().await;
+    ready(&server).await;
+    for (id, place, status) in [("last", "7", 202), ("next", "8", 409), ("odd", "many", 202)] {
+        let delivery = Delivery { id, ..Delivery::default() };
+        let answer = delivery.send_with(&server, &[("cairn-chain", place)]).await;
+        assert_eq!(answer.status, status, "{place}: {}", answer.body);
+        assert!(status != 409 || answer.code() == "TRIGGER_LOOP", "{}", answer.body);
+    }
+}
+
+#[tokio::test]
 async fn what_comes_again_is_answered_as_before_though_no_more_may_begin() {
     let text = answering("immediately", END)
         .replace("env:", "rate_limit: { max: 2, per_sec: 3600 }\nenv:");

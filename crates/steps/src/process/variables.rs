@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use cairn_engine::flow::chain;
 use cairn_engine::performer::{Ctx, Failed};
 use serde_json::Value;
 
@@ -87,6 +88,7 @@ impl Variables {
 
     fn with_key(mut self, ctx: &Ctx) -> Self {
         self.0.push(("CAIRN_IDEMPOTENCY_KEY".to_owned(), ctx.idempotency_key.hex().into()));
+        self.0.push((chain::VARIABLE.to_owned(), ctx.chain.to_string().into()));
         self
     }
 

@@ -130,6 +130,7 @@ async fn a_request_carries_what_it_is_told_and_the_answer_comes_back() {
     assert!(seen.contains("content-type: application/json\r\n"), "{seen}");
     let key = format!("idempotency-key: {}\r\n", Digest::of(b"key").hex());
     assert!(seen.contains(&key), "{seen}");
+    assert!(seen.contains("cairn-chain: 3\r\n"), "{seen}");
     assert!(!seen.to_lowercase().contains("gzip"), "{seen}");
 }
 

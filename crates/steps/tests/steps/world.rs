@@ -21,6 +21,7 @@ pub(crate) fn ctx() -> Ctx {
         workflow_id: "project.test".into(),
         workspace: None,
         idempotency_key: Digest::of(b"key"),
+        chain: 3,
         timeout: Duration::from_secs(30),
         assets: Arc::default(),
         secrets: Vec::new(),

@@ -63,7 +63,7 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
         paths("workflows", &config.workflows),
     ];
     all.extend(telemetry);
-    all.extend(config.steps.shown().map(|(key, value, line)| {
+    all.extend(config.steps.shown().chain(config.limits.shown()).map(|(key, value, line)| {
         let file = config.file.clone().unwrap_or_default();
         let origin = line.map_or(Origin::Default, |line| Origin::File(file, line));
         Shown { key, value, origin }

@@ -11,7 +11,6 @@ use super::RunArg;
 use crate::commands::guide::fact;
 use crate::config::Config;
 use crate::output::{Output, Style};
-use crate::stop;
 
 /// Go on from a step of a run, in a new run that keeps what came before
 #[derive(clap::Args)]
@@ -40,29 +39,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    stop::by_signal(async {
-        let engine = super::engine(config)?;
-        let run = args.run.find(&engine).await?;
-        let changes = args.set.iter().map(|set| change(set)).collect::<Result<Vec<_>>>()?;
-        let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
-        let from = From { run, step, changes, on_new_plan };
-        let preview = Forked::new(None, &engine.preview(&from).await?);
-        if args.dry_run {
-            if config.output.json {
-                config.output.object(&preview)?;
-            } else {
-                print(&preview, &config.output);
-            }
-            return Ok(Exit::Success);
-        }
-        if !config.output.json {
+    let engine = super::engine(config)?;
+    let run = args.run.find(&engine).await?;
+    let changes = args.set.iter().map(|set| change(set)).collect::<Result<Vec<_>>>()?;
+    let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
+    let from = From { run, step, changes, on_new_plan };
+    let preview = Forked::new(None, &engine.preview(&from).await?);
+    if args.dry_run {
+        if config.output.json {
+            config.output.object(&preview)?;
+        } else {
             print(&preview, &config.output);
         }
-        let watch = engine.watch();
-        let forked = engine.fork(&from).await?;
-        crate::commands::run::follow(&engine, forked.run, watch, config).await
-    })
-    .await
+        return Ok(Exit::Success);
+    }
+    if !config.output.json {
+        print(&preview, &config.output);
+    }
+    let watch = engine.watch();
+    let forked = engine.fork(&from).await?;
+    crate::commands::run::follow(&engine, forked.run, watch, config).await
 }
 
 fn change(set: &str) -> Result<Change> {

@@ -5,7 +5,6 @@ use cairn_api::error::Result;
 
 use super::RunArg;
 use crate::config::Config;
-use crate::stop;
 
 /// Do a run again with the same event, on the workflow as it is now
 #[derive(clap::Args)]
@@ -16,12 +15,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    stop::by_signal(async {
-        let engine = super::engine(config)?;
-        let run = args.run.find(&engine).await?;
-        let watch = engine.watch();
-        let again = engine.replay(run).await?;
-        crate::commands::run::follow(&engine, again.run, watch, config).await
-    })
-    .await
+    let engine = super::engine(config)?;
+    let run = args.run.find(&engine).await?;
+    let watch = engine.watch();
+    let again = engine.replay(run).await?;
+    crate::commands::run::follow(&engine, again.run, watch, config).await
 }

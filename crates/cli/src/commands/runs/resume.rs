@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
-use crate::stop;
 
 /// Go on with a run that was left or paused, and show how it goes
 ///
@@ -20,31 +19,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
-    stop::by_signal(async {
-        let engine = super::engine(config)?;
-        let run = args.run.find(&engine).await?;
-        let watch = engine.watch();
-        // One that does not rest was left by whoever performed it, and is taken over by being
-        // spoken to.
-        let elsewhere = match engine.resume(run, &super::somebody()).await {
-            Ok(()) => !engine.is_here(run).await?,
-            Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
-                if error.code() != "RUN_STATE" {
-                    return Err(error.into());
-                }
-                !engine.is_here(run).await?
+    let engine = super::engine(config)?;
+    let run = args.run.find(&engine).await?;
+    let watch = engine.watch();
+    // One that does not rest was left by whoever performed it, and is taken over by being
+    // spoken to.
+    let elsewhere = match engine.resume(run, &super::somebody()).await {
+        Ok(()) => !engine.is_here(run).await?,
+        Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
+            if error.code() != "RUN_STATE" {
+                return Err(error.into());
             }
-            Err(error) => return Err(error.into()),
-        };
-        if !elsewhere {
-            return crate::commands::run::follow(&engine, run, watch, config).await;
+            !engine.is_here(run).await?
         }
-        if config.output.json {
-            config.output.object(&json!({"runId": run, "resumed": true}))?;
-        } else {
-            config.output.line(&format!("{run} is performed by another process, and goes on"))?;
-        }
-        Ok(Exit::Success)
-    })
-    .await
+        Err(error) => return Err(error.into()),
+    };
+    if !elsewhere {
+        return crate::commands::run::follow(&engine, run, watch, config).await;
+    }
+    if config.output.json {
+        config.output.object(&json!({"runId": run, "resumed": true}))?;
+    } else {
+        config.output.line(&format!("{run} is performed by another process, and goes on"))?;
+    }
+    Ok(Exit::Success)
 }

@@ -73,6 +73,14 @@ fn print(shown: &Shown, output: &Output) -> Result<()> {
         output.line(&format!("{} asks: {}", task.step, plain(prompt)))?;
         output.line(&format!("  → cairn runs answer {} {} --approve", run.run_id, task.task_id))?;
     }
+    for (id, _) in shown.steps.iter().filter(|(_, step)| step.status == "unknown") {
+        output.line("")?;
+        output.line(&format!("{id} was cut off: nobody knows whether what it does was done"))?;
+        output.line(&format!(
+            "  → cairn runs resolve {} {id} --decision retry|skip|fail",
+            run.run_id
+        ))?;
+    }
     if let Some(error) = &shown.error {
         output.line("")?;
         let text = format!("{}: {}", error.code, plain(&error.message));

@@ -5,18 +5,18 @@ use cairn_api::error::{Error, Result};
 use cairn_engine::flow::{Arrival, Event};
 use cairn_engine::trigger::Watch;
 use cairn_server::watched;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::commands::run::{follow, read};
+use crate::commands::run::{Given, follow};
 use crate::config::Config;
-use crate::{automate, fresh, home, sources, stop};
+use crate::{automate, fresh, home, sources};
 
 /// Start a run where a trigger would, and show how it goes
 ///
 /// A trigger of the clock gives the run the payload of this moment, unless --event gives another. Nothing is checked that a sender would have to prove.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn trigger fire digest nightly\n  cairn trigger fire pager alert --event alert.json --json"
+    after_help = "Examples:\n  cairn trigger fire digest nightly\n  cairn trigger fire pager alert --event alert.json --json\n  cairn trigger fire pager alert --set service=api"
 )]
 pub(crate) struct Args {
     /// Workflow: its id, the name part of it, or its file
@@ -27,9 +27,8 @@ pub(crate) struct Args {
     #[arg(value_name = "TRIGGER")]
     trigger: String,
 
-    /// Read the event's payload from a JSON file, or from `-`
-    #[arg(long, value_name = "FILE")]
-    event: Option<String>,
+    #[command(flatten)]
+    given: Given,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         workflow: args.workflow.clone(),
         trigger: args.trigger.clone(),
     })?;
-    let given = args.event.as_deref().map(payload).transpose()?;
+    let given = args.given.payload()?;
     let (payload, more) = match (&place.watch, given) {
         (Watch::Times(times), None) => {
             let firing = times.firing(fresh::now_ms());
@@ -52,20 +51,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let (trigger, kind) = (Some(place.trigger.clone()), place.kind.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    runtime.block_on(stop::by_signal(async {
+    runtime.block_on(async {
         let store = home::open(config)?;
-        let (engine, workflow) = automate::with_workflow(config, store, &args.workflow)?;
+        let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let watch = engine.watch();
         let event = Event { payload, kind, more };
-        let arrival = Arrival { workflow, trigger, key: None, event, depth: 0 };
+        let (workflow, depth) = (found.id.clone(), automate::chain());
+        let arrival = Arrival { workflow, trigger, key: None, event, depth };
         let asked = engine.receive(arrival).await?;
         follow(&engine, asked.run, watch, config).await
-    }))
-}
-
-fn payload(given: &str) -> Result<Value> {
-    serde_json::from_slice(&read(given)?).map_err(|error| Error::Usage {
-        message: format!("{given} is not JSON: {error}"),
-        suggestion: "give a file with the event's payload as JSON".to_owned(),
     })
 }

@@ -143,10 +143,15 @@ fn tell(
     for file in files {
         output.line(&file.display().to_string())?;
     }
-    let event = files.iter().find(|file| file.ends_with("event.json"));
-    let event = event.map(|file| format!(" --event {}", file.display())).unwrap_or_default();
+    let with = |option: &str, name: &str| {
+        let file = files.iter().find(|file| file.ends_with(name));
+        file.map(|file| format!(" {option} {}", file.display())).unwrap_or_default()
+    };
     let next = match template.kind {
-        Kind::Graph => format!("cairn run {id}{event}"),
+        Kind::Graph => format!("cairn run {id}{}", with("--event", "event.json")),
+        Kind::Handed(set) => {
+            format!("cairn guide {id} --set {set}{}", with("--answers", "answers.jsonl"))
+        }
         Kind::Guided => format!("cairn guide {id}"),
     };
     output.remark(&format!("try it: {next}"));

@@ -19,6 +19,10 @@ impl RunState {
 
     /// Takes in what happened to this run.
     pub(crate) fn take(&mut self, data: &EventData) {
+        // A snapshot is taken beside the run, which knows nothing of it.
+        if !matches!(data, EventData::SnapshotTaken(_)) {
+            self.events = self.events.saturating_add(1);
+        }
         match data {
             EventData::RunQueued(queued) => self.queued = Some(queued.clone()),
             EventData::RunStarted(started) => self.started = Some(started.clone()),

@@ -37,6 +37,7 @@ impl RunState {
             children: self.children.clone(),
             end: self.end.clone(),
             ended_by: self.ended_by.clone(),
+            events: self.events,
             last_node_id: self.last_node_id,
             loops: self.loops.iter().map(part).collect(),
             paused: self.paused,

@@ -1,0 +1,177 @@
+//! Showing how a run goes, until it is over or a signal says that it is enough.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use cairn_api::Exit;
+use cairn_api::error::Result;
+use cairn_api::run::{self, Shown};
+use cairn_core::event::{Event as Recorded, EventData};
+use cairn_core::id::RunId;
+use cairn_core::projection::run::RunStatus;
+use cairn_engine::flow::{Automations, Past, Watch};
+use serde_json::{Value, json};
+
+use super::PATIENCE;
+use crate::config::Config;
+use crate::output::{Output, Style, plain};
+use crate::stop;
+
+/// After what time a step that is not over is told of.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// Shows how a run goes, until it is over. A signal leaves it where it is.
+pub(crate) async fn follow(
+    engine: &Automations,
+    run: RunId,
+    watch: Watch,
+    config: &Config,
+) -> Result<Exit> {
+    let exit = stop::by_signal(until_over(engine, run, watch, config)).await?;
+    if matches!(exit, Exit::Interrupted | Exit::Terminated) {
+        engine.stop(PATIENCE).await;
+        let left = format!("stopped; `cairn runs resume {run}` goes on where it was");
+        config.output.remark(&left);
+    }
+    Ok(exit)
+}
+
+async fn until_over(
+    engine: &Automations,
+    run: RunId,
+    mut watch: Watch,
+    config: &Config,
+) -> Result<Exit> {
+    let output = &config.output;
+    if !output.json {
+        output.remark(&output.paint(Style::Faint, &run.to_string()));
+    }
+    let mut ended = std::pin::pin!(engine.ended(run));
+    let mut seen = 0;
+    let mut slow = Slow::default();
+    loop {
+        let told = tokio::select! {
+            biased;
+            told = watch.next() => told,
+            ended = &mut ended => {
+                ended?;
+                break;
+            }
+            () = tokio::time::sleep(SLOW) => {
+                slow.tell(output);
+                continue;
+            }
+        };
+        let Some(told) = told else { continue };
+        let own = told.events.iter().filter(|event| event.scope.run() == Some(run));
+        for event in own {
+            seen = event.index.0 + 1;
+            slow.note(&event.data);
+            show(event, output);
+        }
+        slow.tell(output);
+    }
+    let past = engine.past(run).await?;
+    for event in past.events.iter().filter(|event| seen > 0 && event.index.0 >= seen) {
+        show(event, output);
+    }
+    see_to_failure(engine, &past, config).await?;
+    engine.stop(PATIENCE).await;
+    finish(&Shown::from(&past), config)
+}
+
+/// Steps that are under way, of which those that take long are told of once.
+#[derive(Default)]
+struct Slow(BTreeMap<String, (Instant, bool)>);
+
+impl Slow {
+    fn note(&mut self, data: &EventData) {
+        match data {
+            EventData::StepStarted(step) => {
+                self.0.insert(step.instance.to_string(), (Instant::now(), false));
+            }
+            EventData::StepCompleted(step) => drop(self.0.remove(&step.instance.to_string())),
+            EventData::StepFailed(step) => drop(self.0.remove(&step.instance.to_string())),
+            EventData::StepWaiting(step) => drop(self.0.remove(&step.instance.to_string())),
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, output: &Output) {
+        for (step, (begun, told)) in &mut self.0 {
+            if !*told && begun.elapsed() >= SLOW && !output.json {
+                *told = true;
+                output.remark(&format!("{} {step}  under way", output.paint(Style::Faint, "▸")));
+            }
+        }
+    }
+}
+
+/// Lets the workflows that take a failure end, too: nobody else may be there to run them.
+async fn see_to_failure(engine: &Automations, past: &Past, config: &Config) -> Result<()> {
+    if past.summary.status != RunStatus::Failed {
+        return Ok(());
+    }
+    for told in engine.tell_of_failure(past.summary.run).await? {
+        engine.ended(told).await?;
+        let summary = engine.past(told).await?.summary;
+        if !config.output.json {
+            let line = format!("{} was told: {told} {}", summary.workflow, summary.status.name());
+            config.output.remark(&config.output.paint(Style::Faint, &line));
+        }
+    }
+    Ok(())
+}
+
+/// Shows one thing that happened.
+fn show(event: &Recorded, output: &Output) {
+    let (sign, style) = match &event.data {
+        EventData::StepCompleted(_) | EventData::LoopExited(_) => ("✓", Style::Good),
+        EventData::StepFailed(_) => ("✗", Style::Bad),
+        EventData::StepSkipped(_) => ("-", Style::Faint),
+        EventData::StepWaiting(_) | EventData::StepInterrupted(_) => ("…", Style::Warning),
+        EventData::TaskOpened(_) => ("?", Style::Warning),
+        _ => return,
+    };
+    if output.json {
+        return;
+    }
+    let moment = run::moment(event);
+    let step = moment.step.unwrap_or_default();
+    output.remark(&format!("{} {step}  {}", output.paint(style, sign), plain(&moment.what)));
+}
+
+fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
+    let output = &config.output;
+    let exit = if shown.run.status == "succeeded" { Exit::Success } else { Exit::Failed };
+    if output.json {
+        output.object(&json!({
+            "runId": shown.run.run_id,
+            "status": shown.run.status,
+            "result": shown.result,
+            "error": shown.error,
+            "steps": shown.steps,
+        }))?;
+        return Ok(exit);
+    }
+    match &shown.error {
+        Some(error) => {
+            let at = error.step.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
+            let line = format!("failed{at}: {}: {}", error.code, plain(&error.message));
+            output.remark(&output.paint(Style::Bad, &line));
+            let id = shown.run.run_id;
+            output.remark(&format!(
+                "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from STEP`"
+            ));
+        }
+        None if shown.run.status == "cancelled" => output.remark("cancelled"),
+        None => {
+            let text = match &shown.result {
+                Value::String(text) => text.clone(),
+                other => serde_json::to_string_pretty(other).unwrap_or_default(),
+            };
+            output.line(&text)?;
+        }
+    }
+    Ok(exit)
+}

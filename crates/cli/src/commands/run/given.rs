@@ -1,0 +1,59 @@
+//! What a run is given on the command line.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use cairn_api::error::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::commands::guide::fact;
+
+/// The payload of an event.
+#[derive(clap::Args)]
+pub(crate) struct Given {
+    /// Read the event's payload from a JSON file, or from `-`
+    #[arg(long, value_name = "FILE")]
+    event: Option<String>,
+
+    /// Set a field of the event's payload; a value that is JSON is taken as such
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+impl Given {
+    /// The payload; none when nothing is given.
+    pub(crate) fn payload(&self) -> Result<Option<Value>> {
+        let payload = self.event.as_deref().map(parsed).transpose()?;
+        if self.set.is_empty() {
+            return Ok(payload);
+        }
+        let facts = self.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
+        match payload.unwrap_or_else(|| json!({})) {
+            Value::Object(mut members) => {
+                members.extend(facts);
+                Ok(Some(Value::Object(members)))
+            }
+            _ => Err(Error::Usage {
+                message: "--set needs an event that is an object".to_owned(),
+                suggestion: "leave --set out, or give an object with --event".to_owned(),
+            }),
+        }
+    }
+}
+
+fn parsed(given: &str) -> Result<Value> {
+    serde_json::from_slice(&read(given)?).map_err(|error| Error::Usage {
+        message: format!("{given} is not JSON: {error}"),
+        suggestion: "give a file with the event's payload as JSON".to_owned(),
+    })
+}
+
+fn read(given: &str) -> Result<Vec<u8>> {
+    let failed = |source| Error::File { path: given.into(), source };
+    if given != "-" {
+        return std::fs::read(Path::new(given)).map_err(failed);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
