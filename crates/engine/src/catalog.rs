@@ -6,9 +6,12 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use cairn_core::catalog as steps;
+use cairn_core::digest::WorkflowHash;
 use cairn_lang::builtins::{self, Builtins};
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity, nearest};
 use cairn_lang::ids::{self, IdStatus, SourceKind};
@@ -37,7 +40,12 @@ pub struct Catalog {
     pinned: Option<Arc<Found>>,
     types: Arc<steps::Catalog>,
     read: Mutex<Option<Read>>,
+    /// Whether it takes no time to see that nothing has changed.
+    is_quick: AtomicBool,
 }
+
+/// In what time few files are looked at.
+const QUICK: Duration = Duration::from_micros(500);
 
 /// What was read, and how the files were then.
 struct Read {
@@ -77,6 +85,8 @@ pub struct Found {
     pub assets: BTreeMap<String, Arc<[u8]>>,
     /// What it compiled to, or everything that is wrong with it.
     pub outcome: std::result::Result<Compiled, Vec<Diagnostic>>,
+    /// The hash of its plan, once somebody asked for it.
+    hash: OnceLock<WorkflowHash>,
 }
 
 impl Catalog {
@@ -85,7 +95,8 @@ impl Catalog {
     #[must_use]
     pub fn new(directories: Vec<Directory>) -> Self {
         let types = Arc::new(steps::Catalog::new(steps::interpreted::all()));
-        Self { directories, bindings: None, pinned: None, types, read: Mutex::new(None) }
+        let (read, is_quick) = (Mutex::new(None), AtomicBool::new(false));
+        Self { directories, bindings: None, pinned: None, types, read, is_quick }
     }
 
     /// The same workflows, of which graphs may use these types of steps and triggers.
@@ -109,7 +120,7 @@ impl Catalog {
     /// Every workflow, each id once, in order of the ids. The nearest source wins, except
     /// that nothing takes the place of a bundled `wr.*`.
     pub fn list(&self) -> Result<Vec<Arc<Found>>> {
-        let stamps = tree::stamps(&self.directories, self.bindings.as_deref());
+        let stamps = self.stamps();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.as_ref().filter(|known| known.stamps == stamps) {
             return Ok(known.found.clone());
@@ -120,6 +131,28 @@ impl Catalog {
         let whole = sources.iter().all(|source| source.unreadable.is_empty());
         *read = whole.then(|| Read { stamps, found: found.clone() });
         Ok(found)
+    }
+
+    /// How the files are now.
+    fn stamps(&self) -> Vec<Stamp> {
+        let begun = Instant::now();
+        let stamps = tree::stamps(&self.directories, self.bindings.as_deref());
+        self.is_quick.store(begun.elapsed() <= QUICK, Ordering::Relaxed);
+        stamps
+    }
+
+    /// The workflow of an id, if that can be said at once: few files are to be looked at, and
+    /// none has changed.
+    #[must_use]
+    pub fn find_at_once(&self, id: &str) -> Option<Arc<Found>> {
+        let pinned = self.pinned.as_ref().filter(|found| found.id == id);
+        if pinned.is_some() || !self.is_quick.load(Ordering::Relaxed) {
+            return pinned.cloned();
+        }
+        let stamps = self.stamps();
+        let read = self.read.try_lock().ok()?;
+        let known = read.as_ref().filter(|known| known.stamps == stamps)?;
+        known.found.iter().find(|found| found.id == id).cloned()
     }
 
     /// The workflow that an id, the name part of one, or an old id means.
@@ -335,6 +368,7 @@ impl Source {
             bytes: Vec::new(),
             assets: BTreeMap::new(),
             outcome: Err(vec![problem]),
+            hash: OnceLock::new(),
         }
     }
 
@@ -367,6 +401,7 @@ impl Source {
             assets: self.assets(path, outcome.as_ref().ok()),
             outcome,
             bytes,
+            hash: OnceLock::new(),
         }
     }
 
@@ -399,6 +434,16 @@ fn about(path: &Path, severity: Severity, code: Code, message: String) -> Diagno
 }
 
 impl Found {
+    /// The hash of its plan.
+    pub fn hash(&self) -> Result<WorkflowHash> {
+        if let Some(hash) = self.hash.get() {
+            return Ok(*hash);
+        }
+        let hash = self.compiled()?.plan.hash();
+        let hash = hash.map_err(|error| Error::Broken(error.to_string()))?;
+        Ok(*self.hash.get_or_init(|| hash))
+    }
+
     /// Says that another file of the same source has the id, and is the one that counts; this
     /// one goes by its path from then on.
     fn shadowed_by(&mut self, first: &Path) {

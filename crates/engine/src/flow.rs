@@ -5,6 +5,7 @@
 //! goes into the next. Nothing is performed before the intent to do so is durable.
 
 mod arrive;
+mod breaker;
 pub mod chain;
 mod failures;
 mod hand;
@@ -187,6 +188,7 @@ pub(crate) struct Inner {
     telling: tokio::sync::Mutex<()>,
     tail: tail::Tail,
     pace: pace::Pace,
+    breaker: breaker::Breaker,
 }
 
 impl Automations {
@@ -204,6 +206,7 @@ impl Automations {
             telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
             pace: pace::Pace::default(),
+            breaker: breaker::Breaker::default(),
             store,
             catalog,
             performers,

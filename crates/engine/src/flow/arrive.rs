@@ -78,6 +78,9 @@ pub struct Call {
 
 impl Inner {
     pub(super) async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+        if let Some(found) = self.catalog.find_at_once(workflow) {
+            return Ok(found);
+        }
         let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
         let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
         found.map_err(|error| Error::Broken(error.to_string()))?
@@ -199,7 +202,7 @@ impl Inner {
         }
     }
 
-    /// Begins a run, unless it is there.
+    /// Begins a run that is not there.
     async fn begin(
         self: &Arc<Self>,
         found: &Found,
@@ -221,9 +224,6 @@ impl Inner {
         parent: Option<ParentStep>,
         depth: u32,
     ) -> Result<bool> {
-        if self.index.find(run).await?.is_some() {
-            return Ok(false);
-        }
         let event = fitting(&found.compiled()?.plan, trigger_id.as_ref(), event)?;
         let ready = self.plans.pin(found).await?;
         let env = self.environment.settings(&ready.graph.plan).await?;
@@ -270,7 +270,10 @@ impl Inner {
         let given = given(&event, "workflow", "", now_ms());
         let begun = async {
             let found = self.find(workflow).await?;
-            self.begin_given(&found, child, None, given, Some(parent), depth).await?;
+            // Whoever performed the parent before may have begun it.
+            if self.index.find(child).await?.is_none() {
+                self.begin_given(&found, child, None, given, Some(parent), depth).await?;
+            }
             self.index.find(child).await?.ok_or(Error::RunUnknown(child))
         };
         let summary = match begun.await {

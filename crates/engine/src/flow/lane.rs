@@ -1,5 +1,7 @@
 //! A lane: one session, whose runs one task decides for.
 
+mod effects;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,13 +9,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cairn_core::digest::WorkflowHash;
-use cairn_core::event::engine::{EndStatus, ParentStep, RunQueued};
+use cairn_core::event::engine::RunQueued;
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
-use cairn_core::flow::{Command, Decision, Effect, Hidden, Moment, Rejection, Run};
+use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::projection::run::{End, RunState};
+use cairn_core::projection::run::RunState;
 use cairn_store as store;
 use cairn_store::port::{Lease, Room};
 use cairn_store::{AppendPlan, Appended, Blob};
@@ -24,7 +26,7 @@ use tokio::task::AbortHandle;
 use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
-use super::watch::{Ended, Told, failure};
+use super::watch::Told;
 use super::{Inner, Left, payload};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
@@ -289,6 +291,7 @@ impl Actor {
         loop {
             let nap = self.next_timer();
             let first = tokio::select! {
+                biased;
                 message = inbox.recv() => message,
                 () = tokio::time::sleep(nap) => None,
             };
@@ -570,8 +573,15 @@ impl Actor {
         for active in moved.iter().filter_map(|run| self.runs.get(run)) {
             inner.index.note(summary(self.session, &self.workflow, active));
         }
+        let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
+        let is_alone = steps.count() == 1;
         for (run, effect) in effects {
-            self.let_happen(inner, run, effect);
+            match effect {
+                Effect::Perform { instance, key, .. } => {
+                    self.perform(inner, run, instance, key, is_alone).await;
+                }
+                effect => self.let_happen(inner, run, effect),
+            }
         }
         for reply in replies {
             match reply {
@@ -652,109 +662,6 @@ impl Actor {
             }
         }
     }
-
-    fn let_happen(&mut self, inner: &Arc<Inner>, id: RunId, effect: Effect) {
-        let Some(active) = self.runs.get_mut(&id) else { return };
-        match effect {
-            // A later decision of the same batch may have ended the run.
-            Effect::Perform { instance, .. } if !active.run.is_under_way(&instance) => {}
-            Effect::Perform { instance, key, .. } => {
-                let work = super::perform::Work {
-                    instance: instance.clone(),
-                    key,
-                    chain: active.run.state.depth(),
-                    ready: Arc::clone(&active.ready),
-                    settings: settings(active, &instance),
-                    slots: Arc::clone(&self.slots),
-                };
-                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-                let task = tokio::spawn(async move {
-                    let command = inner.perform(work).await;
-                    // A lane that is gone is recovered by whoever comes next.
-                    let _ = messages.send(Message::Tell(id, command, None));
-                });
-                active.under_way.insert(instance, task.abort_handle());
-            }
-            Effect::Evaluate { instance, ask } => {
-                let graph = &active.ready.graph;
-                let question = active.run.question(graph, &instance, ask, &Hidden);
-                let Some((prepared, context)) = question else { return };
-                let (source, is_expression) = (prepared.source().clone(), prepared.is_expression());
-                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-                let at = instance.clone();
-                let task = tokio::spawn(async move {
-                    let result = inner.evaluator.evaluate(&source, is_expression, context).await;
-                    let command = Command::Evaluated { instance: at, ask, result };
-                    let _ = messages.send(Message::Tell(id, command, None));
-                });
-                active.under_way.insert(instance, task.abort_handle());
-            }
-            Effect::Timer { timer, due_ms } => self.timers.push(Reverse((due_ms, id, timer))),
-            Effect::Child { instance, child, workflow, input } => {
-                let depth = active.run.state.depth() + 1;
-                let parent =
-                    ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
-                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-                tokio::spawn(async move {
-                    let told = inner.child(child, &workflow, input, parent, depth).await;
-                    for command in told {
-                        let _ = messages.send(Message::Tell(id, command, None));
-                    }
-                });
-            }
-            Effect::Respond { response } => {
-                active.response = Some(response.clone());
-                inner.watchers.responded(id, response);
-            }
-            // Whoever is asked sees it in the list of runs.
-            Effect::Task(_) => {}
-            Effect::CallOff => {
-                let tasks: Vec<AbortHandle> = active.under_way.drain().map(|(_, t)| t).collect();
-                tasks.iter().for_each(AbortHandle::abort);
-                if active.run.state.end.is_none() {
-                    let _ = self.messages.send(Message::Tell(id, Command::Stopped, None));
-                }
-            }
-            Effect::End(status) => self.ended(inner, id, status),
-        }
-    }
-
-    /// A run is over: whoever waits is told.
-    fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
-        let Some(active) = self.runs.remove(&id) else { return };
-        if self.over.len() >= OVER_MAX {
-            self.over.clear();
-        }
-        self.over.insert(id);
-        self.freed = true;
-        let result = match &active.run.state.end {
-            Some(End::Succeeded { result }) => match result {
-                cairn_core::event::engine::Payload::Inline(value) => value.0.clone(),
-                cairn_core::event::engine::Payload::Blob(_) => Value::Null,
-            },
-            Some(End::Failed { error, instance }) => failure(error, instance.as_ref()),
-            _ => Value::Null,
-        };
-        let mut row = summary(self.session, &self.workflow, &active);
-        row.ended_ms = Some(now_ms());
-        row.last = Some(self.through);
-        inner.index.note(row);
-        let ended = Ended { status, result, response: active.response.clone() };
-        inner.watchers.ended(id, &ended);
-        if let Some(parent) = active.run.state.queued.as_ref().and_then(|q| q.parent.clone()) {
-            let command =
-                Command::ChildFinished { child: id, status, output: ended.result.clone() };
-            inner.tell_later(parent.run_id, command);
-        }
-        if status == EndStatus::Failed {
-            inner.tell_of_failure_later(id);
-        }
-    }
-}
-
-/// What a step was given, as its intent says; nothing for one that has none.
-fn settings(active: &Active, instance: &StepInstanceKey) -> super::perform::Settings {
-    super::perform::Settings::of(&active.run, &active.ready.graph, instance)
 }
 
 /// The next of a sequence that goes through all numbers before one comes again.

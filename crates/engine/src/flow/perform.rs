@@ -1,7 +1,11 @@
 //! Performing one step.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -109,12 +113,15 @@ impl Inner {
     /// Performs a step; gives what to tell its run.
     pub(super) async fn perform(&self, work: Work) -> Command {
         let instance = work.instance.clone();
+        let ready = Arc::clone(&work.ready);
+        let leave = self.breaker.leave(&ready.graph.plan.workflow_id, &instance.step).await;
         // Of one workflow first, so that it cannot take all the places of the others.
         let own = Arc::clone(&work.slots);
         let _own = own.acquire().await;
         let _shared = self.slots.acquire().await;
         let begun = Instant::now();
-        let result = self.try_perform(work).await;
+        let result = unpanicked(self.try_perform(work)).await;
+        leave.done(&result);
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Command::Complete { instance, result, duration_ms }
     }
@@ -171,6 +178,19 @@ impl Inner {
         };
         redacted(done, &bindings)
     }
+}
+
+/// What comes of a step. One that panics fails, and takes nothing else along.
+async fn unpanicked(step: impl Future<Output = Result<Outcome, Fault>>) -> Result<Outcome, Fault> {
+    let mut step = pin!(step);
+    poll_fn(|ctx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| step.as_mut().poll(ctx)));
+        polled.unwrap_or_else(|_| {
+            let message = "the program that performs the step has a fault; its log has more";
+            Poll::Ready(Err(Fault::new("STEP_PANICKED", message)))
+        })
+    })
+    .await
 }
 
 impl Inner {

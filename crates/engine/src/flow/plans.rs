@@ -50,9 +50,7 @@ impl Plans {
 
     /// The plan of a workflow as it is now. Plan and files are durable when this returns.
     pub(super) async fn pin(&self, found: &Found) -> Result<Arc<Ready>> {
-        let plan = &found.compiled()?.plan;
-        let broken = |error: &dyn std::fmt::Display| Error::Broken(error.to_string());
-        let hash = plan.hash().map_err(|error| broken(&error))?;
+        let (plan, hash) = (&found.compiled()?.plan, found.hash()?);
         if let Some(ready) = self.known(hash) {
             return Ok(ready);
         }

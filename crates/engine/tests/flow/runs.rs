@@ -262,6 +262,27 @@ async fn a_failure_that_nobody_was_told_of_is_told_after_a_crash() {
 }
 
 #[tokio::test]
+async fn a_step_that_panics_fails_and_nothing_else_does() {
+    let world = World::new(&[
+        ("one", "{ id: a, type: log, message: panic }"),
+        (
+            "two",
+            "{ id: p, type: parallel, branches: [a, b], next: m }
+             { id: m, type: merge, strategy: list }
+             { id: a, type: log, message: panic, on_failure: skip }
+             { id: b, type: log, message: fine }",
+        ),
+    ]);
+    let engine = world.engine();
+    for _ in 0..2 {
+        let (ended, _) = run(&engine, "one", json!({})).await;
+        assert_eq!(ended.result["code"], "STEP_PANICKED", "{ended:?}");
+    }
+    let (ended, _) = run(&engine, "two", json!({})).await;
+    assert_eq!(ended.status, EndStatus::Succeeded, "{ended:?}");
+}
+
+#[tokio::test]
 async fn a_person_is_asked_and_answers() {
     let world = World::new(&[(
         "ask",

@@ -58,6 +58,7 @@ impl Performer for Log {
         if message == "id" {
             return Ok(Outcome::new(json!({"id": 9_007_199_254_740_993_u64}), ""));
         }
+        assert_ne!(message, "panic", "as told");
         if message == "loud" {
             return Err(Failed::new("TEST_FAILED", "no ".repeat(4_000)));
         }

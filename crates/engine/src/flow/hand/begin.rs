@@ -18,14 +18,12 @@ impl Inner {
     pub(super) async fn begin_there(self: &Arc<Self>, arrival: &Arrival) -> Result<Option<RunId>> {
         let Some(folder) = &self.options.sockets else { return Ok(None) };
         let found = self.find(&arrival.workflow).await?;
-        let hash = found.compiled()?.plan.hash();
-        let hash = hash.map_err(|error| Error::Broken(error.to_string()))?;
         let name = arrival.trigger.as_ref().map_or("manual", Slug::as_str);
         let now = now_ms();
         let asked = Begin {
             run: RunId::mint(now, random()?),
             workflow: found.id.clone(),
-            hash: hash.to_string(),
+            hash: found.hash()?.to_string(),
             trigger: arrival.trigger.clone(),
             event: given(&arrival.event, name, "", now),
         };
@@ -46,12 +44,13 @@ impl Inner {
     /// Begins a run that another process asks for.
     pub(in crate::flow) async fn begin_for(self: &Arc<Self>, asked: Begin) -> Result<()> {
         let found = self.find(&asked.workflow).await?;
-        let hash = found.compiled()?.plan.hash();
-        let hash = hash.map_err(|error| Error::Broken(error.to_string()))?.to_string();
-        if hash != asked.hash {
+        if found.hash()?.to_string() != asked.hash {
             return Err(Error::Broken("the workflow is another one here".to_owned()));
         }
         let Begin { run, trigger, event, .. } = asked;
+        if self.index.find(run).await?.is_some() {
+            return Ok(());
+        }
         self.begin_given(&found, run, trigger, event, None, 0).await.map(drop)
     }
 }

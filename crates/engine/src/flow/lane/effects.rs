@@ -1,0 +1,145 @@
+//! What is to happen once a decision is durable.
+
+use std::cmp::Reverse;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use cairn_core::digest::Digest;
+use cairn_core::event::engine::{EndStatus, ParentStep, Payload};
+use cairn_core::flow::{Command, Effect, Hidden};
+use cairn_core::id::RunId;
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::projection::run::End;
+use serde_json::Value;
+use tokio::task::AbortHandle;
+
+use super::{Active, Actor, Message, OVER_MAX, summary};
+use crate::flow::Inner;
+use crate::flow::perform::{Settings, Work};
+use crate::flow::watch::{Ended, failure};
+use crate::guided::now_ms;
+
+impl Actor {
+    /// Has a step performed. One that comes alone is begun here and now: many are over at once,
+    /// and need no task of their own.
+    pub(super) async fn perform(
+        &mut self,
+        inner: &Arc<Inner>,
+        id: RunId,
+        instance: StepInstanceKey,
+        key: Digest,
+        is_alone: bool,
+    ) {
+        let Some(active) = self.runs.get_mut(&id) else { return };
+        // A later decision of the same batch may have ended the run.
+        if !active.run.is_under_way(&instance) {
+            return;
+        }
+        let work = Work {
+            instance: instance.clone(),
+            key,
+            chain: active.run.state.depth(),
+            ready: Arc::clone(&active.ready),
+            settings: settings(active, &instance),
+            slots: Arc::clone(&self.slots),
+        };
+        let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+        let mut step = Box::pin(async move {
+            let command = inner.perform(work).await;
+            // A lane that is gone is recovered by whoever comes next.
+            let _ = messages.send(Message::Tell(id, command, None));
+        });
+        if is_alone && poll_fn(|ctx| Poll::Ready(step.as_mut().poll(ctx).is_ready())).await {
+            return;
+        }
+        let task = tokio::spawn(step);
+        active.under_way.insert(instance, task.abort_handle());
+    }
+
+    pub(super) fn let_happen(&mut self, inner: &Arc<Inner>, id: RunId, effect: Effect) {
+        let Some(active) = self.runs.get_mut(&id) else { return };
+        match effect {
+            // Whoever lets effects happen sees to steps first.
+            Effect::Perform { .. } => {}
+            Effect::Evaluate { instance, ask } => {
+                let graph = &active.ready.graph;
+                let question = active.run.question(graph, &instance, ask, &Hidden);
+                let Some((prepared, context)) = question else { return };
+                let (source, is_expression) = (prepared.source().clone(), prepared.is_expression());
+                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                let at = instance.clone();
+                let task = tokio::spawn(async move {
+                    let result = inner.evaluator.evaluate(&source, is_expression, context).await;
+                    let command = Command::Evaluated { instance: at, ask, result };
+                    let _ = messages.send(Message::Tell(id, command, None));
+                });
+                active.under_way.insert(instance, task.abort_handle());
+            }
+            Effect::Timer { timer, due_ms } => self.timers.push(Reverse((due_ms, id, timer))),
+            Effect::Child { instance, child, workflow, input } => {
+                let depth = active.run.state.depth() + 1;
+                let parent =
+                    ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
+                let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                tokio::spawn(async move {
+                    let told = inner.child(child, &workflow, input, parent, depth).await;
+                    for command in told {
+                        let _ = messages.send(Message::Tell(id, command, None));
+                    }
+                });
+            }
+            Effect::Respond { response } => {
+                active.response = Some(response.clone());
+                inner.watchers.responded(id, response);
+            }
+            // Whoever is asked sees it in the list of runs.
+            Effect::Task(_) => {}
+            Effect::CallOff => {
+                let tasks: Vec<AbortHandle> = active.under_way.drain().map(|(_, t)| t).collect();
+                tasks.iter().for_each(AbortHandle::abort);
+                if active.run.state.end.is_none() {
+                    let _ = self.messages.send(Message::Tell(id, Command::Stopped, None));
+                }
+            }
+            Effect::End(status) => self.ended(inner, id, status),
+        }
+    }
+
+    /// A run is over: whoever waits is told.
+    fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
+        let Some(active) = self.runs.remove(&id) else { return };
+        if self.over.len() >= OVER_MAX {
+            self.over.clear();
+        }
+        self.over.insert(id);
+        self.freed = true;
+        let result = match &active.run.state.end {
+            Some(End::Succeeded { result }) => match result {
+                Payload::Inline(value) => value.0.clone(),
+                Payload::Blob(_) => Value::Null,
+            },
+            Some(End::Failed { error, instance }) => failure(error, instance.as_ref()),
+            _ => Value::Null,
+        };
+        let mut row = summary(self.session, &self.workflow, &active);
+        row.ended_ms = Some(now_ms());
+        row.last = Some(self.through);
+        inner.index.note(row);
+        let ended = Ended { status, result, response: active.response.clone() };
+        inner.watchers.ended(id, &ended);
+        if let Some(parent) = active.run.state.queued.as_ref().and_then(|q| q.parent.clone()) {
+            let command =
+                Command::ChildFinished { child: id, status, output: ended.result.clone() };
+            inner.tell_later(parent.run_id, command);
+        }
+        if status == EndStatus::Failed {
+            inner.tell_of_failure_later(id);
+        }
+    }
+}
+
+/// What a step was given, as its intent says; nothing for one that has none.
+fn settings(active: &Active, instance: &StepInstanceKey) -> Settings {
+    Settings::of(&active.run, &active.ready.graph, instance)
+}
