@@ -115,7 +115,7 @@ pub struct Task {
 pub struct Step {
     /// Where it stands.
     pub status: String,
-    /// What came out.
+    /// What came out; of a try that failed, as much as is kept.
     pub output: Value,
     /// The outcome's label.
     pub case: Option<String>,
@@ -284,6 +284,7 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
         }
         EventData::StepFailed(e) => {
             let (error, duration_ms, then) = (e.error.clone(), e.duration_ms, e.then.clone());
+            let output = e.output.as_ref().map(value).unwrap_or_default();
             (
                 &e.instance,
                 Box::new(move |step: &mut Step| {
@@ -294,6 +295,7 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
                     };
                     step.status = status(now).to_owned();
                     (step.error, step.duration_ms) = (Some(error), duration_ms);
+                    step.output = output;
                 }),
             )
         }
@@ -320,6 +322,22 @@ const fn status(status: StepStatus) -> &'static str {
         StepStatus::Skipped => "skipped",
         StepStatus::Cancelled => "cancelled",
         StepStatus::Unknown => "unknown",
+    }
+}
+
+/// What a step that failed said last: what a command printed, or a server answered.
+#[must_use]
+pub fn last_words(output: &Value) -> Option<&str> {
+    let said = |name: &&str| output.get(*name)?.as_str().map(str::trim_end);
+    ["stderr", "stdout", "body"].iter().filter_map(said).find(|text| !text.is_empty())
+}
+
+/// As much of a line as stands beside another.
+fn short(line: &str) -> String {
+    const MAX: usize = 200;
+    match line.char_indices().nth(MAX) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
     }
 }
 
@@ -358,7 +376,10 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
                 AfterFailure::Skip => "passed over",
                 AfterFailure::Fallback => "replaced",
             };
-            (Some(&e.instance), format!("{}: {}; {then}", e.error.code, e.error.message))
+            let output = e.output.as_ref().map(value).unwrap_or_default();
+            let last = last_words(&output).and_then(|text| text.lines().last().map(short));
+            let last = last.map(|last| format!(" ({last})")).unwrap_or_default();
+            (Some(&e.instance), format!("{}: {}{last}; {then}", e.error.code, e.error.message))
         }
         EventData::StepSkipped(e) => (Some(&e.instance), "passed over".to_owned()),
         EventData::StepWaiting(e) => {

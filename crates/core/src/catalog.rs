@@ -90,6 +90,8 @@ pub enum Takes {
     AssetFor(&'static str),
     /// Text of a program: no template at all.
     Literal,
+    /// A JSON schema, written out: no template at all.
+    Schema,
     /// The names of steps.
     Steps,
 }

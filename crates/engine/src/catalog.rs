@@ -2,7 +2,10 @@
 //!
 //! Files are read again when they change, so that nobody has to restart anything.
 
+mod across;
 mod tree;
+
+pub use across::across;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -127,8 +130,10 @@ impl Catalog {
         }
         let sources = self.sources()?;
         let found = list(&sources);
-        // What cannot be read has no stamp that changes when it can be.
-        let whole = sources.iter().all(|source| source.unreadable.is_empty());
+        // What cannot be read may become readable without a change of its own, as when a folder
+        // above it is opened.
+        let whole = |source: &Source| source.unreadable.iter().all(|known| known.is_asset);
+        let whole = sources.iter().all(whole);
         *read = whole.then(|| Read { stamps, found: found.clone() });
         Ok(found)
     }
@@ -258,12 +263,12 @@ impl Catalog {
         let folder = whole.parent().unwrap_or(&whole);
         let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        let mut tree = tree::neighbours(folder);
+        let (mut tree, left_out) = tree::neighbours(folder);
         tree.library = library(sources);
         let bytes = tree::bytes(path).map_err(|source| tree::failed(path, source))?;
         tree.files.insert(name.clone(), bytes);
         self.bind(&mut tree)?;
-        let source = self.source(Some(folder.to_owned()), tree, Vec::new());
+        let source = self.source(Some(folder.to_owned()), tree, left_out);
         Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
     }
 }
@@ -315,7 +320,7 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
             if let Some(found) = all.iter().find(|found| Some(found.id.as_str()) == canonical) {
                 return Ok(Arc::new(Found::clone(found).asked_for_by(given)));
             }
-            let near = nearest(given, all.iter().map(|found| found.id.as_str()));
+            let near = meant(given, all.iter().map(|found| found.id.as_str()));
             Err(Error::WorkflowUnknown {
                 given: given.to_owned(),
                 nearest: near.map(str::to_owned),
@@ -349,12 +354,13 @@ impl Source {
                 }
             }
         }
-        found.extend(self.unreadable.iter().map(|unreadable| self.broken(unreadable)));
+        let broken = self.unreadable.iter().filter(|unreadable| !unreadable.is_asset);
+        found.extend(broken.map(|unreadable| self.broken(unreadable)));
         found
     }
 
     /// What stands in the list for something that cannot be read.
-    fn broken(&self, Unreadable { path, why }: &Unreadable) -> Found {
+    fn broken(&self, Unreadable { path, why, .. }: &Unreadable) -> Found {
         let shown = path.display().to_string();
         let problem = Diagnostic {
             suggestion: Some("give yourself access to it, or move it elsewhere".to_owned()),
@@ -391,6 +397,10 @@ impl Source {
             true => graph::compile(&self.tree, path, &self.types),
             false => guided::compile(&self.tree, path, &Builtins::standard()),
         };
+        let outcome = match document.as_ref().is_some_and(graph::is_workflow) {
+            true => with(outcome, self.left_out(path)),
+            false => outcome,
+        };
         let given = document.as_ref().and_then(|document| document.get("id")?.as_text());
         let id = outcome.as_ref().ok().map(|compiled| compiled.plan.workflow_id.as_str()).or(given);
         Found {
@@ -405,6 +415,22 @@ impl Source {
         }
     }
 
+    /// A word on each file beside a workflow that is not taken for one of its own.
+    fn left_out(&self, path: &str) -> Vec<Diagnostic> {
+        let folder = self.shown(path).parent().map(Path::to_owned).unwrap_or_default();
+        let own = |unreadable: &&Unreadable| {
+            unreadable.is_asset && unreadable.path.starts_with(folder.join(tree::ASSETS))
+        };
+        let told = |Unreadable { path, why, .. }: &Unreadable| {
+            let message = format!("the file is left out: {why}");
+            Diagnostic {
+                suggestion: Some("put a copy of it there".to_owned()),
+                ..about(path, Severity::Warning, Code::Unreadable, message)
+            }
+        };
+        self.unreadable.iter().filter(own).map(told).collect()
+    }
+
     /// The files that a workflow's plan names, by their path from its folder.
     fn assets(&self, path: &str, compiled: Option<&Compiled>) -> BTreeMap<String, Arc<[u8]>> {
         let folder = path.rfind('/').map_or("", |end| path.get(..=end).unwrap_or_default());
@@ -415,6 +441,29 @@ impl Source {
                 Some((asset.path.clone(), Arc::from(bytes(&asset.path)?.as_slice())))
             })
             .collect()
+    }
+}
+
+/// The workflow that was most likely meant, by its id or the name part of it.
+fn meant<'a>(given: &str, ids: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let names = ids.clone().filter_map(|id| id.split_once('.').map(|(_, name)| name));
+    nearest(given, ids.chain(names))
+}
+
+/// The same outcome with more said about it.
+fn with(
+    outcome: std::result::Result<Compiled, Vec<Diagnostic>>,
+    more: Vec<Diagnostic>,
+) -> std::result::Result<Compiled, Vec<Diagnostic>> {
+    match outcome {
+        Ok(mut compiled) => {
+            compiled.warnings.extend(more);
+            Ok(compiled)
+        }
+        Err(mut found) => {
+            found.extend(more);
+            Err(found)
+        }
     }
 }
 

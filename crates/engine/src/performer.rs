@@ -98,6 +98,8 @@ pub struct Failed {
     pub message: String,
     /// Whether another try may help.
     pub kind: FailureKind,
+    /// How long the other side asks to be left alone before that.
+    pub after_ms: Option<u64>,
 }
 
 pub use cairn_core::plan::FailureKind;
@@ -106,7 +108,13 @@ impl Failed {
     /// A failure that another try does not mend.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), kind: FailureKind::Permanent }
+        Self::of(FailureKind::Permanent, code, message)
+    }
+
+    /// A failure of this kind.
+    #[must_use]
+    pub fn of(kind: FailureKind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), kind, after_ms: None }
     }
 }
 

@@ -12,6 +12,7 @@ mod edges;
 mod env;
 mod fault;
 mod flow;
+mod form;
 mod header;
 mod loops;
 mod node;

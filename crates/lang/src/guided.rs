@@ -19,7 +19,7 @@ mod output;
 mod prompt;
 mod repeat;
 mod run;
-mod schema;
+pub(crate) mod schema;
 mod step;
 mod template;
 

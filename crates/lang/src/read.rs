@@ -54,6 +54,14 @@ impl<'a> Spot<'a> {
         Self { file, node, pointer: String::new(), report: self.report }
     }
 
+    /// The same place with another value.
+    pub(crate) fn instead<'b>(&self, node: &'b Node) -> Spot<'b>
+    where
+        'a: 'b,
+    {
+        Spot { file: self.file, node, pointer: self.pointer.clone(), report: self.report }
+    }
+
     /// A member of this map, or an item of this list.
     pub(crate) fn child(&self, name: &str, node: &'a Node) -> Self {
         let name = name.replace('~', "~0").replace('/', "~1");

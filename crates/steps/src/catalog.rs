@@ -79,6 +79,13 @@ fn list(settings: &Settings) -> Vec<Arc<dyn Performer>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use cairn_lang::graph;
+    use cairn_lang::ids::SourceKind;
+    use cairn_lang::source::SourceTree;
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -89,6 +96,80 @@ mod tests {
         for kind in kinds {
             assert!(kind.input.get("description").is_some(), "{}", kind.name);
             assert!(kind.input.pointer("/examples/0").is_some(), "{}", kind.name);
+        }
+    }
+
+    /// The names behind a prefix in a text.
+    fn named(text: &str, prefix: &str) -> BTreeSet<String> {
+        let name = |rest: &str| {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+            rest.get(..end.unwrap_or(rest.len())).unwrap_or_default().to_owned()
+        };
+        text.split(prefix).skip(1).map(name).collect()
+    }
+
+    /// The texts in a list, or in a map.
+    fn texts(value: Option<&Value>) -> Vec<String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        match value {
+            Some(Value::Array(items)) => items.iter().filter_map(text).collect(),
+            Some(Value::Object(members)) => members.values().filter_map(text).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A workflow in which an example has all that it looks at, and somewhere to go.
+    fn around(kind: &str, example: &Value) -> SourceTree {
+        let text = example.to_string();
+        let stub = |id: &String| json!({"id": id, "type": "transform", "engine": "template", "template": "x"});
+        let before: Vec<String> = named(&text, "steps.").into_iter().collect();
+        let mut nodes: Vec<Value> = before.iter().map(stub).collect();
+        for (node, next) in
+            nodes.iter_mut().zip(before.iter().skip(1).map(String::as_str).chain(["it"]))
+        {
+            node["next"] = json!(next);
+        }
+        let inputs = texts(example.get("inputs"));
+        if !inputs.is_empty() {
+            nodes.push(json!({"id": "start", "type": "parallel", "branches": inputs}));
+            nodes.extend(inputs.iter().map(stub));
+        }
+        let mut it = example.clone();
+        it["id"] = json!("it");
+        it["type"] = json!(kind);
+        if kind == "human" {
+            it["cases"] = json!({"default": "end"});
+        }
+        nodes.push(it);
+        let lists = ["branches", "body"].iter().filter_map(|name| example.get(*name));
+        let lists = lists.filter(|value| value.is_array()).chain(example.get("cases"));
+        let after = lists.flat_map(|value| texts(Some(value)));
+        nodes.extend(after.collect::<BTreeSet<String>>().iter().map(stub));
+        let setting =
+            |widget: &'static str| move |name: String| json!({"name": name, "widget": widget});
+        let secrets = named(&text, "secret.").into_iter().map(setting("secret"));
+        let env: Vec<Value> =
+            named(&text, "env.").into_iter().map(setting("text")).chain(secrets).collect();
+        let entry = nodes[0]["id"].clone();
+        let document =
+            json!({"name": "Example", "env": env, "graph": {"nodes": nodes, "entry": entry}});
+        let assets = text.split('"').filter(|part| part.starts_with("nodes/"));
+        let assets = assets.map(|path| (path.to_owned(), b"SELECT 1".to_vec()));
+        let files = assets.chain([("workflow.json".to_owned(), document.to_string().into_bytes())]);
+        SourceTree { kind: SourceKind::Project, files: files.collect(), library: BTreeMap::new() }
+    }
+
+    #[test]
+    fn every_example_compiles() {
+        let types = types();
+        for kind in types.types() {
+            let example = kind.input.pointer("/examples/0").unwrap();
+            let tree = around(&kind.name, example);
+            if let Err(found) = graph::compile(&tree, "workflow.json", &types) {
+                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+                let text = String::from_utf8_lossy(&tree.files["workflow.json"]);
+                panic!("{}:\n{}\n{text}", kind.name, found.join("\n"));
+            }
         }
     }
 }

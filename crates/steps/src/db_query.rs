@@ -155,27 +155,23 @@ fn refused(message: impl std::fmt::Display) -> Failed {
 
 /// A database that was not reached, or went away.
 fn unreached(message: impl std::fmt::Display) -> Failed {
-    Failed {
-        code: "DB_CONNECT",
-        message: format!("the database was not reached: {message}"),
-        kind: FailureKind::Connection,
-    }
+    Failed::of(
+        FailureKind::Connection,
+        "DB_CONNECT",
+        format!("the database was not reached: {message}"),
+    )
 }
 
 /// A statement whose time was over.
 fn timed_out() -> Failed {
-    Failed {
-        code: "DB_TIMEOUT",
-        message: "the statement was stopped when its time was over".to_owned(),
-        kind: FailureKind::Timeout,
-    }
+    Failed::of(
+        FailureKind::Timeout,
+        "DB_TIMEOUT",
+        "the statement was stopped when its time was over",
+    )
 }
 
 /// A statement that may work when it is tried again, such as one that others were in the way of.
 fn busy(message: impl std::fmt::Display) -> Failed {
-    Failed {
-        code: "DB_BUSY",
-        message: format!("the database says: {message}"),
-        kind: FailureKind::ServerError,
-    }
+    Failed::of(FailureKind::ServerError, "DB_BUSY", format!("the database says: {message}"))
 }

@@ -80,14 +80,14 @@ impl Performer for Http {
                 "ok_status": told(json!({"type": "array", "items": whole()}), "The statuses that count as success; any below 400 when it is left out."),
                 "parse_response": told(one_of(&["json", "text"]), "With `json` the answer must be JSON. When it is left out, one that says that it is JSON is read as such."),
                 "query": told(texts_by_name(), "Parameters that are added to the address."),
-                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`)."),
+                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`). Data in its path or query is percent-encoded, unless it is passed through `raw_path`; a segment `.` or `..` is a failure."),
             }),
             &["url"],
         );
         let what = "Asks a web server. Redirects are followed, five at most, and headers stay behind when one leads to another host. An answer of more than 1 MiB is a failure.";
         let example = json!({
             "method": "POST", "url": "https://api.example.com/orders",
-            "headers": {"Authorization": "Bearer {{ secrets.SHOP }}"},
+            "headers": {"Authorization": "Bearer {{ secret.SHOP }}"},
             "body": {"sku": "{{ event.payload.sku }}"}, "parse_response": "json",
         });
         let output = closed(

@@ -283,6 +283,6 @@ impl End {
                 FailureKind::Permanent,
             ),
         };
-        Some(Failed { code, message, kind })
+        Some(Failed::of(kind, code, message))
     }
 }

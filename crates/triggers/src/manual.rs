@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::settings::{self, closed, text};
 
+/// What a token can be allowed to do, which is what a role is.
+const ROLES: [&str; 6] = ["admin", "approve", "edit", "read", "run", "secrets:write"];
+
 /// The type.
 pub struct Manual;
 
@@ -55,9 +58,9 @@ impl Form {
 
     fn read(Input { input, require_role }: Input) -> Result<Self, Vec<SettingFault>> {
         let mut faults = input::faults(&input);
-        if let Some(role) = require_role.as_deref().filter(|role| !is_role(role)) {
-            let message = format!("`{role}` cannot name a role");
-            faults.push(SettingFault::new("require_role", message, "such as `admin`"));
+        if let Some(role) = require_role.as_deref().filter(|role| !ROLES.contains(role)) {
+            let message = format!("there is no role `{role}`");
+            faults.push(SettingFault::new("require_role", message, nearest_role(role)));
         }
         if !faults.is_empty() {
             return Err(faults);
@@ -84,9 +87,13 @@ impl Form {
     }
 }
 
-fn is_role(role: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == ':';
-    !role.is_empty() && role.len() <= 64 && role.chars().all(fits)
+fn nearest_role(given: &str) -> String {
+    let near = |role: &&&str| strsim::damerau_levenshtein(given, role);
+    let near = ROLES.iter().min_by_key(near).filter(|role| near(role) <= 2);
+    match near {
+        Some(role) => format!("did you mean `{role}`?"),
+        None => format!("known are `{}`", ROLES.join("`, `")),
+    }
 }
 
 impl Call for Form {
@@ -154,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn a_role_that_no_token_can_be_given_is_refused() {
+        for (role, hint) in [
+            ("admn", "did you mean `admin`?"),
+            ("operator", "known are `admin`, `approve`, `edit`, `read`, `run`, `secrets:write`"),
+        ] {
+            let faults = Form::new(&json!({"require_role": role})).unwrap_err();
+            assert_eq!(faults[0].hint, hint, "{role}");
+        }
+    }
+
+    #[test]
     fn a_form_that_contradicts_itself_is_refused() {
         let faults = Form::new(&json!({
             "require_role": "a b",
@@ -171,7 +189,7 @@ mod tests {
         input.e: `e` is of no type that there is
         input.f.pattern: the pattern of `f` is no regular expression
         input.g.pattern: `g` has a pattern, and only texts have one
-        require_role: `a b` cannot name a role
+        require_role: there is no role `a b`
         ");
     }
 }

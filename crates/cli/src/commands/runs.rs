@@ -20,7 +20,7 @@ mod pause;
 mod replay;
 mod resolve;
 mod resume;
-mod show;
+pub(crate) mod show;
 
 /// See, stop, carry on and repeat runs of automations
 #[derive(clap::Args)]

@@ -175,6 +175,21 @@ fn a_chain_of_commands_that_start_one_another_ends() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let runs = listed["items"].as_array().unwrap();
     assert_eq!(runs.len(), 9, "{listed:#}");
+    let last = runs[0]["runId"].as_str().unwrap();
+    let shown = env.run(&["runs", "show", last, "--json"]).stdout;
+    assert!(shown.contains("TRIGGER_LOOP"), "{shown}");
+}
+
+#[test]
+fn what_a_failed_command_printed_is_recorded_without_secrets() {
+    let text = NEEDY.replace("printf %s \"$WHO:$KEY\"", "printf %s \"$WHO:$KEY\" >&2; exit 3");
+    let env = with_workflow("needy", &text);
+    assert_eq!(env.run(&["env", "set", "needy", "WHO", "Ada"]).code, 0);
+    let set = env.run_with_input(&["secret", "set", "TOKEN"], CANARY.as_bytes());
+    assert_eq!(set.code, 0, "{set}");
+    let ran = env.run(&["run", "needy", "--json"]);
+    assert!(ran.stdout.contains("Ada:[secret:TOKEN]"), "{ran}");
+    scan(&env.path("."));
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod mcp;
 mod new;
 mod readme;
 mod reference;
+mod run;
 mod secret;
 mod serve;
 mod settings;

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use cairn_api::token::Scope;
 use insta::assert_snapshot;
 
+use crate::automation::with_workflow;
 use crate::env::TestEnv;
 
 fn with_workflows() -> TestEnv {
@@ -90,4 +92,17 @@ fn no_command_begins_a_run_with_what_its_trigger_does_not_take() {
     assert!(listed.stdout.contains("\"items\":[]"), "{listed}");
     let good = env.run(&["run", "form", "--set", "tool=ls"]);
     assert_eq!((good.code, good.stdout.trim()), (0, "3"), "{good}");
+}
+
+#[test]
+fn every_scope_of_a_token_is_a_role_that_can_be_asked_for() {
+    let trigger = |(place, scope): (usize, &Scope)| {
+        format!("  - {{ id: t{place}, type: manual, require_role: '{scope}' }}\n")
+    };
+    let triggers: String = Scope::ALL.iter().enumerate().map(trigger).collect();
+    let text =
+        format!("name: Roles\ntriggers:\n{triggers}graph: {{ nodes: [{{ id: a, type: end }}] }}\n");
+    let env = with_workflow("roles", &text);
+    let told = env.run(&["workflow", "validate"]);
+    assert_eq!(told.stdout, "1 workflow: 0 errors, 0 warnings\n", "{told}");
 }

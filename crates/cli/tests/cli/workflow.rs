@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use insta::assert_snapshot;
 
@@ -387,4 +388,77 @@ fn validate_speaks_sarif_and_sums_up_a_tree() {
     let end = told.lines().rev().take(3).collect::<Vec<_>>();
     assert_eq!(end[0], "3 workflows: 4 errors, 0 warnings", "{told}");
     assert!(end[1].ends_with("worse.yaml: 2 errors, 0 warnings"), "{told}");
+}
+
+#[test]
+fn validate_tells_what_workflows_expect_of_each_other() {
+    let env = TestEnv::new();
+    let caller = "name: Caller
+env: [{ name: KEY, widget: secret }]
+triggers: [{ id: hook, type: webhook, path: /hook, secret: KEY }]
+on_error: { trigger_workflow: nobody-at-all }
+graph:
+  nodes:
+    - { id: a, type: workflow, workflow: calld, next: b }
+    - { id: b, type: workflow, workflow: called }
+";
+    let called = "name: Called
+env: [{ name: KEY, widget: secret }]
+triggers: [{ id: hook, type: webhook, path: /hook, secret: KEY }]
+graph: { nodes: [{ id: a, type: end }] }
+";
+    write(&env, "workflows/called.yaml", called);
+    write(&env, "workflows/caller.yaml", caller);
+    assert_snapshot!(env.run(&["workflow", "validate"]), @r"
+    exit 0
+    --- stdout
+    workflows/caller.yaml:3:45: warning[conflict] /triggers/0/path: `project.called` listens at `/hook` too; one of them gets nothing
+      3 | triggers: [{ id: hook, type: webhook, path: /hook, secret: KEY }]
+        |                                             ^
+      = give each webhook a path of its own, or switch one off with `enabled: false`
+    workflows/caller.yaml:4:31: warning[unknown_name] /on_error/trigger_workflow: there is no workflow `nobody-at-all` here
+      4 | on_error: { trigger_workflow: nobody-at-all }
+        |                               ^
+      = it must be there when the run gets to it; `cairn workflow list` shows those there are
+    workflows/caller.yaml:7:42: warning[unknown_name] /graph/nodes/0/workflow: there is no workflow `calld` here
+      7 |     - { id: a, type: workflow, workflow: calld, next: b }
+        |                                          ^
+      = did you mean `called`?
+    2 workflows: 0 errors, 3 warnings
+    ");
+    let alone = env.run(&["workflow", "validate", "workflows/caller.yaml"]);
+    assert!(
+        alone.stdout.ends_with("1 workflow: 0 errors, 2 warnings\n"),
+        "`called` is known: {alone}"
+    );
+}
+
+#[test]
+fn validate_tells_of_files_that_are_not_the_workflows_own() {
+    let env = TestEnv::new();
+    write(
+        &env,
+        "workflows/one/workflow.yaml",
+        "name: One\ngraph: { nodes: [{ id: a, type: shell, command: [bash, nodes/hard.sh] }] }\n",
+    );
+    write(&env, "workflows/one/nodes/deploy-all.py", "true");
+    write(&env, "outside.sh", "true");
+    fs::hard_link(env.path("outside.sh"), env.path("workflows/one/nodes/hard.sh")).unwrap();
+    symlink(env.path("outside.sh"), env.path("workflows/one/nodes/soft.sh")).unwrap();
+    let told = env.run(&["workflow", "validate"]);
+    assert_snapshot!(told, @r"
+    exit 3
+    --- stdout
+    workflows/one/workflow.yaml:2:56: error[unknown_name] /graph/nodes/0/command/1: there is no file `nodes/hard.sh`
+      2 | graph: { nodes: [{ id: a, type: shell, command: [bash, nodes/hard.sh] }] }
+        |                                                        ^
+      = known are `nodes/deploy-all.py`, `workflow.yaml`
+    workflows/one/nodes/hard.sh:1:1: warning[unreadable]: the file is left out: it has another name elsewhere, and would change with that
+      = put a copy of it there
+    workflows/one/nodes/soft.sh:1:1: warning[unreadable]: the file is left out: it is a link, and what a workflow uses must be in its own folder
+      = put a copy of it there
+    1 workflow: 1 error, 2 warnings
+    ");
+    let alone = env.run(&["workflow", "validate", "workflows/one/workflow.yaml"]);
+    assert_eq!(alone.stdout, told.stdout);
 }

@@ -82,14 +82,14 @@ fn guide() -> StepType {
         &json!({"prompt": "Judge whether {{ steps.fetch.json.title }} is spam."}),
         output,
     )
-    .taking(&[("output_contract.**", Takes::Literal), ("prompt_file", Takes::AssetFor("prompt"))])
+    .taking(&[("output_contract", Takes::Schema), ("prompt_file", Takes::AssetFor("prompt"))])
 }
 
 fn human() -> StepType {
     let input = closed(
         &json!({
             "expires_sec": told(at_least(1), "How long the question stands."),
-            "form": told(json!({"type": "object"}), "The JSON schema of an answer with fields."),
+            "form": told(json!({"type": "object"}), "What is asked for besides yes or no: the fields of the answer by name, as in the input of a `manual` trigger but without defaults, or its JSON schema."),
             "on_expire": told(one_of(&["approve", "reject", "fail"]), "What counts when nobody answered."),
             "prompt": told(text(), "The question."),
             "who": told(texts(), "Who may answer; anybody who may run the workflow when it is left out."),
@@ -101,6 +101,7 @@ fn human() -> StepType {
             "answer": told(any(), "What was answered."),
             "at": told(text(), "When."),
             "by": told(text(), "Who answered."),
+            "verdict": told(one_of(&["approved", "rejected"]), "Yes or no."),
         }),
         &[],
     );
@@ -110,11 +111,15 @@ fn human() -> StepType {
             "human",
             "Asks a person and waits for the answer.",
             input,
-            &json!({"prompt": "Refund {{ event.payload.amount }}?", "expires_sec": 86_400, "on_expire": "reject"}),
+            &json!({
+                "prompt": "Refund {{ event.payload.amount }}?", "who": ["ada"],
+                "form": {"reason": {"type": "string", "required": true}, "part": {"type": "number", "minimum": 0}},
+                "expires_sec": 86_400, "on_expire": "reject",
+            }),
             output,
         )
     }
-    .taking(&[("form.**", Takes::Literal), ("who.*", Takes::Literal)])
+    .taking(&[("form", Takes::Schema), ("who.*", Takes::Literal)])
 }
 
 fn r#loop() -> StepType {

@@ -139,6 +139,9 @@ pub struct StepFailed {
     pub error: Failure,
     /// Which instance of which step.
     pub instance: StepInstanceKey,
+    /// What came out all the same, cut short and with secrets removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Payload>,
     /// What happens now.
     pub then: AfterFailure,
 }

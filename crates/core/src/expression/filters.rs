@@ -104,6 +104,7 @@ pub const FILTERS: &[Filter] = &[
     here("max", 0, &[], list::max),
     here("min", 0, &[], list::min),
     Filter { most: MANY, ..here("one_of", 1, &[], form::one_of) },
+    here("raw_path", 0, &[], form::given),
     worker("reject", 0, &[]),
     worker("rejectattr", 1, &[]),
     here("replace", 2, &["from", "to"], text::replace),

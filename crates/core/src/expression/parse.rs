@@ -42,7 +42,7 @@ pub fn expression(text: &str, is_step: &dyn Fn(&str) -> bool) -> Result<Expr, Fa
     let mut parser = Parser::new(text, is_step);
     let value = parser.choice()?;
     parser.blanks();
-    if parser.rest().is_empty() { Ok(value) } else { Err(parser.fault("this cannot follow here")) }
+    if parser.rest().is_empty() { Ok(value) } else { Err(parser.stray()) }
 }
 
 fn push(pieces: &mut Vec<Piece>, text: &str) {
@@ -124,9 +124,16 @@ impl<'t> Parser<'t> {
         }
         let closed = self.text.get(open..).is_some_and(|text| text.contains(signs.1));
         if closed {
-            return Err(self.fault("this cannot follow here"));
+            return Err(self.stray());
         }
         Err(Fault { at: open, ..self.fault(format!("`{}` is not closed", signs.0)) })
+    }
+
+    /// Something stands where an expression is over.
+    fn stray(&self) -> Fault {
+        let compares = self.rest().trim_start().starts_with('=');
+        let hint = compares.then(|| "write `==` to compare".to_owned());
+        Fault { hint, ..self.fault("this cannot follow here") }
     }
 
     /// Begins another expression of the same text.

@@ -248,6 +248,10 @@ impl Deciding<'_, '_> {
         let loop_path = merge.loop_path.clone();
         let key = StepInstanceKey { loop_path, step: place.id.clone(), visit: 0 };
         let step = self.run.state.steps.get(&key)?;
+        // What a step that failed gave is there to be looked at, and is no input.
+        if step.status != StepStatus::Succeeded {
+            return None;
+        }
         let fate = Fate::Done(step.case.as_deref());
         let taken = place.outs.iter().any(|out| out.to == to && is_taken(place, out, fate));
         if taken { value(step.output.as_ref()?) } else { None }

@@ -169,6 +169,8 @@ pub struct Fault {
     pub kind: FailureKind,
     /// How long the other side wants to be left alone.
     pub after_ms: Option<u64>,
+    /// What came out all the same.
+    pub output: Option<Value>,
 }
 
 impl Fault {
@@ -176,7 +178,7 @@ impl Fault {
     #[must_use]
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         let error = Failure { code: code.into(), message: message.into() };
-        Self { error, kind: FailureKind::Permanent, after_ms: None }
+        Self { error, kind: FailureKind::Permanent, after_ms: None, output: None }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::begin::recordable;
 use super::command::{Effect, Fault, Rejection, inline};
 use super::decide::{Deciding, Fate};
 use super::graph::Does;
@@ -41,11 +42,13 @@ impl Deciding<'_, '_> {
             (None, Some(OnFailure::Fallback { .. })) => AfterFailure::Fallback,
             (None, Some(OnFailure::Stop {}) | None) => AfterFailure::Stop,
         };
+        let output = fault.output.clone().filter(|output| recordable("", output).is_ok());
         self.emit(StepFailed {
             attempt,
             duration_ms,
             error: bounded(fault.error.clone()),
             instance: instance.clone(),
+            output: output.map(inline),
             then: then.clone(),
         });
         match (then, retry) {

@@ -1,12 +1,13 @@
 //! What failures, pauses, cancels and crashes lead to.
 
 use cairn_core::event::engine::{EndStatus, InterruptDecision};
-use cairn_core::flow::{Command, Effect, Rejection};
+use cairn_core::flow::{Command, Effect, Fault, Rejection};
 use cairn_core::id::ChangeId;
+use cairn_core::instance::StepInstanceKey;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::play::{Play, graph};
+use crate::play::{Play, graph, unsound};
 
 fn failing(nodes: &str, step: &str, times: u32) -> Play {
     let mut play = Play::new(graph(nodes), json!({}));
@@ -33,6 +34,43 @@ fn a_fallback_really_runs() {
     "#);
     let told = failing(nodes, "a", 0).start().play();
     assert!(!told.contains("start b"), "{told}");
+}
+
+#[test]
+fn what_a_failed_step_gave_can_be_looked_at_behind_it() {
+    let skip = "
+        { id: a, type: log, message: a, on_failure: skip, next: b }
+        { id: b, type: log, message: b }
+    ";
+    let fallback = "
+        { id: a, type: log, message: a, on_failure: fallback, fallback: b }
+        { id: b, type: log, message: b }
+    ";
+    for nodes in [skip, fallback] {
+        let graph = unsound(nodes, "b", "message", &json!("{{ steps.a.stderr }}"));
+        let mut play = Play::new(graph, json!({}));
+        play.start().owed.clear();
+        let output = Some(json!({"exit_code": 3, "stderr": "no space left"}));
+        let fault = Fault { output, ..Fault::new("SHELL_EXIT", "exit code 3") };
+        let instance = StepInstanceKey::of("a".parse().unwrap());
+        play.tell(Command::Complete { instance, result: Err(fault), duration_ms: 1 }).unwrap();
+        let told = play.play();
+        assert!(told.ends_with(r#"run completed {"message":"no space left"}"#), "{told}");
+    }
+}
+
+#[test]
+fn what_a_failed_step_gave_is_no_input_of_a_merge() {
+    let nodes = "
+        { id: a, type: log, message: a, on_failure: skip, next: m }
+        { id: m, type: merge, inputs: [a] }
+    ";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start().owed.clear();
+    let fault = Fault { output: Some(json!({"stderr": "x"})), ..Fault::new("SHELL_EXIT", "3") };
+    let instance = StepInstanceKey::of("a".parse().unwrap());
+    play.tell(Command::Complete { instance, result: Err(fault), duration_ms: 1 }).unwrap();
+    assert!(play.play().ends_with("run completed {}"), "{}", play.told());
 }
 
 #[test]

@@ -173,7 +173,7 @@ impl Play {
             Some(left @ 1..) => {
                 *left -= 1;
                 let error = Failure { code: "TEST".into(), message: "as told".into() };
-                Err(Fault { error, kind: FailureKind::Connection, after_ms: None })
+                Err(Fault { error, kind: FailureKind::Connection, after_ms: None, output: None })
             }
             _ => {
                 let settings = self.run.settings(&self.graph, instance, &NoSecrets).unwrap();

@@ -1,14 +1,16 @@
 //! Directories on disk as source trees.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use cairn_lang::ids::SourceKind;
 use cairn_lang::source::{BYTES_MAX, SourceTree};
+use rustix::fs::{Mode, OFlags};
 
 use super::Directory;
 use crate::error::Error;
@@ -17,22 +19,25 @@ use crate::error::Error;
 const DEPTH_MAX: usize = 8;
 
 /// The folder beside a workflow whose files are all its own, whatever they hold.
-const ASSETS: &str = "nodes";
+pub(super) const ASSETS: &str = "nodes";
 
 /// How a file was when it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     path: PathBuf,
     len: u64,
-    modified: Option<SystemTime>,
+    /// When its bytes, its names or its rights were changed last, in seconds and nanoseconds.
+    changed: (i64, i64),
 }
 
 /// Something that is there and cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unreadable {
     pub(super) path: PathBuf,
-    /// What the system said.
+    /// What the system said, or what it is.
     pub(super) why: String,
+    /// Whether it would be a file of a workflow beside it, which goes on without it.
+    pub(super) is_asset: bool,
 }
 
 /// What is below a directory.
@@ -40,49 +45,63 @@ pub(super) struct Unreadable {
 struct Below {
     /// The files that are looked into.
     files: Vec<PathBuf>,
-    /// The directories that cannot be listed.
+    /// Those of them that belong to a workflow, whatever they hold.
+    assets: BTreeSet<PathBuf>,
+    /// What cannot be listed, or is no file of a workflow's own.
     unreadable: Vec<Unreadable>,
+}
+
+impl Below {
+    /// Reads the files, as far as they can be read.
+    fn read(self, root: &Path) -> (BTreeMap<String, Vec<u8>>, Vec<Unreadable>) {
+        let Self { files: paths, assets, mut unreadable } = self;
+        let mut files = BTreeMap::new();
+        for path in paths {
+            let name = path.strip_prefix(root).unwrap_or(&path);
+            let is_asset = assets.contains(&path);
+            let read = if is_asset { asset(root, name) } else { bytes(&path) };
+            match read {
+                Ok(bytes) => drop(files.insert(relative(name), bytes)),
+                Err(source) => {
+                    let why = source.to_string();
+                    unreadable.push(Unreadable { path, why, is_asset });
+                }
+            }
+        }
+        unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+        (files, unreadable)
+    }
 }
 
 /// How the files of some directories, and one beside them, are now.
 pub(super) fn stamps(directories: &[Directory], beside: Option<&Path>) -> Vec<Stamp> {
     let mut all: Vec<PathBuf> = beside.map(Path::to_owned).into_iter().collect();
     for directory in directories.iter().filter(|directory| directory.root.is_dir()) {
-        all.extend(below(&directory.root, DEPTH_MAX).files);
+        let Below { files, unreadable, .. } = below(&directory.root, DEPTH_MAX);
+        all.extend(files);
+        all.extend(unreadable.into_iter().map(|unreadable| unreadable.path));
     }
     // A file that is not there is told by the list that it is missing from.
     let stamp = |path: PathBuf| {
-        let meta = fs::metadata(&path).ok()?;
-        Some(Stamp { path, len: meta.len(), modified: meta.modified().ok() })
+        // A link that leads nowhere is one thing more that may be put right.
+        let meta = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path)).ok()?;
+        Some(Stamp { path, len: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) })
     };
     all.into_iter().filter_map(stamp).collect()
 }
 
 /// Reads a directory, as far as it can be read.
 pub(super) fn read(root: &Path, kind: SourceKind) -> (SourceTree, Vec<Unreadable>) {
-    let Below { files: paths, mut unreadable } = below(root, DEPTH_MAX);
-    let mut files = BTreeMap::new();
-    for path in paths {
-        match bytes(&path) {
-            Ok(bytes) => {
-                files.insert(relative(path.strip_prefix(root).unwrap_or(&path)), bytes);
-            }
-            Err(source) => unreadable.push(Unreadable { path, why: source.to_string() }),
-        }
-    }
-    unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+    let (files, unreadable) = below(root, DEPTH_MAX).read(root);
     (SourceTree { kind, files, library: BTreeMap::new() }, unreadable)
 }
 
-/// What lies beside a file. It is only there for the routines it holds, so it may be unreadable.
-pub(super) fn neighbours(folder: &Path) -> SourceTree {
-    let paths = below(folder, 1).files;
-    let readable = |path: PathBuf| {
-        let name = relative(path.strip_prefix(folder).unwrap_or(&path));
-        bytes(&path).ok().map(|bytes| (name, bytes))
-    };
-    let files = paths.into_iter().filter_map(readable).collect();
-    SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() }
+/// What lies beside a file, and what of its own files was left out. The rest is only there for
+/// the routines it holds, so it may be unreadable.
+pub(super) fn neighbours(folder: &Path) -> (SourceTree, Vec<Unreadable>) {
+    let (files, mut unreadable) = below(folder, 1).read(folder);
+    unreadable.retain(|unreadable| unreadable.is_asset);
+    (SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() }, unreadable)
 }
 
 /// The sources below a directory, in order, and the files that belong to workflows. What
@@ -93,7 +112,8 @@ fn below(root: &Path, depth: usize) -> Below {
     while let Some((folder, level, own)) = folders.pop() {
         let listed = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let entries = listed.unwrap_or_else(|source| {
-            found.unreadable.push(Unreadable { path: folder.clone(), why: source.to_string() });
+            let (path, why) = (folder.clone(), source.to_string());
+            found.unreadable.push(Unreadable { path, why, is_asset: own });
             Vec::new()
         });
         for entry in entries {
@@ -106,7 +126,13 @@ fn below(root: &Path, depth: usize) -> Below {
             let inner = own || entry.file_name() == ASSETS;
             if kind.is_dir() && level < if inner { DEPTH_MAX } else { depth } {
                 folders.push((path, level + 1, inner));
-            } else if (is_source(&path) && path.is_file()) || (own && kind.is_file()) {
+            } else if inner && kind.is_file() {
+                found.assets.insert(path.clone());
+                found.files.push(path);
+            } else if inner && !kind.is_dir() {
+                let why = if kind.is_symlink() { LINK } else { NO_FILE }.to_owned();
+                found.unreadable.push(Unreadable { path, why, is_asset: true });
+            } else if is_source(&path) && path.is_file() {
                 found.files.push(path);
             }
         }
@@ -114,6 +140,34 @@ fn below(root: &Path, depth: usize) -> Below {
     found.files.sort();
     found
 }
+
+/// The bytes of a file of a workflow's own. No link leads there, so that nothing else on the
+/// machine is taken for a part of the workflow: neither the file nor a folder on the way is a
+/// symbolic link, and the file has no other name.
+fn asset(root: &Path, name: &Path) -> io::Result<Vec<u8>> {
+    let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::open(root, folder_flags, Mode::empty())?;
+    let mut parts: Vec<&OsStr> = name.iter().collect();
+    let file = parts.pop().unwrap_or_default();
+    for part in parts {
+        folder = rustix::fs::openat(&folder, part, folder_flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    // Without waiting, as a pipe would do.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::openat(&folder, file, flags, Mode::empty())?);
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other(NO_FILE));
+    }
+    if meta.nlink() != 1 {
+        return Err(io::Error::other(NAMED_TWICE));
+    }
+    limited(file)
+}
+
+const LINK: &str = "it is a link, and what a workflow uses must be in its own folder";
+const NAMED_TWICE: &str = "it has another name elsewhere, and would change with that";
+const NO_FILE: &str = "it is no regular file";
 
 /// Whether a file is known by its name to be a document.
 pub(super) fn is_source(path: &Path) -> bool {
@@ -123,9 +177,13 @@ pub(super) fn is_source(path: &Path) -> bool {
 
 /// No more than shows that a file is too long.
 pub(super) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    limited(fs::File::open(path)?)
+}
+
+fn limited(file: fs::File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(BYTES_MAX + 1).unwrap_or(u64::MAX);
-    fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -136,4 +194,57 @@ pub(super) fn relative(path: &Path) -> String {
 
 pub(super) fn failed(path: &Path, source: io::Error) -> Error {
     Error::File { path: path.to_owned(), source: Arc::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType};
+
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_workflow_are_its_own() {
+        let home = tempfile::tempdir().unwrap();
+        let (root, outside) = (home.path().join("workflows"), home.path().join("outside"));
+        let nodes = root.join("w/nodes");
+        fs::create_dir_all(&nodes).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("key.json"), "{\"secret\": 1}").unwrap();
+        fs::write(nodes.join("own.sh"), "df").unwrap();
+        symlink(outside.join("key.json"), nodes.join("linked.json")).unwrap();
+        symlink("own.sh", nodes.join("inner.sh")).unwrap();
+        symlink(&outside, nodes.join("folder")).unwrap();
+        fs::hard_link(outside.join("key.json"), nodes.join("hard.json")).unwrap();
+        let (pipe, mode) = (nodes.join("pipe.sh"), Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(CWD, pipe, FileType::Fifo, mode, 0).unwrap();
+        let (tree, left_out) = read(&root, SourceKind::Project);
+        assert_eq!(tree.files.keys().collect::<Vec<_>>(), ["w/nodes/own.sh"]);
+        let name = |left: &Unreadable| {
+            assert!(left.is_asset, "{left:?}");
+            (relative(left.path.strip_prefix(&nodes).unwrap()), left.why.clone())
+        };
+        let told: Vec<(String, String)> = left_out.iter().map(name).collect();
+        let wanted = [
+            ("folder", LINK),
+            ("hard.json", NAMED_TWICE),
+            ("inner.sh", LINK),
+            ("linked.json", LINK),
+            ("pipe.sh", NO_FILE),
+        ];
+        assert_eq!(told, wanted.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    }
+
+    #[test]
+    fn a_folder_that_became_a_link_is_not_gone_through() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("a.sh"), "df").unwrap();
+        symlink(&outside, home.path().join("nodes")).unwrap();
+        assert!(asset(home.path(), Path::new("nodes/a.sh")).is_err());
+        assert!(asset(home.path(), Path::new("outside/a.sh")).is_ok());
+        assert!(asset(home.path(), Path::new("outside")).is_err());
+    }
 }

@@ -171,12 +171,13 @@ impl Inner {
         let done = match done {
             Err(_) => Err(late(timeout)),
             Ok(Ok(outcome)) => match outcome.fault {
-                Some(failed) => Err(fault(failed)),
+                Some(failed) => Err(Fault { output: Some(outcome.output), ..fault(failed) }),
                 None => Ok(Outcome { output: exact(outcome.output), case: outcome.case }),
             },
             Ok(Err(failed)) => Err(fault(failed)),
         };
         redacted(done, &bindings)
+            .map_err(|fault| Fault { output: fault.output.and_then(kept), ..fault })
     }
 }
 
@@ -218,6 +219,7 @@ fn redacted(done: Result<Outcome, Fault>, bindings: &Bindings) -> Result<Outcome
         Ok(outcome) => Ok(Outcome { output: redact.value(outcome.output), ..outcome }),
         Err(mut fault) => {
             fault.error.message = redact.text(fault.error.message);
+            fault.output = fault.output.map(|output| redact.value(output));
             Err(fault)
         }
     }
@@ -231,13 +233,76 @@ fn used(graph: &Graph, instance: &StepInstanceKey) -> Vec<UsedSecret> {
     names.iter().map(|name| UsedSecret { name: name.clone(), hosts: hosts(name) }).collect()
 }
 
+/// How many bytes are kept of what came of a step that failed.
+const KEPT_MAX: usize = 8 << 10;
+/// How many bytes are kept of a text in it.
+const TEXT_MAX: usize = 2 << 10;
+
+/// As much of what came of a step that failed as may be recorded: long texts lose their middle,
+/// and what is too large even so is left out, the largest first.
+fn kept(mut output: Value) -> Option<Value> {
+    shorten(&mut output);
+    let mut size = output.to_string().len();
+    if size > KEPT_MAX {
+        let members = output.as_object_mut()?;
+        let sized = |(name, value): (&String, &Value)| (value.to_string().len(), name.clone());
+        let mut by_size: Vec<(usize, String)> = members.iter().map(sized).collect();
+        by_size.sort();
+        while size > KEPT_MAX {
+            let (bytes, largest) = by_size.pop()?;
+            members.remove(&largest);
+            size -= bytes;
+        }
+    }
+    let says_nothing =
+        output.is_null() || output.as_object().is_some_and(serde_json::Map::is_empty);
+    (!says_nothing).then_some(output)
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > TEXT_MAX => {
+            let head = text.floor_char_boundary(TEXT_MAX / 2);
+            let tail = text.ceil_char_boundary(text.len() - TEXT_MAX / 2);
+            let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+            *text = format!("{}\n[…]\n{}", part(0..head), part(tail..text.len()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
 fn fault(failed: Failed) -> Fault {
-    let Failed { code, message, kind } = failed;
+    let Failed { code, message, kind, after_ms } = failed;
     let error = Failure { code: code.to_owned(), message };
-    Fault { error, kind, after_ms: None }
+    Fault { error, kind, after_ms, output: None }
 }
 
 fn late(timeout: Duration) -> Fault {
     let message = format!("it took longer than its limit of {} ms", timeout.as_millis());
     Fault { kind: FailureKind::Timeout, ..Fault::new("STEP_TIMEOUT", message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_failure_is_short() {
+        let long = format!("begin{}end", "é".repeat(10_000));
+        let found = kept(json!({"stderr": long, "exit_code": 3, "stdout": ""})).unwrap();
+        let text = found["stderr"].as_str().unwrap();
+        assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 2_100, "{text}");
+        assert_eq!(found["exit_code"], 3);
+        let many = kept(json!({"json": vec!["x"; 9_000], "status": 500})).unwrap();
+        assert_eq!(many, json!({"status": 500}));
+        for nothing in
+            [json!(null), json!({}), json!(vec!["x"; 9_000]), json!({"json": vec![1; 9_000]})]
+        {
+            assert_eq!(kept(nothing), None);
+        }
+    }
 }

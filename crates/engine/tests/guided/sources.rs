@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use cairn_core::catalog::{Catalog as Types, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::answer::{Answer, WarningCode};
 use cairn_lang::ids::SourceKind;
@@ -64,6 +65,36 @@ fn what_cannot_be_read_stands_beside_the_others() {
     for path in [&file, &folder] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
+
+#[test]
+fn a_file_that_is_left_out_is_taken_once_it_is_the_workflows_own() {
+    let home = tempfile::tempdir().unwrap();
+    let (root, outside) = (home.path().join("workflows"), home.path().join("key"));
+    fs::create_dir_all(root.join("nodes")).unwrap();
+    fs::write(&outside, "{}").unwrap();
+    let text = "name: One\ngraph:\n  nodes:\n    - { id: a, type: end }\n";
+    fs::write(root.join("one.yaml"), text).unwrap();
+    let catalog = catalog(&root).knowing(Types::new(interpreted::all()));
+    let told = || -> Vec<String> {
+        let found = catalog.find("one").unwrap();
+        let warnings = &found.outcome.as_ref().unwrap().warnings;
+        warnings.iter().map(|told| format!("{}: {}", told.code.name(), told.message)).collect()
+    };
+    assert_eq!(told(), Vec::<String>::new());
+    let (hard, soft) = (root.join("nodes/hard.json"), root.join("nodes/soft.json"));
+    fs::hard_link(&outside, &hard).unwrap();
+    symlink(&outside, &soft).unwrap();
+    assert_eq!(
+        told(),
+        [
+            "unreadable: the file is left out: it has another name elsewhere, and would change with that",
+            "unreadable: the file is left out: it is a link, and what a workflow uses must be in its own folder",
+        ]
+    );
+    fs::remove_file(&outside).unwrap();
+    fs::remove_file(&soft).unwrap();
+    assert_eq!(told(), Vec::<String>::new());
 }
 
 #[test]

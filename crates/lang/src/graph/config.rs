@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::flow::Flow;
 use super::node::COMMON;
 use super::reference::{Look, Written};
-use super::{Build, fault};
+use super::{Build, fault, form};
 use crate::diagnostic::Code;
 use crate::read::Spot;
 use crate::source;
@@ -86,6 +86,7 @@ impl Build<'_> {
                     .map(|text| json!(text));
             }
             Takes::Expression => return self.expression(here, flow, spot).map(|text| json!(text)),
+            Takes::Schema => return form::read(spot),
             Takes::Steps => return Some(spot.node.to_json()),
             _ => {}
         }
@@ -155,10 +156,10 @@ impl Build<'_> {
             return self.literal(written);
         }
         let template = self.template(here, flow, written, takes == Takes::Secrets)?;
-        if takes == Takes::Address {
-            self.address(here, written, &template);
-        }
-        Some(template.to_string())
+        Some(match takes {
+            Takes::Address => self.address(here, written, template).to_string(),
+            _ => template.to_string(),
+        })
     }
 
     /// Text that stays as it is written, because a program is made of it.

@@ -261,6 +261,13 @@ impl<'a> Build<'a> {
         let Some(kind) = draft.kind else { return };
         let edges: Vec<&Link<'a>> =
             self.links.iter().filter(|l| l.from == place && !l.fails).collect();
+        if always_ends(draft) {
+            for link in edges {
+                let message = format!("`{}` ends the run, and nothing comes after it", draft.id);
+                link.spot.error_hint(Code::Conflict, message, "leave the edge out");
+            }
+            return;
+        }
         let outcomes = self.outcomes(draft, kind);
         edges.iter().for_each(|link| known_case(link, kind, &outcomes));
         let unnamed = edges.iter().find(|link| link.case.is_none());
@@ -342,6 +349,14 @@ impl<'a> Build<'a> {
             }
         }
     }
+}
+
+/// Whether a step ends the run each time that the run gets to it.
+fn always_ends(draft: &Draft<'_>) -> bool {
+    let field = |name: &str| draft.fields.as_ref().and_then(|fields| fields.get(name));
+    let is_skipped = |spot: Spot<'_>| spot.node.as_text() == Some("skip");
+    let may_be_passed_over = field("when").is_some() || field("on_failure").is_some_and(is_skipped);
+    (draft.is("end") || draft.is("fail")) && !may_be_passed_over
 }
 
 /// Says when an edge is of an outcome that there is not.

@@ -6,6 +6,7 @@ use cairn_core::plan::{
     Step, StepSource,
 };
 use cairn_core::text::Slug;
+use cairn_core::time;
 use serde_json::{Value, json};
 
 use super::flow::Flow;
@@ -238,6 +239,34 @@ impl<'a> Build<'a> {
             fields.get(name).iter().for_each(|spot| schema::check(spot, rule));
         }
         schema::required(&kind.input).for_each(|name| drop(fields.need(name)));
+        if draft.is("wait") {
+            instant(fields);
+        }
+        if let Some(spot) = fields.get("branches").filter(Spot::is_empty_list) {
+            spot.error_hint(Code::InvalidValue, "there are no branches", "name their first steps");
+        }
+    }
+}
+
+/// What a `wait` waits for: one thing, and a point in time only if it is one.
+fn instant(fields: &Fields<'_>) {
+    let hint = "say `duration_sec: 60`, or `until: 2027-01-01T09:00:00Z`";
+    let until = fields.get("until");
+    match (fields.get("duration_sec"), &until) {
+        (None, None) => {
+            fields.spot.error_hint(Code::MissingField, "it does not say how long it waits", hint);
+        }
+        (Some(_), Some(until)) => {
+            until.error_hint(Code::Conflict, "the step has both `duration_sec` and `until`", hint);
+        }
+        _ => {}
+    }
+    let text = until.as_ref().and_then(|spot| Some((spot, spot.node.as_text()?)));
+    if let Some((spot, text)) = text.filter(|(_, text)| !text.contains("{{"))
+        && time::parse(text).is_none()
+    {
+        let message = format!("`{text}` is no point in time");
+        spot.error_hint(Code::InvalidValue, message, hint);
     }
 }
 

@@ -1,11 +1,15 @@
 //! What expressions look at: whether it is there, and whether it may be looked at here.
 
+use std::borrow::Cow;
+
+use cairn_core::catalog::StepType;
 use cairn_core::expression::{Expr, Reference};
 use serde_json::Value;
 
 use super::Build;
 use super::fault::{self, Wrong};
 use super::flow::Flow;
+use super::form;
 use super::schema::{self, Output};
 use crate::diagnostic::Code;
 use crate::read::{Spot, meant};
@@ -159,6 +163,10 @@ impl Build<'_> {
             other => {
                 let mut names: Vec<&str> = ROOTS.to_vec();
                 names.extend(self.places.keys().map(String::as_str));
+                let around = self.around(look.here).map(|place| self.variables(place));
+                let variables: Vec<String> =
+                    around.flat_map(|(item, index)| [item, index]).collect();
+                names.extend(variables.iter().map(String::as_str));
                 let hint = meant(other, &names).or_else(|| schema::known_are(&ROOTS));
                 Err((
                     *at,
@@ -199,7 +207,7 @@ impl Build<'_> {
         let Some(kind) = self.drafts.get(place).and_then(|draft| draft.kind) else { return Ok(()) };
         let path: Vec<Option<&str>> =
             members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
-        match schema::follow(&kind.output, &path) {
+        match schema::follow(&self.output(place, kind), &path) {
             Output::Known(_) | Output::Open => Ok(()),
             Output::Missing { place, known } => {
                 let (name, at) = members
@@ -211,6 +219,22 @@ impl Build<'_> {
                 let message = format!("`{}` steps have no `{name}` in their output", kind.name);
                 Err((at, Code::UnknownField, message, hint))
             }
+        }
+    }
+
+    /// The schema of a step's output, with what its own form says of it.
+    fn output<'k>(&self, place: usize, kind: &'k StepType) -> Cow<'k, Value> {
+        let fields = self.drafts.get(place).and_then(|draft| draft.fields.as_ref());
+        let form = |name: &str| form::read(&fields?.get(name)?);
+        let mut output = Cow::Borrowed(&kind.output);
+        if let Some(form) = form("form")
+            && let Some(answer) = output.to_mut().pointer_mut("/properties/answer")
+        {
+            *answer = form;
+        }
+        match form("output_contract") {
+            Some(contract) => Cow::Owned(contract),
+            None => output,
         }
     }
 

@@ -112,6 +112,7 @@ pub(super) fn follow<'s>(mut schema: &'s Value, path: &[Option<&str>]) -> Output
                 None => None,
                 Some(properties) => match properties.get(*name) {
                     Some(next) => Some(next),
+                    None if schema.get("additionalProperties") == Some(&Value::Bool(true)) => None,
                     None => {
                         let known = properties.keys().map(String::as_str).collect();
                         return Output::Missing { place, known };

@@ -1,14 +1,49 @@
 //! Places where data must not become something else.
 
-use cairn_core::expression::{Expr, Piece, Template};
+use cairn_core::expression::{Call, Expr, Piece, Template};
 
 use super::Build;
 use super::reference::Written;
 use crate::diagnostic::Code;
 
 impl Build<'_> {
+    /// An address: data is refused as its host, and encoded behind it.
+    pub(super) fn address(
+        &self,
+        here: usize,
+        written: &Written<'_, '_>,
+        template: Template,
+    ) -> Template {
+        self.host(here, written, &template);
+        let piece = |(place, piece): (usize, Piece)| match piece {
+            // What comes first is or begins the host.
+            Piece::Value { value, trims } if place > 0 => {
+                Piece::Value { value: self.encoded(here, value), trims }
+            }
+            piece => piece,
+        };
+        Template { pieces: template.pieces.into_iter().enumerate().map(piece).collect() }
+    }
+
+    /// Data so that it stays within the segment or the parameter that it is written in, unless
+    /// the workflow says how it is written.
+    fn encoded(&self, here: usize, value: Expr) -> Expr {
+        if let Expr::Filter { call, .. } = &value
+            && ["raw_path", "urlencode"].contains(&call.name.as_str())
+        {
+            return value;
+        }
+        let flows = value.flows();
+        let Some(at) = flows.iter().find(|flow| self.is_tainted(here, flow)).map(|flow| flow.at)
+        else {
+            return value;
+        };
+        let (name, arguments, named) = ("urlencode".to_owned(), Vec::new(), Vec::new());
+        Expr::Filter { of: Box::new(value), call: Call { name, at, arguments, named } }
+    }
+
     /// Refuses data as the host of an address.
-    pub(super) fn address(&self, here: usize, written: &Written<'_, '_>, template: &Template) {
+    fn host(&self, here: usize, written: &Written<'_, '_>, template: &Template) {
         // The host ends at the first `/`, `?` or `#` behind the scheme. When a setting gives
         // the beginning, it gives the scheme too.
         let mut scheme = false;

@@ -1,4 +1,4 @@
-//! Schemas for notes that are JSON: a closed set of keywords, so that every program that
+//! JSON schemas in workflows: a closed set of keywords, so that every program that
 //! checks them means the same.
 
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ const TYPES: [(&str, ()); 7] = [
 const COUNT_MAX: u32 = 1_000_000;
 
 /// A schema, with the lists in order whose order means nothing.
-pub(super) fn read(spot: &Spot<'_>) -> Option<Value> {
+pub(crate) fn read(spot: &Spot<'_>) -> Option<Value> {
     let known = KEYWORDS.map(|(name, _)| name);
     let fields = spot.fields(&known)?;
     let mut schema = Map::new();

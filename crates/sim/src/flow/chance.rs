@@ -126,5 +126,5 @@ fn fault(random: &mut Random) -> Fault {
     let kind = kinds.get(random.below(kinds.len())).copied().unwrap_or(FailureKind::Permanent);
     let after_ms = random.percent(20).then_some(7_000);
     let error = Failure { code: "TEST".to_owned(), message: "as the seed says".to_owned() };
-    Fault { error, kind, after_ms }
+    Fault { error, kind, after_ms, output: None }
 }

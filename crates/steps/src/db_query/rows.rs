@@ -36,8 +36,7 @@ impl Rows {
 
     /// Takes one more row.
     pub(super) fn push(&mut self, values: Vec<Value>) -> Result<(), Failed> {
-        let over =
-            |code, message: String| Failed { code, message, kind: FailureKind::InvalidOutput };
+        let over = |code, message: String| Failed::of(FailureKind::InvalidOutput, code, message);
         if self.rows.len() as u64 >= self.rows_max {
             let message = format!("there are more than {} rows; ask for fewer", self.rows_max);
             return Err(over("DB_TOO_MANY_ROWS", message));

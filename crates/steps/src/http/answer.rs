@@ -1,12 +1,17 @@
 //! What a server answered, and whether that counts as success.
 
 use cairn_engine::performer::{Failed, FailureKind, Outcome};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
 use super::client::in_words;
 use super::{BODY_MAX, Input, Parse};
+
+/// How long a server can ask to be left alone.
+const WAIT_MAX_MS: u64 = 60 * 60 * 1_000;
 
 /// Reads an answer.
 pub(super) async fn outcome(mut answer: Response, input: &Input) -> Result<Outcome, Failed> {
@@ -42,11 +47,11 @@ async fn body(answer: &mut Response) -> Result<(Vec<u8>, bool), Failed> {
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
             Ok(None) => return Ok((bytes, false)),
             Err(error) => {
-                return Err(Failed {
-                    code: "HTTP_ANSWER",
-                    message: format!("the answer broke off: {}", in_words(&error)),
-                    kind: FailureKind::Connection,
-                });
+                return Err(Failed::of(
+                    FailureKind::Connection,
+                    "HTTP_ANSWER",
+                    format!("the answer broke off: {}", in_words(&error)),
+                ));
             }
         }
         if bytes.len() > BODY_MAX {
@@ -69,10 +74,12 @@ fn parsed(
     match input.parse_response {
         Some(Parse::Text) => Ok(None),
         _ if truncated => Ok(None),
-        Some(Parse::Json) => serde_json::from_str(text).map(Some).map_err(|error| Failed {
-            code: "HTTP_NOT_JSON",
-            message: format!("the answer was to be JSON, and is not: {error}"),
-            kind: FailureKind::InvalidOutput,
+        Some(Parse::Json) => serde_json::from_str(text).map(Some).map_err(|error| {
+            Failed::of(
+                FailureKind::InvalidOutput,
+                "HTTP_NOT_JSON",
+                format!("the answer was to be JSON, and is not: {error}"),
+            )
         }),
         None if says_json => Ok(serde_json::from_str(text).ok()),
         None => Ok(None),
@@ -89,30 +96,49 @@ fn status_fault(status: u16, headers: &HeaderMap, ok: Option<&[u16]>) -> Option<
         500.. => ("HTTP_SERVER", FailureKind::ServerError),
         _ => ("HTTP_STATUS", FailureKind::Permanent),
     };
-    let wait = headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
-    let wait = wait.filter(|_| matches!(status, 429 | 503)).map(|wait| match wait.parse::<u64>() {
+    let asked = headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
+    let asked = asked.filter(|_| matches!(status, 429 | 503));
+    let wait = asked.map(|wait| match wait.parse::<u64>() {
         Ok(seconds) => format!("; the server asks to wait {seconds} s"),
-        Err(_) => format!("; the server asks to wait until {wait}"),
+        Err(_) => format!("; the server asks to wait until {}", short(wait)),
     });
     let message = format!("the server answered with status {status}{}", wait.unwrap_or_default());
-    Some(Failed { code, message, kind })
+    let after_ms = asked.and_then(|wait| after_ms(wait, Timestamp::now()));
+    Some(Failed { after_ms, ..Failed::of(kind, code, message) })
+}
+
+/// How long a server asks to be left alone: so many seconds, or until an instant. It cannot
+/// hold a run up for longer than an hour.
+fn after_ms(wait: &str, now: Timestamp) -> Option<u64> {
+    let wait = wait.trim();
+    let ms = match wait.parse::<u64>() {
+        Ok(seconds) => seconds.saturating_mul(1_000),
+        Err(_) => {
+            let until = rfc2822::DateTimeParser::new().parse_timestamp(wait).ok()?;
+            u64::try_from(until.as_millisecond() - now.as_millisecond()).unwrap_or_default()
+        }
+    };
+    Some(ms.min(WAIT_MAX_MS))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(64).collect()
 }
 
 fn too_large() -> Failed {
-    Failed {
-        code: "HTTP_TOO_LARGE",
-        message: "the answer is longer than 1 MiB; ask for less, or fetch it with a `shell` step"
-            .to_owned(),
-        kind: FailureKind::InvalidOutput,
-    }
+    Failed::of(
+        FailureKind::InvalidOutput,
+        "HTTP_TOO_LARGE",
+        "the answer is longer than 1 MiB; ask for less, or fetch it with a `shell` step",
+    )
 }
 
 fn not_text() -> Failed {
-    Failed {
-        code: "HTTP_NOT_TEXT",
-        message: "the answer is not text; fetch files with a `shell` step".to_owned(),
-        kind: FailureKind::InvalidOutput,
-    }
+    Failed::of(
+        FailureKind::InvalidOutput,
+        "HTTP_NOT_TEXT",
+        "the answer is not text; fetch files with a `shell` step",
+    )
 }
 
 /// Headers as later steps see them. Of several with one name all are kept, with commas.
@@ -124,4 +150,28 @@ fn shown(headers: &HeaderMap) -> Value {
         shown.insert(name.as_str().to_owned(), json!(values.join(", ")));
     }
     Value::Object(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_how_long_to_leave_it_alone() {
+        let now: Timestamp = "2026-03-01T08:00:00Z".parse().unwrap();
+        for (wait, ms) in [
+            ("30", Some(30_000)),
+            (" 0 ", Some(0)),
+            ("99999999999999999999", None),
+            ("18446744073709551615", Some(WAIT_MAX_MS)),
+            ("Sun, 01 Mar 2026 08:00:10 GMT", Some(10_000)),
+            ("Sun, 01 Mar 2026 07:00:00 GMT", Some(0)),
+            ("Mon, 01 Mar 2027 08:00:00 GMT", Some(WAIT_MAX_MS)),
+            ("soon", None),
+            ("-5", None),
+            ("", None),
+        ] {
+            assert_eq!(after_ms(wait, now), ms, "{wait}");
+        }
+    }
 }

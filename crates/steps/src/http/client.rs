@@ -108,11 +108,11 @@ impl Resolve for Nobody {
 }
 
 fn unreached(message: &str) -> Failed {
-    Failed {
-        code: "HTTP_CONNECT",
-        message: format!("the server was not reached: {message}"),
-        kind: FailureKind::Connection,
-    }
+    Failed::of(
+        FailureKind::Connection,
+        "HTTP_CONNECT",
+        format!("the server was not reached: {message}"),
+    )
 }
 
 /// What went wrong, without the address, which may hold more than should be told.

@@ -38,6 +38,7 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(input: &Input, ctx: &Ctx, policy: &Policy) -> Result<Self, Failed> {
+        straight(&input.url)?;
         let mut target = guard::check(&input.url, policy).map_err(|error| denied(&error))?;
         if !input.query.is_empty() {
             let pairs = input.query.iter().map(|(name, value)| (name, plain(value)));
@@ -123,6 +124,23 @@ impl Request {
     }
 }
 
+/// Refuses an address that leads up or stays behind: what it names is not what stands there.
+/// Reading an address takes such segments away, also when their dots are encoded.
+fn straight(url: &str) -> Result<(), Failed> {
+    let url: String = url.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let odd = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain == "." || plain == ".."
+    };
+    if path.split(['/', '\\']).any(|segment| odd(segment.trim())) {
+        let message = "the path of the address has a segment `.` or `..`, which leads elsewhere; \
+                       look at the data in it, or write the path out";
+        return Err(Failed::new("HTTP_PATH", message));
+    }
+    Ok(())
+}
+
 /// Whether a header says nothing that only the first host may know.
 fn is_harmless(name: &HeaderName) -> bool {
     [ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT].contains(name)
@@ -171,5 +189,30 @@ const fn method(method: Method) -> reqwest::Method {
         Method::Put => reqwest::Method::PUT,
         Method::Patch => reqwest::Method::PATCH,
         Method::Delete => reqwest::Method::DELETE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_where_it_is_written() {
+        for url in [
+            "https://x.org/a/../b",
+            "https://x.org/order/..",
+            "https://x.org/order/%2e%2E/admin",
+            "https://x.org/./a",
+            "https://x.org/order/.\t./admin",
+            "https://x.org/a\\..\\b",
+            "https://x.org/a/..?q=1",
+            "https://x.org/a/.. #x",
+            "https:\\\\x.org\\..\\http://a",
+        ] {
+            assert_eq!(straight(url).map_err(|failed| failed.code), Err("HTTP_PATH"), "{url}");
+        }
+        for url in ["https://x.org", "https://x.org/a..b/...", "https://x.org/?up=../x", "x"] {
+            assert_eq!(straight(url), Ok(()), "{url}");
+        }
     }
 }

@@ -61,13 +61,15 @@ pub(crate) fn outcome(
 }
 
 fn read_json(stdout: &str) -> Result<Value, Failed> {
-    serde_json::from_str(stdout).map_err(|error| Failed {
-        code: "SHELL_NOT_JSON",
-        message: format!(
-            "`parse_output` is `json`, and what the command printed is not: {error}; \
+    serde_json::from_str(stdout).map_err(|error| {
+        Failed::of(
+            FailureKind::InvalidOutput,
+            "SHELL_NOT_JSON",
+            format!(
+                "`parse_output` is `json`, and what the command printed is not: {error}; \
              let it print JSON only, and the rest on standard error"
-        ),
-        kind: FailureKind::InvalidOutput,
+            ),
+        )
     })
 }
 

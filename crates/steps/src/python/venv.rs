@@ -135,10 +135,10 @@ impl Venvs {
         let said = done.stderr.text();
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        Err(Failed {
-            code: "PYTHON_PACKAGES",
-            message: format!("{what} failed: {}", last.join("\n")),
-            kind: FailureKind::ServerError,
-        })
+        Err(Failed::of(
+            FailureKind::ServerError,
+            "PYTHON_PACKAGES",
+            format!("{what} failed: {}", last.join("\n")),
+        ))
     }
 }

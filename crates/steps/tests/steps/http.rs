@@ -172,6 +172,12 @@ async fn statuses_become_failures_that_say_whether_to_try_again() {
         let fault = done.fault.unwrap();
         assert_eq!((fault.code, fault.kind), (code, kind), "{path}");
         assert!(fault.message.contains(said), "{path}: {}", fault.message);
+        let wait = match path {
+            "/429" => Some(30_000),
+            "/503" => Some(0),
+            _ => None,
+        };
+        assert_eq!(fault.after_ms, wait, "{path}");
     }
     let fine = json!({"url": server.url("/404"), "ok_status": [200, 404]});
     assert_eq!(ask(&open(), fine).await.unwrap().fault, None);

@@ -13,6 +13,7 @@ use cairn_engine::flow::{Automations, Past, Watch};
 use serde_json::{Value, json};
 
 use super::PATIENCE;
+use crate::commands::runs::show::last_lines;
 use crate::config::Config;
 use crate::output::{Output, Style, plain};
 use crate::stop;
@@ -159,6 +160,9 @@ fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
             let at = error.step.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
             let line = format!("failed{at}: {}: {}", error.code, plain(&error.message));
             output.remark(&output.paint(Style::Bad, &line));
+            for line in last_lines(shown) {
+                output.remark(&format!("  {line}"));
+            }
             let id = shown.run.run_id;
             output.remark(&format!(
                 "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from STEP`"

@@ -2,7 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::Shown;
+use cairn_api::run::{Shown, last_words};
 use serde_json::Value;
 
 use super::RunArg;
@@ -85,11 +85,24 @@ fn print(shown: &Shown, output: &Output) -> Result<()> {
         output.line("")?;
         let text = format!("{}: {}", error.code, plain(&error.message));
         output.line(&output.paint(Style::Bad, &text))?;
+        for line in last_lines(shown) {
+            output.line(&format!("  {line}"))?;
+        }
     } else if run.status == "succeeded" {
         output.line("")?;
         output.line(&format!("result: {}", short(&shown.result.to_string())))?;
     }
     Ok(())
+}
+
+/// The last lines of what the step said at which a run failed.
+pub(crate) fn last_lines(shown: &Shown) -> Vec<String> {
+    const MAX: usize = 10;
+    let at = shown.error.as_ref().and_then(|error| shown.steps.get(error.step.as_ref()?));
+    let text = at.and_then(|step| last_words(&step.output)).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(MAX);
+    lines.into_iter().skip(skipped).map(plain).collect()
 }
 
 /// As much of a text as fits on a line.

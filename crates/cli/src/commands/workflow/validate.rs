@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::Diagnostic;
-use cairn_engine::catalog::{Found, Source};
+use cairn_engine::catalog::{Found, Source, across};
 use serde_json::json;
 
 use super::{marks, sarif};
@@ -57,6 +57,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             found.push(catalog.file(path, &sources)?);
         }
     }
+    // Those that were named, and those that are found without naming them.
+    let mut ids: Vec<String> = found.iter().map(|found| found.id.clone()).collect();
+    ids.extend(catalog.list()?.iter().map(|found| found.id.clone()));
+    across(&mut found, &ids);
     let told: Vec<Vec<Diagnostic>> = found.iter().map(sources::diagnostics).collect();
     let count = |severity: &str| {
         let of = |list: &Vec<Diagnostic>| list.iter().filter(|d| d.severity == severity).count();

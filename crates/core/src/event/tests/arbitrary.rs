@@ -146,15 +146,18 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                 },
             ))
         }
-        Kind::StepFailed => from((attempt(), failure(), instance(), after()).prop_map(
-            |(attempt, error, instance, then)| StepFailed {
-                attempt,
-                duration_ms: 12,
-                error,
-                instance,
-                then,
-            },
-        )),
+        Kind::StepFailed => {
+            from((attempt(), failure(), instance(), option::of(payload()), after()).prop_map(
+                |(attempt, error, instance, output, then)| StepFailed {
+                    attempt,
+                    duration_ms: 12,
+                    error,
+                    instance,
+                    output,
+                    then,
+                },
+            ))
+        }
         Kind::StepSkipped => from(
             instance().prop_map(|instance| StepSkipped { instance, reason: SkipReason::Condition }),
         ),

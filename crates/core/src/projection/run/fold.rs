@@ -131,6 +131,10 @@ impl RunState {
             AfterFailure::Skip => StepStatus::Skipped,
         });
         state.error = Some(step.error.clone());
+        // Those who come after a failure that does not end the run can look at what came out.
+        if matches!(step.then, AfterFailure::Skip | AfterFailure::Fallback) {
+            state.output.clone_from(&step.output);
+        }
         // Nobody waits for an answer any more.
         self.tasks.retain(|_, task| task.instance != step.instance);
     }

@@ -23,7 +23,7 @@ fn event(index: u64, line: &str) -> Event {
     let by = String::from("ada");
     let failed = |then| {
         let (instance, error) = (key(1), error.clone());
-        StepFailed { attempt, duration_ms: 1, error, instance, then }.into()
+        StepFailed { attempt, duration_ms: 1, error, instance, output: None, then }.into()
     };
     let resolved =
         |decision| StepResolved { attempt, by: by.clone(), decision, instance: key(1) }.into();

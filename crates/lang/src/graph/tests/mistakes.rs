@@ -306,7 +306,7 @@ fn a_template_for_a_whole_list_or_map_is_held_to_what_its_members_are() {
     - { id: e, type: parallel, branches: '{{ event.payload.steps }}' }
 "#), @r#"
     w/workflow.yaml:6:47: error[tainted_value] /graph/nodes/0/who: `{{…}}` cannot stand here: a run does not change it; write the list or map out
-    w/workflow.yaml:6:81: error[tainted_value] /graph/nodes/0/form: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
+    w/workflow.yaml:6:80: error[wrong_type] /graph/nodes/0/form: a map should stand here, not text
     w/workflow.yaml:7:53: error[tainted_value] /graph/nodes/1/env: what `event` brings was sent by somebody, and cannot name what is in `env`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:8:69: error[tainted_value] /graph/nodes/2/headers: what `event` brings was sent by somebody, and cannot name what is in `headers`; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:9:37: error[tainted_value] /graph/nodes/3/inputs: `{{…}}` cannot stand here: a run does not change it; write the list or map out
@@ -316,6 +316,139 @@ fn a_template_for_a_whole_list_or_map_is_held_to_what_its_members_are() {
         "  nodes:\n    - { id: c, type: http, url: 'https://example.org', query: '{{ event.payload.query }}', body: '{{ event.payload.body }}' }\n",
     );
     assert!(fine.is_ok(), "{fine:?}");
+}
+
+#[test]
+fn data_in_an_address_stays_where_it_is_written() {
+    for (url, wanted) in [
+        (
+            "{{ env.URL }}/order/{{ event.payload.id }}",
+            "{{ env.URL }}/order/{{ event.payload.id | urlencode }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a }}?q={{ event.payload.q | default('') }}",
+            "https://x.org/{{ event.payload.a | urlencode }}?q={{ event.payload.q | default(\"\") | urlencode }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a | urlencode }}",
+            "https://x.org/{{ event.payload.a | urlencode }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a | raw_path }}",
+            "https://x.org/{{ event.payload.a | raw_path }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a | int }}/{{ env.URL }}",
+            "https://x.org/{{ event.payload.a | int }}/{{ env.URL }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a | slug | upper }}",
+            "https://x.org/{{ event.payload.a | slug | upper }}",
+        ),
+        (
+            "https://x.org/{{ event.payload.a if event.payload.b else 'x' }}",
+            "https://x.org/{{ (event.payload.a if event.payload.b else \"x\") | urlencode }}",
+        ),
+    ] {
+        let nodes = format!(
+            "  nodes:\n    - {{ id: a, type: http, url: \"{}\" }}\n",
+            url.replace('"', "\\\"")
+        );
+        let plan = with_nodes(&nodes).unwrap_or_else(|found| panic!("{url}: {found}"));
+        assert_eq!(setting(&plan, "a", "url"), wanted, "{url}");
+    }
+}
+
+#[test]
+fn a_form_is_read_in_both_spellings_and_its_fields_are_known() {
+    let fields = "{ why: { type: string, required: true }, part: { type: number, minimum: 0 } }";
+    let schema = "{ type: object, required: [why], properties: { why: { type: string }, part: { type: number, minimum: 0 } }, additionalProperties: false }";
+    for form in [fields, schema] {
+        let nodes = format!(
+            "  nodes:\n    - {{ id: ask, type: human, prompt: Go?, form: {form}, cases: {{ default: b }} }}\n    - {{ id: b, type: log, message: '{{{{ steps.ask.answer.why }}}} {{{{ steps.ask.verdict }}}}' }}\n"
+        );
+        let plan = with_nodes(&nodes).unwrap_or_else(|found| panic!("{found}"));
+        assert_eq!(setting(&plan, "ask", "form")["required"], json!(["why"]));
+        assert_eq!(
+            setting(&plan, "ask", "form")["properties"]["part"],
+            json!({"type": "number", "minimum": 0})
+        );
+    }
+    assert_snapshot!(wrong("
+    - { id: ask, type: human, prompt: Go?, form: { why: { typ: string }, x: text, y: { type: string, required: maybe } }, cases: { default: c } }
+    - { id: c, type: human, prompt: Go?, form: { type: object, properties: { why: { type: string } } }, cases: { default: d } }
+    - { id: d, type: guide, prompt: Go, output_contract: { type: object, propertys: {} }, next: e }
+    - { id: e, type: log, message: '{{ steps.c.answer.whyy }} {{ steps.c.answr }}' }
+"), @r#"
+    w/workflow.yaml:6:59: error[unknown_field] /graph/nodes/0/form/why/typ: the field `typ` is not known here; did you mean `type`?
+    w/workflow.yaml:6:77: error[wrong_type] /graph/nodes/0/form/x: a map should stand here, not text
+    w/workflow.yaml:6:112: error[wrong_type] /graph/nodes/0/form/y/required: true or false should stand here, not text
+    w/workflow.yaml:8:74: error[unknown_field] /graph/nodes/2/output_contract/propertys: the field `propertys` is not known here; did you mean `properties`?
+    w/workflow.yaml:9:55: error[unknown_field] /graph/nodes/3/message: `human` steps have no `whyy` in their output; did you mean `why`?
+    w/workflow.yaml:9:74: error[unknown_field] /graph/nodes/3/message: `human` steps have no `answr` in their output; did you mean `answer`?
+    "#);
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    assert_snapshot!(wrong("
+    - { id: a, type: wait, until: tomorrow, next: b }
+    - { id: b, type: wait, next: c }
+    - { id: c, type: wait, until: '{{ event.payload.at }}', duration_sec: 5, next: d }
+    - { id: d, type: parallel, branches: [], next: l }
+    - { id: l, type: loop, items: [1], body: [in], next: e }
+    - { id: in, type: log, message: '{{ itm }}', when: index = 1 }
+    - { id: e, type: end, next: f }
+    - { id: f, type: fail, message: x, cases: { default: end } }
+"), @r#"
+    w/workflow.yaml:4:3: error[missing_field] /graph: `a`, `d.join` could all be the first step; say `entry: <step>` in `graph`, or `entry_node` in each trigger
+    w/workflow.yaml:6:35: error[invalid_value] /graph/nodes/0/until: `tomorrow` is no point in time; say `duration_sec: 60`, or `until: 2027-01-01T09:00:00Z`
+    w/workflow.yaml:7:7: error[missing_field] /graph/nodes/1: it does not say how long it waits; say `duration_sec: 60`, or `until: 2027-01-01T09:00:00Z`
+    w/workflow.yaml:8:35: error[conflict] /graph/nodes/2/until: the step has both `duration_sec` and `until`; say `duration_sec: 60`, or `until: 2027-01-01T09:00:00Z`
+    w/workflow.yaml:9:13: error[merge_never_fires] /graph/nodes/3/id: no input of `d.join` can arrive; name steps in `inputs` that lead to it
+    w/workflow.yaml:9:42: error[invalid_value] /graph/nodes/3/branches: there are no branches; name their first steps
+    w/workflow.yaml:11:41: error[unknown_name] /graph/nodes/5/message: there is nothing that `itm` stands for; did you mean `item`?
+    w/workflow.yaml:11:62: error[malformed] /graph/nodes/5/when: this cannot follow here; write `==` to compare
+    w/workflow.yaml:12:33: error[conflict] /graph/nodes/6/next: `e` ends the run, and nothing comes after it; leave the edge out
+    w/workflow.yaml:13:58: error[conflict] /graph/nodes/7/cases/default: `f` ends the run, and nothing comes after it; leave the edge out
+    "#);
+    let passed_over = "
+  nodes:
+    - { id: a, type: fail, message: x, on_failure: skip, next: b }
+    - { id: b, type: end, when: event.payload.n == 1, next: c }
+    - { id: c, type: log, message: c }
+";
+    let plan = with_nodes(passed_over);
+    assert!(plan.is_ok(), "{plan:?}");
+}
+
+#[test]
+fn names_and_values_of_yaml_are_what_they_say() {
+    for (id, wanted) in [
+        ("__proto__", "reserved_id"),
+        ("constructor", "reserved_id"),
+        ("A", "invalid_id"),
+        ("a b", "invalid_id"),
+    ] {
+        let found = wrong(&format!("    - {{ id: '{id}', type: end }}\n"));
+        assert!(found.contains(wanted), "{id}: {found}");
+    }
+    let found = wrong("    - { id: a, type: log, message: a, next: a }\n");
+    assert!(found.contains("error[cycle]"), "{found}");
+    for (value, wanted) in
+        [("1_000", "not text"), ("0o17", "not text"), ("1e400", ""), (".inf", ""), (".nan", "")]
+    {
+        let found = wrong(&format!("    - {{ id: a, type: wait, duration_sec: {value} }}\n"));
+        assert!(found.contains("error[") && found.contains(wanted), "{value}: {found}");
+    }
+    let plan = with_nodes("  nodes:\n    - { id: a, type: wait, duration_sec: 1000 }\n").unwrap();
+    assert_eq!(setting(&plan, "a", "duration_sec"), 1000);
+    let deep = "[".repeat(100_000);
+    let found = compile(&format!("name: Test\ngraph:\n  nodes: {deep}")).unwrap_err();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let secret =
+        wrong("    - { id: a, type: branch, expr: secret.KEY == 'x', cases: { default: end } }\n");
+    assert!(secret.contains("error[secret_misplaced]"), "{secret}");
 }
 
 #[test]
