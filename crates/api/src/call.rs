@@ -217,6 +217,6 @@ pub struct Trigger {
     pub path: Option<String>,
     /// Up to when the clock was seen to.
     pub seen_until: Option<String>,
-    /// Why it could not start a run the last time.
+    /// Why it could not start a run the last time, or cannot.
     pub last_error: Option<String>,
 }

@@ -184,6 +184,15 @@ pub enum Error {
     /// A parameter makes no sense.
     #[error("{0}")]
     RequestInvalid(String),
+    /// The body is not of a kind that is read here.
+    #[error("{0}")]
+    MediaType(&'static str),
+    /// The body did not come.
+    #[error("the body did not come within {seconds} s")]
+    BodyLate {
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The body is longer than any request needs.
     #[error("the body is longer than {max} bytes")]
     RequestTooLarge {
@@ -278,6 +287,8 @@ impl Error {
             Self::PathUnknown => "REQUEST_PATH_UNKNOWN",
             Self::MethodNotAllowed(_) => "REQUEST_METHOD_NOT_ALLOWED",
             Self::RequestInvalid(_) => "REQUEST_INVALID",
+            Self::MediaType(_) => "REQUEST_MEDIA_TYPE",
+            Self::BodyLate { .. } => "REQUEST_TIMEOUT",
             Self::RequestTooLarge { .. } => "REQUEST_TOO_LARGE",
             Self::NotReady => "SERVER_NOT_READY",
             Self::Stopping => "SERVER_STOPPING",

@@ -48,6 +48,9 @@ pub enum Watch {
 pub struct Firing {
     /// What tells it from every other firing of the trigger: the same key is the same run.
     pub key: String,
+    /// The key that it has when it came before, a little while ago. A firing that is known
+    /// under that one is no new one.
+    pub earlier: Option<String>,
     /// What steps see as `event.payload`.
     pub payload: Value,
     /// What steps see beside it: `source`, and of a message `channel`, `text`, `thread`, `user`.
@@ -58,7 +61,7 @@ impl Firing {
     /// A firing that has nothing but a payload.
     #[must_use]
     pub fn new(key: impl Into<String>, payload: Value) -> Self {
-        Self { key: key.into(), payload, event: Map::new() }
+        Self { key: key.into(), earlier: None, payload, event: Map::new() }
     }
 }
 
@@ -81,7 +84,7 @@ pub trait Hook: Send + Sync {
     /// Where requests go, from the first `/` on.
     fn path(&self) -> &str;
 
-    /// The methods that it takes, in capitals.
+    /// The methods that it takes, in capitals. Whatever else is sent there is not meant for it.
     fn methods(&self) -> &[String];
 
     /// When the sender gets its answer.

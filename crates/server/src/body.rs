@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::Response;
 use cairn_api::error::{Error, Result};
 use cairn_core::canonical;
+use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::answer::Failure;
 use crate::guard::BODY_MAX;
 
 /// How long a client may take to send a body.
@@ -17,10 +22,26 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The body, byte for byte, if it is no longer than this.
 pub(crate) async fn bytes(body: Body, max: usize) -> Result<Vec<u8>> {
     let read = timeout(BODY_TIMEOUT, axum::body::to_bytes(body, max)).await;
-    let read = read.map_err(|_| Error::RequestInvalid("the body took too long".to_owned()))?;
-    let max = u64::try_from(max).unwrap_or(u64::MAX);
-    // Whatever else can go wrong is a client that went away, and reads no answer.
-    read.map(Into::into).map_err(|_| Error::RequestTooLarge { max })
+    let read = read.map_err(|_| Error::BodyLate { seconds: BODY_TIMEOUT.as_secs() })?;
+    read.map(Into::into).map_err(|error| match is_over(&error) {
+        true => Error::RequestTooLarge { max: u64::try_from(max).unwrap_or(u64::MAX) },
+        false => Error::RequestInvalid("the body cannot be read to its end".to_owned()),
+    })
+}
+
+/// Whether a body was given up because it is too long.
+fn is_over(error: &axum::Error) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |error| error.source())
+        .any(|error| error.is::<LengthLimitError>())
+}
+
+/// Lets a request on when its body is there, for handlers that would wait for it as long as
+/// it takes.
+pub(crate) async fn whole(request: Request, next: Next) -> std::result::Result<Response, Failure> {
+    let (parts, body) = request.into_parts();
+    let bytes = bytes(body, usize::try_from(BODY_MAX).unwrap_or(usize::MAX)).await?;
+    Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
 }
 
 /// The body, which has to be JSON; nothing at all counts as an empty object.
@@ -33,10 +54,10 @@ pub(crate) async fn json<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
         let message = "the body is JSON, and `Content-Type` has to say so: application/json";
-        return Err(Error::RequestInvalid(message.to_owned()));
+        return Err(Error::MediaType(message));
     }
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Error::RequestInvalid("compressed bodies are not taken".to_owned()));
+        return Err(Error::MediaType("compressed bodies are not taken"));
     }
     parse(&bytes)
 }

@@ -20,6 +20,7 @@ mod phase;
 mod routes;
 mod schedule;
 mod serve;
+mod strict;
 mod telemetry;
 pub mod tokens;
 pub mod watched;

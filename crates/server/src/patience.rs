@@ -1,4 +1,4 @@
-//! A connection whose other end must keep reading.
+//! A connection whose other end must keep reading, and send what can be read in one way only.
 
 use std::io;
 use std::pin::Pin;
@@ -9,18 +9,21 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
+use crate::strict::Strict;
+
 /// How long the other end may take nothing of what is sent.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A stream that fails when nothing can be written for a while.
 pub(crate) struct Patient {
     stream: TcpStream,
+    strict: Strict,
     running_out: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    pub(crate) const fn new(stream: TcpStream) -> Self {
-        Self { stream, running_out: None }
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { stream, strict: Strict::default(), running_out: None }
     }
 
     /// Passes on what came of writing, and loses patience when nothing does for too long.
@@ -44,7 +47,16 @@ impl AsyncRead for Patient {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        // Behind a body that breaks the rules there is nothing, as if the other end had stopped.
+        if self.strict.is_over() {
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        let good = self.strict.look(read);
+        buffer.set_filled(before + good);
+        outcome
     }
 }
 

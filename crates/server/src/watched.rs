@@ -9,6 +9,7 @@ use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::secrets::{Held, Scope};
 use cairn_engine::trigger::{Triggers, Watch};
 use tokio::sync::Notify;
 
@@ -32,6 +33,23 @@ impl Place {
     /// Its name among all triggers; another when its settings are others.
     pub(crate) fn key(&self) -> String {
         format!("{}/{}/{}", self.workflow, self.trigger, self.settings)
+    }
+
+    /// What keeps it from firing, as far as the secrets say that there are.
+    pub(crate) fn obstacle(&self, held: &[Held]) -> Option<String> {
+        let Watch::Hook(hook) = &self.watch else { return None };
+        let name = hook.secret();
+        let fits = |scope: &Scope| match scope {
+            Scope::Global => true,
+            Scope::Workflow(id) => *id == self.workflow,
+        };
+        let is_there = held.iter().any(|held| held.name == name && fits(&held.scope));
+        (!is_there).then(|| {
+            format!(
+                "the secret `{name}` has no value, so every request is refused; \
+                 set it with `cairn secret set {name}`"
+            )
+        })
     }
 }
 
@@ -68,10 +86,10 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
 
 /// The triggers of some workflows, for people.
 #[must_use]
-pub fn list(found: &[Arc<Found>], triggers: &Triggers, now_ms: u64) -> Vec<Trigger> {
+pub fn list(found: &[Arc<Found>], triggers: &Triggers, held: &[Held], now_ms: u64) -> Vec<Trigger> {
     places(found, triggers)
         .iter()
-        .map(|place| crate::routes::shown_trigger(place, now_ms))
+        .map(|place| crate::routes::shown_trigger(place, held, now_ms))
         .collect()
 }
 

@@ -270,7 +270,7 @@ impl Messages for Filter {
         });
         let event = event.as_object().cloned().unwrap_or_default();
         let key = format!("{}/{}", message.event, message.id);
-        Some(Firing { key, payload: message.payload.clone(), event })
+        Some(Firing { event, ..Firing::new(key, message.payload.clone()) })
     }
 
     fn replies(&self) -> bool {

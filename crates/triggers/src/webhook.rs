@@ -26,6 +26,8 @@ pub const BODY_MAX: usize = 1 << 20;
 const TOLERANCE_SEC: u64 = 300;
 /// How long a secret stays good after another took its place.
 const GRACE_SEC: u64 = 86_400;
+/// How long `hmac` takes the same body for the same request, unless the trigger says otherwise.
+const DEDUPE_SEC: u64 = 300;
 const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /// The type.
@@ -96,7 +98,7 @@ impl Trigger for Webhook {
         let properties = json!({
             "allow": texts("The addresses that may send, such as 10.0.0.0/8; any when it is left out."),
             "body_max": whole(1, 16 << 20, "How many bytes a body may have; 1048576 when it is left out."),
-            "dedupe_sec": whole(1, 31_536_000, "How long `github` and `hmac` take the same body for the same request; for good when it is left out."),
+            "dedupe_sec": whole(1, 31_536_000, "How long `github` and `hmac` take the same body for the same request. When it is left out: for good with `github`, 300 with `hmac`."),
             "encoding": one_of(&["hex", "base64"], "How `hmac` writes a signature."),
             "grace_sec": whole(0, 2_592_000, "How long a secret stays good after another took its place; a day when it is left out."),
             "header": text("The header that `hmac` looks for the signature in."),
@@ -184,7 +186,8 @@ fn scheme(input: &Input) -> Result<Scheme, SettingFault> {
             header: header.to_ascii_lowercase(),
             prefix: input.prefix.clone().unwrap_or_default(),
             encoding: input.encoding.unwrap_or_default(),
-            window_ms,
+            // Its senders may have nothing to tell but that something happened.
+            window_ms: Some(window_ms.unwrap_or(DEDUPE_SEC * 1000)),
         }),
         (Form::Hmac, _, Some(header)) => {
             let message = format!("`{header}` cannot be the name of a header");
@@ -267,9 +270,6 @@ impl Hook for Requests {
         if !self.allow.is_empty() && !sender.is_some_and(|sender| self.allow.holds(sender)) {
             return Err(FORBIDDEN);
         }
-        if !self.methods.iter().any(|method| method == request.method) {
-            return Err(METHOD);
-        }
         if request.body.len() > self.body_max {
             return Err(TOO_LARGE);
         }
@@ -278,8 +278,8 @@ impl Hook for Requests {
         }
         let good: Vec<&HookSecret> =
             secrets.iter().filter(|s| s.until_ms.is_none_or(|until| now_ms < until)).collect();
-        let key = self.scheme.verify(request, now_ms, &good)?;
-        event::firing(key, request, sender)
+        let keys = self.scheme.verify(request, now_ms, &good)?;
+        event::firing(keys, request, sender)
     }
 }
 
@@ -290,7 +290,6 @@ const fn refusal(status: u16, code: &'static str) -> Refusal {
 const BODY_INVALID: Refusal = refusal(400, "WEBHOOK_BODY_INVALID");
 const ENCODED: Refusal = refusal(415, "WEBHOOK_BODY_ENCODED");
 const FORBIDDEN: Refusal = refusal(403, "WEBHOOK_FORBIDDEN");
-const METHOD: Refusal = refusal(405, "WEBHOOK_METHOD_NOT_ALLOWED");
 const SIGNATURE_BAD: Refusal = refusal(401, "WEBHOOK_SIGNATURE_BAD");
 const SIGNATURE_MISSING: Refusal = refusal(401, "WEBHOOK_SIGNATURE_MISSING");
 const STALE: Refusal = refusal(401, "WEBHOOK_STALE");

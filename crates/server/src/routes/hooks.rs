@@ -1,7 +1,8 @@
 //! `/hooks/…`: requests of others that start runs.
 //!
 //! Anybody may send one, so whoever is refused learns next to nothing: a path that is not
-//! there, one that is switched off and one of a workflow that does not compile look the same.
+//! there, one that takes other methods, one that is switched off and one of a workflow that
+//! does not compile look the same.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use cairn_api::Error;
 use cairn_api::call::Started;
 use cairn_api::problem::CONTENT_TYPE;
 use cairn_core::event::engine::EndStatus;
+use cairn_core::id::RunId;
 use cairn_engine as engine;
 use cairn_engine::flow::{Arrival, Call, Ended, Event};
 use cairn_engine::secrets::Scope;
@@ -70,8 +72,9 @@ async fn take(
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().strip_prefix("/hooks").unwrap_or_default();
     let view = shared.watched.view();
+    let takes = |hook: &dyn Hook| hook.methods().iter().any(|known| known == parts.method.as_str());
     let Some((place, hook)) = view.hook(path).and_then(|place| match &place.watch {
-        Watch::Hook(hook) => Some((place, hook)),
+        Watch::Hook(hook) if takes(hook.as_ref()) => Some((place, hook)),
         _ => None,
     }) else {
         // A server that has just started does not know yet, and the sender is to come back.
@@ -81,8 +84,12 @@ async fn take(
     if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
         return Ok(refused(Refusal { status: 415, code: "WEBHOOK_BODY_ENCODED" }));
     }
-    let Ok(bytes) = read(body, hook.as_ref()).await else {
-        return Ok(refused(Refusal { status: 413, code: "WEBHOOK_BODY_TOO_LARGE" }));
+    let bytes = match read(body, hook.as_ref()).await {
+        Ok(bytes) => bytes,
+        Err(Error::RequestTooLarge { .. }) => {
+            return Ok(refused(Refusal { status: 413, code: "WEBHOOK_BODY_TOO_LARGE" }));
+        }
+        Err(error) => return Err(Failure(error)),
     };
     let secrets = secrets(&shared, place, hook.as_ref()).await;
     let asked = Asked {
@@ -134,7 +141,11 @@ async fn start(
     firing: Firing,
     depth: u32,
 ) -> Result<Response, Failure> {
-    let Firing { key, payload, event } = firing;
+    let Firing { key, earlier, payload, event } = firing;
+    let key = match earlier {
+        Some(earlier) if is_known(shared, place, &earlier).await => earlier,
+        _ => key,
+    };
     let arrival = Arrival {
         workflow: place.workflow.clone(),
         trigger: Some(place.trigger.clone()),
@@ -171,6 +182,12 @@ async fn start(
             None => accepted(),
         },
     }
+}
+
+/// Whether something with this key started a run.
+async fn is_known(shared: &Shared, place: &Place, key: &str) -> bool {
+    let run = RunId::derive(&[&place.workflow, place.trigger.as_str(), key]);
+    shared.automation.engine.state(run).await.is_ok()
 }
 
 /// What somebody is told who waits for it, unless it takes too long or the server closes.

@@ -5,10 +5,13 @@ use axum::extract::{Extension, State};
 use axum::routing::get;
 use cairn_api::call::{Trigger, Triggers};
 use cairn_api::time::rfc3339;
+use cairn_engine::secrets::Held;
 use cairn_engine::trigger::Watch;
 
+use super::workflows::off_the_loop;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
+use crate::answer::Failure;
 use crate::clock::now_ms;
 use crate::watched::Place;
 
@@ -28,22 +31,25 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
-) -> Json<Triggers> {
+) -> Result<Json<Triggers>, Failure> {
+    let vault = shared.automation.vault.clone();
+    let held = off_the_loop(move || vault.list()).await?;
     let view = shared.watched.view();
     let covered = view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok());
     let items = covered.map(|place| {
         let key = place.key();
+        let shown = shown(place, &held, now_ms());
         Trigger {
             seen_until: shared.marks.seen(&key).and_then(rfc3339),
-            last_error: shared.marks.error(&key),
-            ..shown(place, now_ms())
+            last_error: shared.marks.error(&key).or(shown.last_error.clone()),
+            ..shown
         }
     });
-    Json(Triggers { items: items.collect() })
+    Ok(Json(Triggers { items: items.collect() }))
 }
 
-/// A trigger, as far as its own settings say.
-pub(crate) fn shown(place: &Place, now_ms: u64) -> Trigger {
+/// A trigger, as far as its own settings say, and the secrets that there are.
+pub(crate) fn shown(place: &Place, held: &[Held], now_ms: u64) -> Trigger {
     let (next_at, path) = match &place.watch {
         Watch::Times(times) if place.enabled => (times.next_after(now_ms).and_then(rfc3339), None),
         Watch::Hook(hook) => (None, Some(format!("/hooks{}", hook.path()))),
@@ -57,6 +63,6 @@ pub(crate) fn shown(place: &Place, now_ms: u64) -> Trigger {
         next_at,
         path,
         seen_until: None,
-        last_error: None,
+        last_error: place.obstacle(held),
     }
 }

@@ -55,7 +55,7 @@ async fn what_is_asked_for_wrongly_is_not_begun() {
     }
     let text = [("Content-Type", "text/plain"), ("Authorization", "Bearer cairn_adm_test")];
     let answer = server.send_body("POST", "/api/v1/runs", &text, "{}").await;
-    assert_eq!((answer.status, answer.code().as_str()), (400, "REQUEST_INVALID"));
+    assert_eq!((answer.status, answer.code().as_str()), (415, "REQUEST_MEDIA_TYPE"));
     let twice = r#"{"workflow":"greet","workflow":"greet"}"#;
     let json_type = [("Content-Type", "application/json"), text[1]];
     let answer = server.send_body("POST", "/api/v1/runs", &json_type, twice).await;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use cairn_engine::trigger::{Firing, Refusal, Request};
 use serde_json::{Map, Value, json};
 
+use super::signature::Keys;
 use super::{BODY_INVALID, header};
 
 /// Names of headers that carry keys, or parts of such names.
@@ -24,7 +25,7 @@ const HEADERS_MAX: usize = 64;
 
 /// What starts the run of a request.
 pub(super) fn firing(
-    key: String,
+    keys: Keys,
     request: &Request<'_>,
     sender: Option<IpAddr>,
 ) -> Result<Firing, Refusal> {
@@ -36,7 +37,8 @@ pub(super) fn firing(
         "headers": headers(request),
         "address": sender.map(|address| address.to_string()),
     });
-    Ok(Firing { key, payload, event: Map::from_iter([("source".to_owned(), source)]) })
+    let event = Map::from_iter([("source".to_owned(), source)]);
+    Ok(Firing { key: keys.now, earlier: keys.earlier, payload, event })
 }
 
 /// The body: JSON when the sender says so, or nothing else and it is; text otherwise.

@@ -39,6 +39,14 @@ pub(super) enum Encoding {
     Base64,
 }
 
+/// What tells a request from every other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Keys {
+    pub(super) now: String,
+    /// What it would have had a little earlier.
+    pub(super) earlier: Option<String>,
+}
+
 impl Scheme {
     /// What tells a genuine request from every other.
     pub(super) fn verify(
@@ -46,19 +54,22 @@ impl Scheme {
         request: &Request<'_>,
         now_ms: u64,
         secrets: &[&HookSecret],
-    ) -> Result<String, Refusal> {
+    ) -> Result<Keys, Refusal> {
         match self {
-            Self::Standard { tolerance_ms } => standard(request, now_ms, *tolerance_ms, secrets),
+            Self::Standard { tolerance_ms } => {
+                let id = standard(request, now_ms, *tolerance_ms, secrets)?;
+                Ok(Keys { now: id, earlier: None })
+            }
             Self::Github { window_ms } => {
                 github(request, secrets)?;
-                Ok(body_key(request, now_ms, *window_ms))
+                Ok(body_keys(request, now_ms, *window_ms))
             }
             Self::Hmac { header, prefix, encoding, window_ms } => {
                 let given = header_text(request, header)?;
                 let given = given.strip_prefix(prefix.as_str()).ok_or(SIGNATURE_BAD)?;
                 let given = decoded(given, *encoding).ok_or(SIGNATURE_BAD)?;
                 signed_body(request, &given, secrets)?;
-                Ok(body_key(request, now_ms, *window_ms))
+                Ok(body_keys(request, now_ms, *window_ms))
             }
         }
     }
@@ -142,12 +153,14 @@ fn signed_body(
 
 /// What tells a request from every other when only its body is signed: whoever has seen one
 /// can send it again under another id, so the id says nothing. In a window of time there is
-/// one of each.
-fn body_key(request: &Request<'_>, now_ms: u64, window_ms: Option<u64>) -> String {
+/// one of each. Whoever comes again in the next window is still the same, so that no window
+/// ends between a request and its repetition.
+fn body_keys(request: &Request<'_>, now_ms: u64, window_ms: Option<u64>) -> Keys {
     let digest = Digest::of(request.body);
+    let within = |window: u64| format!("{digest}@{window}");
     match window_ms.and_then(|window| now_ms.checked_div(window)) {
-        Some(window) => format!("{digest}@{window}"),
-        None => digest.to_string(),
+        Some(window) => Keys { now: within(window), earlier: window.checked_sub(1).map(within) },
+        None => Keys { now: digest.to_string(), earlier: None },
     }
 }
 

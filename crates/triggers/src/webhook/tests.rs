@@ -307,6 +307,31 @@ fn a_request_that_signs_its_body_alone_is_known_by_its_body() {
 }
 
 #[test]
+fn the_end_of_a_window_parts_no_request_from_its_repetition() {
+    let hmac_sent = Sent::new(&[("X-Sig", &hex(&hmac(b"k", BODY)))]);
+    let at = |config: &Value, ms: u64| {
+        let firing = hmac_sent.to(&hook(config.clone()), ms, &[held("k")]).unwrap();
+        (firing.key, firing.earlier)
+    };
+    let plain = json!({"signature": "hmac", "header": "X-Sig"});
+    let longer = json!({"signature": "hmac", "header": "X-Sig", "dedupe_sec": 3600});
+    for (config, window) in [(&plain, 300_000), (&longer, 3_600_000)] {
+        let start = NOW / window * window;
+        let (first, _) = at(config, start + window - 1);
+        assert_eq!(at(config, start).0, first, "{config}");
+        let (next, earlier) = at(config, start + window);
+        assert_ne!(next, first, "{config}");
+        assert_eq!(earlier.as_ref(), Some(&first), "{config}");
+        let (last, earlier) = at(config, start + 2 * window);
+        assert!(last != first && earlier != Some(first), "{config}: it is over");
+    }
+    let forever = json!({"signature": "github"});
+    let firing = github("k").to(&hook(forever), NOW, &[held("k")]).unwrap();
+    assert_eq!(firing.earlier, None);
+    assert_eq!(good().to(&hook(json!({})), NOW, &[held(SECRET)]).unwrap().earlier, None);
+}
+
+#[test]
 fn a_plain_hmac_is_found_in_its_header() {
     let made = hmac(b"k", BODY);
     let based = hook(
@@ -362,14 +387,8 @@ fn bodies_and_methods_have_limits() {
         "415 WEBHOOK_BODY_ENCODED"
     );
     assert_eq!(send(json!({}), good().with("Content-Encoding", "identity")), "ok");
-    assert_eq!(
-        send(json!({}), Sent { method: "GET".to_owned(), ..good() }),
-        "405 WEBHOOK_METHOD_NOT_ALLOWED"
-    );
-    assert_eq!(
-        send(json!({"methods": ["PUT"]}), Sent { method: "PUT".to_owned(), ..good() }),
-        "ok"
-    );
+    assert_eq!(hook(json!({})).methods(), ["POST"]);
+    assert_eq!(hook(json!({"methods": ["PUT"]})).methods(), ["PUT"]);
     assert_eq!(send(json!({}), body("{\"a\":")), "400 WEBHOOK_BODY_INVALID");
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     assert_eq!(send(json!({}), body(&deep)), "400 WEBHOOK_BODY_INVALID");

@@ -19,7 +19,9 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let found = sources::catalog(config).list()?;
-    let items = watched::list(&found, &super::types(), fresh::now_ms());
+    // Which secrets there are takes no key.
+    let held = config.vault()?.list()?;
+    let items = watched::list(&found, &super::types(), &held, fresh::now_ms());
     let output = &config.output;
     if output.json {
         output.object(&Triggers { items })?;
@@ -37,6 +39,10 @@ fn print(items: &[Trigger], output: &Output) -> Result<()> {
     rows.extend(items.iter().map(|item| {
         let fires = match (&item.next_at, &item.path) {
             _ if !item.enabled => Cell::styled(Style::Faint, "not: the workflow is switched off"),
+            _ if item.last_error.is_some() => {
+                let why = item.last_error.as_deref().unwrap_or_default();
+                Cell::styled(Style::Bad, format!("not: {why}"))
+            }
             (Some(at), _) => Cell::new(format!("at {at}")),
             (None, Some(path)) => Cell::new(format!("on requests to {path}")),
             (None, None) => Cell::new("-"),
