@@ -20,6 +20,8 @@ use workers::Workers;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
+    // An engine that was killed together with its supervisors left their commands behind.
+    cairn_steps::process::sweep_left();
     let home = config.home()?;
     let sockets = Some(home.join("sockets"));
     let environment = Kept { home, vault: config.vault()?, catalog: Arc::clone(&catalog) };

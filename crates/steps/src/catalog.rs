@@ -43,7 +43,11 @@ impl Settings {
             databases: BTreeMap::new(),
             evaluator: None,
             guard: Guard::new(Policy::default()),
-            process: process::Options { supervisor, allow_env: Vec::new() },
+            process: process::Options {
+                supervisor,
+                allow_env: Vec::new(),
+                memory_max: process::MEMORY_MAX,
+            },
             python: python::Options::new(data.join("python")),
         }
     }

@@ -31,6 +31,13 @@ const END_MAX: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(250);
 /// How many processes a command of an automation may have at once.
 pub const PROCESSES_MAX: usize = 64;
+/// How much memory the processes of a command of an automation may use, when nobody says.
+pub const MEMORY_MAX: u64 = 2 << 30;
+
+/// The signal that ends whoever writes a file that is too large.
+const FILE_SIGNAL: i32 = Signal::XFSZ.as_raw();
+/// What a shell makes of it.
+const FILE_EXIT: i32 = 128 + FILE_SIGNAL;
 
 /// How commands are run.
 #[derive(Clone, Debug)]
@@ -39,6 +46,16 @@ pub struct Options {
     pub supervisor: PathBuf,
     /// Dangerous variables that workflows may set all the same.
     pub allow_env: Vec<String>,
+    /// How many bytes of memory the processes of a command of an automation may use.
+    pub memory_max: u64,
+}
+
+/// Ends what is left of commands whose supervisor and engine were both killed.
+pub fn sweep_left() {
+    for pid in descent::left(MARK, NAME) {
+        // It may be gone by now.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// What keeps commands apart from the rest of this machine.
@@ -103,13 +120,14 @@ pub(crate) enum End {
 /// Runs a command to its end. Whoever drops the future ends it and all that it started.
 pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed> {
     let nonce = nonce()?;
+    let variables = supervisor::written(&job.variables);
     let mut child = start(&job, options, &nonce)?;
     let mut line = child.stdin.take();
     let pipes = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Stream::new(job.keep), Stream::new(job.keep));
-    let stopped = {
+    let mut stopped = {
         let streams = async {
-            feed(&mut line, &job.stdin).await;
+            feed(&mut line, &[&variables, &job.stdin]).await;
             tokio::try_join!(stdout.follow(pipes.0), stderr.follow(pipes.1)).map(drop)
         };
         // What was printed last may still be in the pipes when the supervisor is gone. It ends
@@ -140,6 +158,9 @@ pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed>
         let _ = child.start_kill();
         sweep(nonce).await;
     }
+    if stdout.cut() | stderr.cut() {
+        stopped = stopped.or(Some(End::TooMuch));
+    }
     let end = match (stopped, report) {
         (Some(stopped), _) => stopped,
         (None, Some(Report::Exit(code))) => End::Exit(code),
@@ -157,13 +178,15 @@ fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<Child, Failed>
         nonce: nonce.to_owned(),
         strict: job.strict,
         processes_max: if job.strict { PROCESSES_MAX } else { 0 },
+        memory_max: if job.strict { options.memory_max } else { 0 },
         cgroup: supervisor::cgroup_base(),
         command: job.command.iter().map(OsString::from).collect(),
     };
     let mut command = Command::new(&options.supervisor);
     command.arg0(NAME).args(orders.to_args()).current_dir(job.folder);
-    command.env_clear().envs(job.variables.iter().map(|(name, value)| (name, value)));
-    command.env(MARK, nonce);
+    // What the command is given, secrets too, comes over the line: others can read what a
+    // process was started with.
+    command.env_clear().env(MARK, nonce);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(|error| unstarted(job, &error.to_string()))
 }
@@ -182,11 +205,13 @@ fn nonce() -> Result<String, Failed> {
     Ok(u128::from_le_bytes(bytes).to_string())
 }
 
-async fn feed(line: &mut Option<ChildStdin>, input: &[u8]) {
+async fn feed(line: &mut Option<ChildStdin>, parts: &[&[u8]]) {
     let Some(line) = line else { return };
-    // A supervisor that is gone already says why on its other streams.
-    let _ = line.write_all(&(input.len() as u64).to_le_bytes()).await;
-    let _ = line.write_all(input).await;
+    for part in parts {
+        // A supervisor that is gone already says why on its other streams.
+        let _ = line.write_all(&(part.len() as u64).to_le_bytes()).await;
+        let _ = line.write_all(part).await;
+    }
     let _ = line.flush().await;
 }
 
@@ -244,6 +269,16 @@ impl Stream {
         Ok(())
     }
 
+    /// Cuts off what is over the limit now that the supervisor's words are gone, and says
+    /// whether there was any.
+    fn cut(&mut self) -> bool {
+        let Keep::All(max) = self.keep else { return false };
+        let over = self.bytes.len().saturating_sub(max);
+        self.bytes.truncate(max);
+        self.dropped += over as u64;
+        over > 0
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -254,6 +289,11 @@ impl End {
     pub(crate) fn fault(self) -> Option<Failed> {
         let (code, message, kind) = match self {
             Self::Exit(0) => return None,
+            Self::Exit(FILE_EXIT) | Self::Signal(FILE_SIGNAL) => (
+                "SHELL_FILE_TOO_LARGE",
+                "the command was stopped: it wrote a file of more than 1 GiB".to_owned(),
+                FailureKind::Permanent,
+            ),
             Self::Exit(code) => {
                 ("SHELL_EXIT", format!("the command ended with exit code {code}"), FailureKind::ExitCode)
             }

@@ -114,7 +114,7 @@ async fn the_engine_performs_its_steps_and_the_agent_gets_the_outcome() {
 }
 
 /// A performer that is never done, as one whose process dies.
-struct Stuck;
+struct Stuck(Arc<tokio::sync::Notify>);
 
 #[async_trait::async_trait]
 impl Performer for Stuck {
@@ -124,6 +124,7 @@ impl Performer for Stuck {
     }
 
     async fn perform(&self, _: Value, _: &Ctx) -> Result<Outcome, Failed> {
+        self.0.notify_one();
         std::future::pending().await
     }
 }
@@ -131,10 +132,13 @@ impl Performer for Stuck {
 #[tokio::test]
 async fn a_step_that_was_cut_off_is_performed_when_the_run_goes_on() {
     let home = home();
-    let stuck = guide(home.path(), Performers::new(vec![Arc::new(Stuck)]));
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let stuck = guide(home.path(), Performers::new(vec![Arc::new(Stuck(Arc::clone(&begun)))]));
     let start = Start { workflow: "checked".into(), ..Start::default() };
-    let limit = std::time::Duration::from_millis(200);
-    assert!(tokio::time::timeout(limit, stuck.start(start)).await.is_err());
+    tokio::select! {
+        ended = stuck.start(start) => panic!("it ended: {}", ended.is_ok()),
+        () = begun.notified() => {}
+    }
 
     let guide = guide(home.path(), steps(home.path()));
     let found = guide.resume(Resume::default()).await.unwrap();

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::args::Arg;
 use super::pool::Idle;
-use super::rows::{Rows, unreadable};
+use super::rows::{BYTES_MAX, Rows, too_large, unreadable};
 use super::{Ask, Found, busy, refused, timed_out, unreached};
 use crate::http::tls;
 
@@ -96,7 +96,12 @@ async fn query(client: &Client, ask: &Ask) -> Result<Found, Failed> {
         let mut values = Vec::with_capacity(row.len());
         for (place, column) in row.columns().iter().enumerate() {
             let value = row.try_get::<_, Option<decode::Raw<'_>>>(place);
-            let value = value.ok().flatten().map(|raw| decode::value(column.type_(), raw.0));
+            let raw = value.ok().flatten();
+            // A value that is far too large is not made any larger by being read.
+            if raw.as_ref().is_some_and(|raw| raw.0.len() > BYTES_MAX) {
+                return Err(too_large());
+            }
+            let value = raw.map(|raw| decode::value(column.type_(), raw.0));
             match value {
                 None => values.push(serde_json::Value::Null),
                 Some(Some(value)) => values.push(value),

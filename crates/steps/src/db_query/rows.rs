@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Found;
 
 /// How many bytes all rows together may have, written as JSON.
-const BYTES_MAX: usize = 1 << 20;
+pub(super) const BYTES_MAX: usize = 1 << 20;
 
 /// Rows that have come so far.
 pub(super) struct Rows {
@@ -45,8 +45,7 @@ impl Rows {
         let row = Value::Object(row);
         self.bytes += row.to_string().len();
         if self.bytes > BYTES_MAX {
-            let message = "the rows are more than 1 MiB; ask for fewer rows or columns".to_owned();
-            return Err(over("DB_TOO_LARGE", message));
+            return Err(too_large());
         }
         self.rows.push(row);
         Ok(())
@@ -56,6 +55,12 @@ impl Rows {
         let count = if self.names.is_empty() { changed } else { self.rows.len() as u64 };
         Found { rows: self.rows, count }
     }
+}
+
+/// More came back than a step may hold.
+pub(super) fn too_large() -> Failed {
+    let message = "the rows are more than 1 MiB; ask for fewer rows or columns".to_owned();
+    Failed { code: "DB_TOO_LARGE", message, kind: FailureKind::InvalidOutput }
 }
 
 /// A column whose values nobody here can read.

@@ -11,8 +11,11 @@ use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags, Statement, ToS
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::rows::{Rows, bytes, float, integer, unreadable};
+use super::rows::{Rows, bytes, float, integer, too_large, unreadable};
 use super::{Ask, Found, busy, refused, timed_out, unreached};
+
+/// How many bytes a value or a row may have while it is worked with; far less comes back.
+const VALUE_MAX: i32 = 64 << 20;
 
 /// How long a statement waits for others to be done.
 const BUSY_MAX: Duration = Duration::from_secs(5);
@@ -48,8 +51,11 @@ fn work(path: &Path, ask: &Ask, tell: oneshot::Sender<InterruptHandle>) -> Resul
     let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
     connection.busy_timeout(BUSY_MAX.min(ask.timeout)).map_err(|error| failed(&error))?;
-    // No statement reaches another file.
-    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(|error| failed(&error))?;
+    // No statement reaches another file, or makes something that fills the memory.
+    let limits = [(Limit::SQLITE_LIMIT_ATTACHED, 0), (Limit::SQLITE_LIMIT_LENGTH, VALUE_MAX)];
+    for (limit, max) in limits {
+        connection.set_limit(limit, max).map_err(|error| failed(&error))?;
+    }
     if tell.send(connection.get_interrupt_handle()).is_err() {
         return Err(timed_out());
     }
@@ -133,6 +139,7 @@ fn value(found: ValueRef<'_>) -> Option<Value> {
 fn failed(error: &rusqlite::Error) -> Failed {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => timed_out(),
+        Some(ErrorCode::TooBig) => too_large(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => busy(error),
         Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure) => {
             unreached(error)

@@ -64,6 +64,32 @@ const DENIED: [&str; 38] = [
     "XA",
 ];
 
+/// Names of what reads and writes files of the server when a role may. A role that may not is
+/// the better guard: there are other ways.
+const FILES: [&str; 13] = [
+    "DUMPFILE",
+    "LOAD_FILE",
+    "LO_EXPORT",
+    "LO_IMPORT",
+    "OUTFILE",
+    "PG_FILE_READ",
+    "PG_FILE_WRITE",
+    "PG_LS_DIR",
+    "PG_READ_BINARY_FILE",
+    "PG_READ_FILE",
+    "PG_STAT_FILE",
+    "READFILE",
+    "WRITEFILE",
+];
+
+fn require_inside(name: &str) -> Result<(), Failed> {
+    if FILES.contains(&name.to_uppercase().as_str()) {
+        let message = format!("`{name}` reaches the files of the database's server");
+        return Err(Failed::new("DB_STATEMENT", message));
+    }
+    Ok(())
+}
+
 /// Reads a statement that is given so many values.
 pub(super) fn read(text: &str, dialect: Dialect, given: usize) -> Result<Statement, Failed> {
     let mut scan = Scan {
@@ -151,6 +177,9 @@ impl Scan<'_> {
             _ if next.is_alphabetic() || next == '_' => return self.word(),
             _ => next.len_utf8(),
         };
+        if next == '"' && self.dialect != Dialect::Mysql {
+            require_inside(self.rest.get(1..length - 1).unwrap_or_default())?;
+        }
         self.word.get_or_insert_default();
         self.take(length);
         Ok(())
@@ -209,6 +238,7 @@ impl Scan<'_> {
         let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         let length = self.rest.find(|c| !part(c)).unwrap_or(self.rest.len());
         let word = self.rest.get(..length).unwrap_or_default().to_uppercase();
+        require_inside(&word)?;
         let escapes = self.dialect == Dialect::Postgres && word == "E";
         self.word.get_or_insert(word);
         self.take(length);
@@ -343,7 +373,16 @@ mod tests {
             assert_eq!(told(text, Sqlite, 0), "DB_STATEMENT", "{text}");
         }
         assert_eq!(told("SELECT $a$ b", Postgres, 0), "DB_STATEMENT");
-        assert!(DENIED.is_sorted());
+        for text in [
+            "SELECT lo_import('/etc/passwd')",
+            "SELECT pg_catalog.lo_export(1, '/tmp/x')",
+            "SELECT \"pg_read_file\"('/etc/passwd')",
+        ] {
+            assert_eq!(told(text, Dialect::Postgres, 0), "DB_STATEMENT", "{text}");
+        }
+        let fine = "SELECT 'lo_import' AS pg_read_files";
+        assert_ne!(told(fine, Dialect::Postgres, 0), "DB_STATEMENT");
+        assert!(DENIED.is_sorted() && FILES.is_sorted());
     }
 
     #[test]

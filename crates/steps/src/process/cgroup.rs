@@ -4,10 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::supervisor::Report;
-
-/// How much memory a command of an automation may use.
-const MEMORY_MAX: u64 = 2 << 30;
+use super::supervisor::{Orders, Report};
 
 /// The control group of one command.
 pub(super) struct Cgroup {
@@ -30,11 +27,11 @@ impl Cgroup {
     }
 
     /// Makes a group and goes into it, so that whatever is started now is in it too.
-    pub(super) fn enter(base: &Path, name: &str, processes_max: usize) -> io::Result<Self> {
+    pub(super) fn enter(base: &Path, name: &str, orders: &Orders) -> io::Result<Self> {
         let group = Self { base: base.to_owned(), folder: base.join(name) };
         fs::create_dir(&group.folder)?;
-        let limits = [("pids.max", processes_max as u64), ("memory.max", MEMORY_MAX)];
-        for (file, max) in limits.into_iter().filter(|_| processes_max > 0) {
+        let limits = [("pids.max", orders.processes_max as u64), ("memory.max", orders.memory_max)];
+        for (file, max) in limits.into_iter().filter(|(_, max)| *max > 0) {
             let file = group.folder.join(file);
             // Which limits there are is up to whoever made the group above.
             if file.exists() {
@@ -113,11 +110,19 @@ mod tests {
     fn a_command_gets_limits_and_breaking_them_is_seen() {
         let base = tempfile::tempdir().unwrap();
         group(base.path());
-        let cgroup = Cgroup::enter(base.path(), "one", 64).unwrap();
+        let orders = Orders {
+            nonce: "n1".into(),
+            strict: true,
+            processes_max: 64,
+            memory_max: 1 << 30,
+            cgroup: None,
+            command: Vec::new(),
+        };
+        let cgroup = Cgroup::enter(base.path(), "one", &orders).unwrap();
         let file = |name: &str| base.path().join("one").join(name);
         assert_eq!(fs::read_to_string(file("cgroup.procs")).unwrap(), "0");
         assert!(!file("pids.max").exists(), "there is no such limit here");
-        assert!(Cgroup::enter(base.path(), "one", 64).is_err(), "a name is used once");
+        assert!(Cgroup::enter(base.path(), "one", &orders).is_err(), "a name is used once");
         let cgroup = cgroup.leave().unwrap();
         assert_eq!(fs::read_to_string(base.path().join("cgroup.procs")).unwrap(), "0");
         assert_eq!(cgroup.broken(), None);

@@ -3,11 +3,12 @@
 //! It makes a session of its own, takes what it must not have away from itself, and starts
 //! the command. Whatever the command starts becomes this process's child when its parent
 //! ends, so it finds all of them however they hid. Its standard input is a line to the
-//! engine: first what the command reads, then nothing, and its end means that the step was
-//! called off or the engine is gone.
+//! engine: first the command's variables and what it reads, then nothing, and its end means that
+//! the step was called off or the engine is gone.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -20,7 +21,7 @@ use rustix::process::{
 };
 
 use super::cgroup::Cgroup;
-use super::descent;
+use super::{MARK, descent};
 
 /// What this program calls itself when it is started as a supervisor.
 pub const NAME: &str = "cairn-exec";
@@ -40,6 +41,8 @@ pub(super) struct Orders {
     pub(super) strict: bool,
     /// How many processes there may be at once; any number when it is 0.
     pub(super) processes_max: usize,
+    /// How many bytes of memory they may use together; any number when it is 0.
+    pub(super) memory_max: u64,
     /// The folder in which it may make a control group.
     pub(super) cgroup: Option<PathBuf>,
     /// The program and its arguments.
@@ -51,15 +54,17 @@ impl Orders {
         let strict = if self.strict { "strict" } else { "plain" };
         let cgroup = self.cgroup.as_ref().map_or("-".into(), |path| path.clone().into_os_string());
         let fixed = [self.nonce.clone().into(), strict.into()];
-        let fixed = fixed.into_iter().chain([self.processes_max.to_string().into(), cgroup]);
+        let limits = [self.processes_max.to_string(), self.memory_max.to_string()];
+        let fixed = fixed.into_iter().chain(limits.map(OsString::from)).chain([cgroup]);
         fixed.chain(self.command.iter().cloned()).collect()
     }
 
     fn read(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut text = || args.next().and_then(|arg| arg.into_string().ok());
-        let (nonce, strict, processes_max) = (text()?, text()? == "strict", text()?.parse().ok()?);
+        let (nonce, strict) = (text()?, text()? == "strict");
+        let (processes_max, memory_max) = (text()?.parse().ok()?, text()?.parse().ok()?);
         let cgroup = args.next().filter(|path| path != "-").map(PathBuf::from);
-        Some(Self { nonce, strict, processes_max, cgroup, command: args.collect() })
+        Some(Self { nonce, strict, processes_max, memory_max, cgroup, command: args.collect() })
     }
 }
 
@@ -144,9 +149,33 @@ fn confine(orders: &Orders) -> rustix::io::Result<()> {
     Ok(())
 }
 
+/// What a command is given beside its arguments.
+struct Given {
+    variables: Vec<(OsString, OsString)>,
+    /// What it reads.
+    input: Vec<u8>,
+}
+
+/// Variables, as they go over the line.
+pub(super) fn written(variables: &[(String, OsString)]) -> Vec<u8> {
+    let one = |(name, value): &(String, OsString)| {
+        [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()
+    };
+    variables.iter().flat_map(one).collect()
+}
+
+fn read_variables(bytes: &[u8]) -> Vec<(OsString, OsString)> {
+    let own = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let one = |set: &[u8]| {
+        let at = set.iter().position(|byte| *byte == b'=')?;
+        Some((own(set.get(..at)?), own(set.get(at + 1..)?)))
+    };
+    bytes.split(|byte| *byte == 0).filter_map(one).collect()
+}
+
 enum Message {
-    /// What the command reads.
-    Input(Vec<u8>),
+    /// What the command is given.
+    Given(Given),
     /// The engine called it off, or is gone.
     Off,
     Ended(Pid, WaitStatus),
@@ -156,11 +185,12 @@ fn run(orders: &Orders) -> Report {
     let (tell, told) = channel();
     let line = tell.clone();
     std::thread::spawn(move || listen(&line));
-    let Ok(Message::Input(input)) = told.recv() else { return Report::Off };
-    let cgroup = orders.cgroup.as_deref().and_then(|base| {
-        Cgroup::enter(base, &format!("{NAME}-{}", orders.nonce), orders.processes_max).ok()
-    });
-    let started = start(orders, input);
+    let Ok(Message::Given(given)) = told.recv() else { return Report::Off };
+    let cgroup = orders
+        .cgroup
+        .as_deref()
+        .and_then(|base| Cgroup::enter(base, &format!("{NAME}-{}", orders.nonce), orders).ok());
+    let started = first_to_go(|| start(orders, given));
     // The limits are for the command, not for whoever watches it.
     let cgroup = cgroup.and_then(|cgroup| cgroup.leave().ok());
     let leader = match started {
@@ -176,24 +206,44 @@ fn run(orders: &Orders) -> Report {
 /// Reads the engine's line to its end.
 fn listen(tell: &Sender<Message>) {
     let mut line = std::io::stdin().lock();
-    let mut length = [0; 8];
-    let mut input = Vec::new();
-    let whole = line.read_exact(&mut length).and_then(|()| {
-        let length = u64::from_le_bytes(length);
-        line.by_ref().take(length).read_to_end(&mut input).map(|read| read as u64 == length)
-    });
-    if matches!(whole, Ok(true)) && tell.send(Message::Input(input)).is_ok() {
-        // Nothing comes any more: this waits for the end.
-        let _ = line.read(&mut [0]);
+    if let (Some(variables), Some(input)) = (part(&mut line), part(&mut line)) {
+        let given = Given { variables: read_variables(&variables), input };
+        drop(variables);
+        if tell.send(Message::Given(given)).is_ok() {
+            // Nothing comes any more: this waits for the end.
+            let _ = line.read(&mut [0]);
+        }
     }
     let _ = tell.send(Message::Off);
 }
 
-fn start(orders: &Orders, input: Vec<u8>) -> std::io::Result<Pid> {
+/// The next part of what comes over the line, if it comes whole.
+fn part(line: &mut impl Read) -> Option<Vec<u8>> {
+    let (mut length, mut part) = ([0; 8], Vec::new());
+    line.read_exact(&mut length).ok()?;
+    let length = u64::from_le_bytes(length);
+    let read = line.take(length).read_to_end(&mut part).ok()?;
+    (read as u64 == length).then_some(part)
+}
+
+/// Starts something that the system ends before all others when it runs out of memory.
+fn first_to_go<T>(start: impl FnOnce() -> T) -> T {
+    const SCORE: &str = "/proc/self/oom_score_adj";
+    let before = std::fs::read(SCORE);
+    // Where it cannot be said, the system chooses for itself.
+    let _ = std::fs::write(SCORE, "1000");
+    let started = start();
+    let _ = before.and_then(|before| std::fs::write(SCORE, before));
+    started
+}
+
+fn start(orders: &Orders, given: Given) -> std::io::Result<Pid> {
+    let Given { variables, input } = given;
     let (program, arguments) =
         orders.command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).process_group(0);
+    command.env_clear().envs(variables).env(MARK, &orders.nonce);
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
     let mut child = command.spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
@@ -230,12 +280,11 @@ fn watch(
             Ok(Message::Ended(pid, status)) if pid == leader => {
                 return cgroup.and_then(Cgroup::broken).unwrap_or_else(|| ended(status));
             }
-            Ok(Message::Ended(..) | Message::Input(_)) => {}
+            Ok(Message::Ended(..) | Message::Given(_)) => {}
             Ok(Message::Off) | Err(RecvTimeoutError::Disconnected) => return Report::Off,
             Err(RecvTimeoutError::Timeout) => {
-                let max = orders.processes_max;
-                if max > 0 && descent::below(getpid()).len() > max {
-                    return Report::Processes;
+                if let Some(over) = over(orders) {
+                    return over;
                 }
                 if let Some(broken) = cgroup.and_then(Cgroup::broken) {
                     return broken;
@@ -243,6 +292,19 @@ fn watch(
             }
         }
     }
+}
+
+/// Which limit the processes of a command are over, if they are over one.
+fn over(orders: &Orders) -> Option<Report> {
+    if orders.processes_max == 0 && orders.memory_max == 0 {
+        return None;
+    }
+    let below = descent::below(getpid());
+    if orders.processes_max > 0 && below.len() > orders.processes_max {
+        return Some(Report::Processes);
+    }
+    let is_over = || descent::memory(&below, orders.memory_max) > orders.memory_max;
+    (orders.memory_max > 0 && is_over()).then_some(Report::Memory)
 }
 
 fn ended(status: WaitStatus) -> Report {
@@ -298,6 +360,7 @@ mod tests {
             nonce: "n1".into(),
             strict: true,
             processes_max: 64,
+            memory_max: 1 << 30,
             cgroup: Some("/sys/fs/cgroup/x".into()),
             command: vec!["sh".into(), "-c".into(), "-".into()],
         };
@@ -305,6 +368,15 @@ mod tests {
             assert_eq!(Orders::read(orders.to_args().into_iter()), Some(orders));
         }
         assert_eq!(Orders::read(["n1".into()].into_iter()), None);
+    }
+
+    #[test]
+    fn variables_are_read_as_they_were_written() {
+        let given = [("A", "x=y"), ("B", ""), ("C", "two\nlines é")];
+        let given = given.map(|(name, value)| (name.to_owned(), OsString::from(value)));
+        let read = read_variables(&written(&given));
+        assert_eq!(read, given.map(|(name, value)| (OsString::from(name), value)));
+        assert_eq!(read_variables(b""), []);
     }
 
     #[test]

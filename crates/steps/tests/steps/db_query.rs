@@ -180,6 +180,54 @@ async fn postgres_statements_end_with_their_time_or_their_step() {
     assert_eq!((failed.code, failed.kind), ("DB_CONNECT", FailureKind::Connection));
 }
 
+/// How much memory this process had at most so far, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test]
+async fn a_postgres_value_that_is_far_too_large_is_named_and_not_kept() {
+    const LARGE: u64 = 256 << 20;
+    let server = postgres();
+    let db = in_postgres(&server);
+    assert_eq!(db.rows("SELECT 1 AS x", json!([])).await, json!([{"x": 1}]));
+    let before = peak();
+    let query = format!("SELECT repeat('x', {LARGE}) AS x");
+    assert_eq!(db.code(&query, json!({})).await, "DB_TOO_LARGE");
+    let grown = peak() - before;
+    // The client of the database keeps it whole for a moment, and grows in doublings.
+    assert!(grown < LARGE * 5 / 2, "{} MiB", grown >> 20);
+    assert_eq!(db.code("SELECT 'a' || chr(0)", json!({})).await, "DB_QUERY");
+    assert_eq!(db.rows("SELECT 2 AS x", json!([])).await, json!([{"x": 2}]));
+}
+
+#[tokio::test]
+async fn the_files_of_a_postgres_server_are_out_of_reach() {
+    let server = postgres();
+    let db = in_postgres(&server);
+    for query in [
+        "COPY (SELECT 1) TO PROGRAM 'id'",
+        "COPY x FROM '/etc/passwd'",
+        "SELECT lo_import('/etc/passwd')",
+        "SELECT pg_catalog.\"lo_import\"('/etc/passwd')",
+        "SELECT lo_export(1, '/tmp/x')",
+        "SELECT pg_read_file('/etc/passwd') AS x",
+        "SELECT pg_ls_dir('/') AS x",
+    ] {
+        assert_eq!(db.code(query, json!({})).await, "DB_STATEMENT", "{query}");
+    }
+    // With a role of its own the database says so, too, however the question is put.
+    db.rows("CREATE ROLE plain LOGIN PASSWORD 'hunter2'", json!([])).await;
+    let url = format!("postgres://plain@127.0.0.1:{}/postgres", server.port);
+    let plain = Db::new(Given { url, password: Some("hunter2".into()), ..Given::default() });
+    let hidden = "DO $$ BEGIN EXECUTE 'SELECT lo_' || 'import(''/etc/passwd'')'; END $$";
+    let failed = plain.ask(hidden, json!({})).await.unwrap_err();
+    assert_eq!(failed.code, "DB_QUERY");
+    assert!(failed.message.contains("permission denied"), "{failed}");
+}
+
 #[tokio::test]
 async fn mariadb_keeps_values_and_limits() {
     let server = mariadb();
@@ -292,6 +340,17 @@ async fn sqlite_stays_in_its_file_and_in_its_time() {
     assert_eq!(db.code("DELETE FROM kept RETURNING i", one).await, "DB_TOO_MANY_ROWS");
     assert_eq!(db.rows("SELECT count(*) AS n FROM kept", json!([])).await, json!([{"n": 2}]));
     assert_eq!(db.code("SELECT zeroblob(1100000) AS x", json!({})).await, "DB_TOO_LARGE");
+    let before = peak();
+    for large in ["zeroblob(2000000000)", "hex(zeroblob(900000000))", "printf('%900000000d', 1)"] {
+        let query = format!("SELECT {large} AS x");
+        let code = db.code(&query, json!({})).await;
+        assert!(["DB_TOO_LARGE", "DB_QUERY"].contains(&code), "{large}: {code}");
+    }
+    assert!(peak() - before < 512 << 20, "{} MiB", (peak() - before) >> 20);
+    let text = db.rows("SELECT length($1) AS n, $1 AS x", json!(["a\0b"])).await;
+    assert_eq!(text[0]["x"], json!("a\0b"), "a NUL stays where it is");
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT i FROM n";
+    assert_eq!(db.code(many, json!({})).await, "DB_TOO_MANY_ROWS");
     let endless =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS x FROM n";
     let short = Ctx { timeout: Duration::from_millis(200), ..ctx() };

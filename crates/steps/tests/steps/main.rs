@@ -7,4 +7,5 @@ mod db_query;
 mod http;
 mod python;
 mod shell;
+mod shell_limits;
 mod world;

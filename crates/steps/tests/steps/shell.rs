@@ -21,23 +21,23 @@ async fn guided(line: &str, more: Value) -> Result<Outcome, Failed> {
 }
 
 /// A command of an automation.
-async fn automated(config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
+pub(crate) async fn automated(config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
     perform(&settings(Path::new("/nonexistent")), "shell", config, ctx).await
 }
 
-fn stdout(outcome: &Outcome) -> &str {
+pub(crate) fn stdout(outcome: &Outcome) -> &str {
     outcome.output["stdout"].as_str().unwrap()
 }
 
 /// Whether a process runs whose command line has this in it.
-fn runs(mark: &str) -> bool {
+pub(crate) fn runs(mark: &str) -> bool {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.map(|line| String::from_utf8_lossy(&line).into_owned()).any(|line| line.contains(mark))
 }
 
 /// A time to sleep that no other test uses, so that its process can be found.
-fn unique_seconds() -> String {
+pub(crate) fn unique_seconds() -> String {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).unwrap();
     format!("6{}", u32::from_le_bytes(bytes))
@@ -89,7 +89,9 @@ async fn it_gets_what_it_is_given_and_little_else() {
 
 #[tokio::test]
 async fn a_workflow_cannot_change_what_programs_do() {
-    for name in ["LD_PRELOAD", "PATH", "BASH_ENV", "PYTHONPATH", "IFS", "NODE_OPTIONS"] {
+    for name in
+        ["LD_PRELOAD", "PATH", "BASH_ENV", "PYTHONPATH", "IFS", "GIT_SSH_COMMAND", "NODE_OPTIONS"]
+    {
         let config = json!({"command": ["true"], "env": {name: "x"}});
         let failed = automated(config, &ctx()).await.unwrap_err();
         assert_eq!((failed.code, failed.kind), ("SHELL_ENV", FailureKind::Permanent), "{name}");
@@ -216,6 +218,14 @@ async fn a_command_of_an_automation_that_prints_too_much_is_stopped() {
     let line = "head -c 1048576 /dev/zero | tr '\\0' x";
     let done = automated(json!({"command": line}), &ctx()).await.unwrap();
     assert_eq!((stdout(&done).len(), done.fault), (1 << 20, None));
+    for (line, kept) in [
+        ("head -c 1048577 /dev/zero | tr '\\0' x", "stdout"),
+        ("head -c 1048577 /dev/zero | tr '\\0' x >&2", "stderr"),
+    ] {
+        let done = automated(json!({"command": line}), &ctx()).await.unwrap();
+        assert_eq!(done.fault.unwrap().code, "SHELL_OUTPUT_TOO_LARGE", "{line}");
+        assert_eq!(done.output[kept].as_str().unwrap().len(), 1 << 20, "{line}");
+    }
 }
 
 #[tokio::test]
