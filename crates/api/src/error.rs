@@ -316,7 +316,12 @@ impl Error {
             code: self.code().to_owned(),
             details: self.details().map(StrictValue),
             message: self.to_string(),
-            retry: answer.retry,
+            retry: match self {
+                Self::Engine(engine::Error::RateLimited { after_ms, .. }) => {
+                    Retry::RetryableAfterMs { after_ms: *after_ms }
+                }
+                _ => answer.retry,
+            },
             suggestion: suggestion.to_owned(),
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Template {
 pub(crate) enum Kind {
     /// The engine.
     Graph,
+    /// The engine, which begins them at this trigger.
+    Triggered(&'static str),
     /// The engine, which hands some of them to an agent. It is begun with a setting.
     Handed(&'static str),
     /// An agent that is led through it.
@@ -26,7 +28,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Graph | Self::Handed(_) => "graph",
+            Self::Graph | Self::Triggered(_) | Self::Handed(_) => "graph",
             Self::Guided => "guided",
         }
     }
@@ -107,7 +109,7 @@ pub(crate) static ALL: [Template; 8] = [
     Template {
         name: "ticket-flow",
         what: "one workflow with three triggers, each with an entry of its own",
-        kind: Kind::Graph,
+        kind: Kind::Triggered("message"),
         files: files!(
             "graph/ticket-flow":
             "workflow.yaml",

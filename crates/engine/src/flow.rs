@@ -394,7 +394,8 @@ impl Automations {
     /// Stops: what is under way is left to whoever recovers it.
     pub async fn stop(&self, patience: Duration) -> Left {
         let left = self.inner.lanes.stop(patience).await;
-        self.inner.index.flush().await;
+        // What is not known of the sessions now is read at the next start.
+        let _ = self.inner.index.catch_up().await;
         left
     }
 }

@@ -222,13 +222,15 @@ impl Triggers {
     /// The trigger of a workflow that people and programs fire, and what it takes.
     #[must_use]
     pub fn call(&self, plan: &Plan) -> Option<(Slug, Arc<dyn Call>)> {
-        plan.triggers.iter().find_map(|trigger| {
+        let mut called = plan.triggers.iter().filter_map(|trigger| {
             let kind = self.get(trigger.r#type.as_str())?;
             match kind.watch(&trigger.config.0).ok()? {
                 Watch::Call(call) => Some((trigger.id.clone(), call)),
                 _ => None,
             }
-        })
+        });
+        let first = called.next()?;
+        (called.next().is_none() || !plan.entry.is_empty()).then_some(first)
     }
 
     /// What the compiler needs to know of them, by name.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ pub(crate) fn admin_token_path(home: &Path) -> PathBuf {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+    share_memory();
     // A server has as many connections as files it may open.
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -160,6 +162,22 @@ fn announce(output: &Output, address: SocketAddr, token: &AdminToken, path: &Pat
         output.line(&format!("admin token: {}  (shown once; kept in {path})", token.text))
     } else {
         output.line(&format!("admin token: kept in {path}"))
+    }
+}
+
+/// Has all threads take memory from one pool. With one for each of them, as the system's library
+/// has it, a busy server keeps more than twice as much. The library looks at this once, when the
+/// program begins, and so it begins again.
+fn share_memory() {
+    use std::os::unix::process::CommandExt as _;
+    const POOLS: &str = "MALLOC_ARENA_MAX";
+    if std::env::var_os(POOLS).is_none()
+        && let Ok(program) = std::env::current_exe()
+    {
+        let mut arguments = std::env::args_os();
+        let name = arguments.next().unwrap_or_default();
+        // Where it cannot begin again, it goes on as it is.
+        let _ = Command::new(program).arg0(name).args(arguments).env(POOLS, "1").exec();
     }
 }
 

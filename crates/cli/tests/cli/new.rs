@@ -61,6 +61,11 @@ fn every_template_becomes_a_workflow_that_is_right_and_runs() {
                 args.extend(["--event", event]);
             }
             if template == "ticket-flow" {
+                let lost = env.run(&args);
+                assert!(
+                    lost.code == 2 && lost.stderr.contains("action, message, submission"),
+                    "{lost}"
+                );
                 args.extend(["--trigger", "message"]);
             }
             let ran = env.run(&args);

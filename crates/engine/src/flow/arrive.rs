@@ -14,6 +14,7 @@ use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store as store;
 use cairn_store::AppendPlan;
+use cairn_store::port::SessionRead;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -224,7 +225,12 @@ impl Inner {
         parent: Option<ParentStep>,
         depth: u32,
     ) -> Result<bool> {
-        let event = fitting(&found.compiled()?.plan, trigger_id.as_ref(), event)?;
+        let plan = &found.compiled()?.plan;
+        let named = plan.triggers.iter().any(|trigger| Some(&trigger.id) == trigger_id.as_ref());
+        if !named && plan.entry.is_empty() {
+            return Err(no_entry(plan));
+        }
+        let event = fitting(plan, trigger_id.as_ref(), event)?;
         let ready = self.plans.pin(found).await?;
         let env = self.environment.settings(&ready.graph.plan).await?;
         let started = started(found, &ready);
@@ -293,11 +299,19 @@ impl Inner {
     pub(super) async fn start_received(self: &Arc<Self>) -> Result<()> {
         let workflows: Vec<String> =
             self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
+        let read = self.store.runs.sessions().await?;
+        let read: HashMap<SessionId, SessionRead> =
+            read.into_iter().map(|read| (read.session, read)).collect();
         // One that cannot be begun, for want of a setting perhaps, holds up no other.
         let mut failed = None;
         for workflow in workflows {
             let session = triggers_of(&workflow);
-            let Ok(events) = self.store.log.read(session, EventIndex(0)).await else { continue };
+            // The list of runs has caught up, and says from where on there may be some.
+            let from = match read.get(&session) {
+                Some(read) if read.mark.is_some() => continue,
+                read => read.map_or(EventIndex(0), |read| read.next),
+            };
+            let Ok(events) = self.store.log.read(session, from).await else { continue };
             let mut open: HashMap<RunId, TriggerReceived> = HashMap::new();
             for event in events {
                 match event.data {
@@ -358,6 +372,16 @@ impl Arrival {
         let plan = &found.compiled()?.plan;
         self.event.payload = input::of_run(plan, self.trigger.as_ref(), self.event.payload)?;
         Ok(self)
+    }
+}
+
+/// Why a run that names no trigger cannot begin.
+fn no_entry(plan: &Plan) -> Error {
+    let triggers: Vec<&str> = plan.triggers.iter().map(|trigger| trigger.id.as_str()).collect();
+    Error::Invalid {
+        message: format!("runs of `{}` begin at its triggers, and none is named", plan.workflow_id),
+        fix: format!("say which it is (`--trigger`, or `trigger`): {}", triggers.join(", ")),
+        details: json!({"field": "trigger", "known": triggers}),
     }
 }
 

@@ -179,15 +179,7 @@ impl Index {
         });
     }
 
-    /// Writes what was noted.
-    pub(super) async fn flush(&self) {
-        let _turn = self.noted.turn.lock().await;
-        write(&self.store, &self.noted).await;
-        let marks = self.store.sessions.marks().await.unwrap_or_default();
-        mark(&self.store, &self.noted, &marks).await;
-    }
-
-    /// Reads what sessions hold beyond what the list knows of them.
+    /// Writes what was noted, and reads what sessions hold beyond what the list knows of them.
     pub(super) async fn catch_up(&self) -> Result<()> {
         let _turn = self.noted.turn.lock().await;
         write(&self.store, &self.noted).await;
@@ -223,7 +215,11 @@ impl Index {
         mark: Mark,
     ) -> Result<()> {
         let mut rows: BTreeMap<RunId, Summary> = BTreeMap::new();
+        let mut asked: BTreeMap<RunId, EventIndex> = BTreeMap::new();
         for event in events {
+            if let EventData::TriggerReceived(received) = &event.data {
+                asked.insert(received.run_id, event.index);
+            }
             let Some(run) = event.scope.run() else { continue };
             if let EventData::RunQueued(queued) = &event.data {
                 workflow.get_or_insert_with(|| queued.workflow_id.clone());
@@ -277,10 +273,33 @@ impl Index {
                 row.last = is_over.then_some(event.index);
             }
         }
+        let open = self.not_begun(asked, events).await?;
         let next = events.last().map_or(from, |event| event.index.next());
-        let read = SessionRead { session, workflow, next, mark: Some(mark) };
+        // What was asked for and is not begun is looked at again.
+        let mark = open.is_none().then_some(mark);
+        let read = SessionRead { session, workflow, next: open.unwrap_or(next), mark };
         let rows = rows.into_values().map(Summary::row).collect();
         Ok(self.store.runs.record(rows, vec![read]).await?)
+    }
+
+    /// The first event that asks for a run which was never begun.
+    async fn not_begun(
+        &self,
+        mut asked: BTreeMap<RunId, EventIndex>,
+        events: &[Event],
+    ) -> Result<Option<EventIndex>> {
+        // What was begun, and is over for so long that it may be gone, is told of beside.
+        let retired = events.iter().filter(|e| matches!(e.data, EventData::RunRetired(_)));
+        for run in retired.filter_map(|event| event.scope.run()) {
+            asked.remove(&run);
+        }
+        let mut first: Option<EventIndex> = None;
+        for (run, at) in asked {
+            if first.is_none_or(|first| at < first) && self.find(run).await?.is_none() {
+                first = Some(at);
+            }
+        }
+        Ok(first)
     }
 
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {

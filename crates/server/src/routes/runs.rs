@@ -16,7 +16,7 @@ use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::Change;
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::Plan;
+use cairn_core::plan::{Plan, Trigger};
 use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
@@ -104,6 +104,9 @@ async fn list(
     };
     let wanted: Vec<Option<String>> = match (params.workflow, caller.workflows()) {
         (Some(workflow), _) => {
+            // Runs of a workflow that is gone are there by its id.
+            let found = find(&shared, &workflow).await.ok();
+            let workflow = found.map_or(workflow, |found| found.id.clone());
             caller.covers(&workflow)?;
             vec![Some(workflow)]
         }
@@ -251,12 +254,20 @@ fn chosen(
             };
             Some(named.ok_or_else(unknown)?)
         }
-        None => plan.triggers.iter().find(|trigger| trigger.r#type.as_str() == "manual"),
+        None => by_hand(plan),
     };
     require_role(shared, plan, trigger.map(|trigger| &trigger.id), caller)?;
     let Some(trigger) = trigger else { return Ok((None, input::of_run(plan, None, payload)?)) };
     let filled = input::of_run(plan, Some(&trigger.id), payload)?;
     Ok((Some(trigger.id.clone()), filled))
+}
+
+/// The trigger that is meant by whoever names none. Where runs begin only at triggers and there
+/// are several for people, it is for them to say.
+fn by_hand(plan: &Plan) -> Option<&Trigger> {
+    let mut manual = plan.triggers.iter().filter(|trigger| trigger.r#type.as_str() == "manual");
+    let first = manual.next()?;
+    (manual.next().is_none() || !plan.entry.is_empty()).then_some(first)
 }
 
 /// Whoever starts a run by hand needs the role of the trigger, or every role that the

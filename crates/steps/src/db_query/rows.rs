@@ -60,7 +60,7 @@ impl Rows {
 /// More came back than a step may hold.
 pub(super) fn too_large() -> Failed {
     let message = "the rows are more than 1 MiB; ask for fewer rows or columns".to_owned();
-    Failed { code: "DB_TOO_LARGE", message, kind: FailureKind::InvalidOutput }
+    Failed { kind: FailureKind::InvalidOutput, ..Failed::new("DB_TOO_LARGE", message) }
 }
 
 /// A column whose values nobody here can read.

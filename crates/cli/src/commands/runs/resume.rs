@@ -21,13 +21,16 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
+    let was_over = engine.state(run).await?.0.is_over();
     let watch = engine.watch();
     // One that does not rest was left by whoever performed it, and is taken over by being
     // spoken to.
     let elsewhere = match engine.resume(run, &super::somebody()).await {
         Ok(()) => !engine.is_here(run).await?,
         Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
-            if error.code() != "RUN_STATE" {
+            // It may come to its end as soon as somebody takes it over.
+            let ended_now = error.code() == "RUN_ENDED" && !was_over;
+            if error.code() != "RUN_STATE" && !ended_now {
                 return Err(error.into());
             }
             !engine.is_here(run).await?

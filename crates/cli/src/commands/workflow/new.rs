@@ -149,6 +149,9 @@ fn tell(
     };
     let next = match template.kind {
         Kind::Graph => format!("cairn run {id}{}", with("--event", "event.json")),
+        Kind::Triggered(trigger) => {
+            format!("cairn run {id} --trigger {trigger}{}", with("--event", "event.json"))
+        }
         Kind::Handed(set) => {
             format!("cairn guide {id} --set {set}{}", with("--answers", "answers.jsonl"))
         }
