@@ -39,11 +39,22 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|name| Path::new(name).ends_with(process::NAME)) {
         return process::supervise(args.into_iter().skip(1));
     }
+    keep_to_itself();
     let exit = match parse(&args) {
         Ok(cli) => run(cli),
         Err(error) => refuse(&error, &args),
     };
     ExitCode::from(exit.code())
+}
+
+/// Keeps what this process holds, such as the master key, out of core files and from other
+/// programs of the same user.
+fn keep_to_itself() {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit};
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    // A system that has neither still keeps processes of other users out.
+    let _ = rustix::process::setrlimit(Resource::Core, none);
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 fn run(cli: Cli) -> Exit {

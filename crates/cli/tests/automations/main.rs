@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails may panic")]
 
 mod canary;
+mod guarded;
 mod kills;
 mod receiver;
 mod server;
+mod strange;
