@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cairn_core::event::engine::{AfterFailure, Failure, InterruptDecision, Payload, WaitingFor};
+use cairn_core::event::engine::{
+    AfterFailure, Failure, InterruptDecision, Payload, TaskOpened, WaitingFor,
+};
 use cairn_core::event::{Event, EventData};
 use cairn_core::flow::Fork;
 use cairn_core::id::{NodeId, RunId, SessionId, TaskId};
@@ -408,7 +410,7 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
             let at = time::rfc3339(e.due_ms).unwrap_or_default();
             (e.instance.as_ref(), format!("timer until {at}"))
         }
-        EventData::TaskOpened(e) => (Some(&e.instance), format!("asks, as {}", e.task_id)),
+        EventData::TaskOpened(e) => (Some(&e.instance), asks(e)),
         EventData::TaskAnswered(e) => (None, format!("answered by {}", e.by)),
         EventData::ChildStarted(e) => (Some(&e.instance), format!("child {}", e.child_run_id)),
         EventData::RunPaused(e) => (None, format!("paused by {}", e.by)),
@@ -419,4 +421,13 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
         }
         other => (None, other.kind().name().replace('_', " ")),
     }
+}
+/// What a question asks, as far as it is in its place.
+fn asks(task: &TaskOpened) -> String {
+    let prompt = match &task.request {
+        Payload::Inline(request) => request.0.get("prompt").and_then(Value::as_str),
+        Payload::Blob(_) => None,
+    };
+    let prompt = prompt.map(|prompt| format!(": {prompt}")).unwrap_or_default();
+    format!("asks, as {}{prompt}", task.task_id)
 }

@@ -391,6 +391,11 @@ impl Automations {
         }
     }
 
+    /// Tells people of trouble that no caller hears of.
+    pub fn tell_trouble(&self, what: &str) {
+        (self.inner.options.trouble)(what);
+    }
+
     /// Stops: what is under way is left to whoever recovers it.
     pub async fn stop(&self, patience: Duration) -> Left {
         let left = self.inner.lanes.stop(patience).await;

@@ -91,7 +91,10 @@ pub(crate) async fn look(shared: Shared) {
     loop {
         let watched = Arc::clone(&shared.watched);
         // What cannot be read now may be read the next time; until then nothing changes.
-        let _ = tokio::task::spawn_blocking(move || watched.look()).await;
+        let looked = tokio::task::spawn_blocking(move || watched.look()).await;
+        for broken in looked.ok().and_then(Result::ok).unwrap_or_default() {
+            shared.automation.engine.tell_trouble(&broken);
+        }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
             () = shared.phase.closing() => return,

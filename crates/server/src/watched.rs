@@ -127,16 +127,17 @@ impl Watched {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at the files; says whether something is another than it was. It waits for disks.
-    pub(crate) fn look(&self) -> Result<bool> {
+    /// Looks at the files; gives what does not compile any more, for people. It waits for disks.
+    pub(crate) fn look(&self) -> Result<Vec<String>> {
         let found = self.catalog.list()?;
         let before = self.view();
         let same = before.is_known
             && before.found.len() == found.len()
             && before.found.iter().zip(&found).all(|(a, b)| Arc::ptr_eq(a, b));
         if same {
-            return Ok(false);
+            return Ok(Vec::new());
         }
+        let broken = broken(&before.found, &found);
         let places: Vec<Arc<Place>> =
             places(&found, &self.triggers).into_iter().map(Arc::new).collect();
         let mut hooks = HashMap::new();
@@ -149,6 +150,21 @@ impl Watched {
         let view = Arc::new(View { found, places, hooks, is_known: true });
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.changed.notify_waiters();
-        Ok(true)
+        Ok(broken)
     }
+}
+
+/// A word on each file that does not compile and was not known not to.
+fn broken(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<String> {
+    let was_broken = |found: &Found| {
+        before.iter().any(|before| before.path == found.path && before.outcome.is_err())
+    };
+    let fresh = now.iter().filter(|found| found.outcome.is_err() && !was_broken(found));
+    let told = |found: &Arc<Found>| {
+        let path = found.path.display();
+        format!(
+            "{path} does not compile, and nothing starts it until it does; `cairn workflow validate {path}` says why"
+        )
+    };
+    fresh.map(told).collect()
 }

@@ -167,7 +167,15 @@ async fn start(
     let Call { asked, response, ended } = call;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     if asked.replayed {
-        return Ok((StatusCode::OK, Json(started)).into_response());
+        // What came of it is told again; what it answered on its way is not kept.
+        let ended = shared.automation.engine.ended(asked.run);
+        return Ok(match respond {
+            Respond::LastStep => match timeout(ANSWER_MAX, ended).await {
+                Ok(Ok(ended)) => last(&started, ended),
+                _ => (StatusCode::OK, Json(started)).into_response(),
+            },
+            _ => (StatusCode::OK, Json(started)).into_response(),
+        });
     }
     let accepted = || Ok((StatusCode::ACCEPTED, Json(&started)).into_response());
     match respond {

@@ -71,7 +71,11 @@ fn print(shown: &Shown, output: &Output) -> Result<()> {
         let prompt = task.request.get("prompt").and_then(Value::as_str).unwrap_or_default();
         output.line("")?;
         output.line(&format!("{} asks: {}", task.step, plain(prompt)))?;
-        output.line(&format!("  → cairn runs answer {} {} --approve", run.run_id, task.task_id))?;
+        let fields = task.request.pointer("/form/properties").and_then(Value::as_object);
+        let fields = fields.into_iter().flat_map(|fields| fields.keys());
+        let set: String = fields.map(|name| format!(" --set {name}=…")).collect();
+        let answer = format!("cairn runs answer {} {} --approve{set}", run.run_id, task.task_id);
+        output.line(&format!("  → {answer}"))?;
     }
     for (id, _) in shown.steps.iter().filter(|(_, step)| step.status == "unknown") {
         output.line("")?;
