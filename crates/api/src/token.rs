@@ -107,6 +107,44 @@ pub struct Token {
     pub revoked: bool,
 }
 
+/// A token that is asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MakeToken {
+    /// Whose it is; runs and the audit record call its holder by this name.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+    /// The workflows that it is for; all of them when there are none.
+    #[serde(default)]
+    pub workflows: Vec<String>,
+    /// How many seconds it is good; 90 days when nothing is said, and for good with `null`.
+    #[serde(default)]
+    pub expires_in_sec: GoodFor,
+}
+
+/// How many seconds a token is good; for good when there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct GoodFor(pub Option<u64>);
+
+impl Default for GoodFor {
+    fn default() -> Self {
+        Self(Some(90 * 86_400))
+    }
+}
+
+/// A token that was made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenMade {
+    /// Its text, which is told this once.
+    pub token: String,
+    /// The token.
+    #[serde(flatten)]
+    pub about: Token,
+}
+
 /// The tokens there are.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

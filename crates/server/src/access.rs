@@ -55,6 +55,8 @@ pub(crate) enum Action {
     ReadAudit,
     /// See tokens.
     ReadTokens,
+    /// Make tokens, and revoke them.
+    WriteTokens,
     /// See figures, and how the API looks.
     ReadServer,
 }
@@ -62,7 +64,7 @@ pub(crate) enum Action {
 impl Action {
     /// Every action there is.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::ReadSessions,
         Self::RunWorkflows,
         Self::ReadWorkflows,
@@ -75,6 +77,7 @@ impl Action {
         Self::WriteSecrets,
         Self::ReadAudit,
         Self::ReadTokens,
+        Self::WriteTokens,
         Self::ReadServer,
     ];
 
@@ -92,6 +95,7 @@ impl Action {
             Self::WriteSecrets => "secrets:write",
             Self::ReadAudit => "audit:read",
             Self::ReadTokens => "tokens:read",
+            Self::WriteTokens => "tokens:write",
             Self::ReadServer => "server:read",
         }
     }
@@ -108,7 +112,7 @@ impl Action {
             Self::AnswerTasks => Scope::Approve,
             Self::EditSettings => Scope::Edit,
             Self::WriteSecrets => Scope::SecretsWrite,
-            Self::ReadAudit | Self::ReadTokens => Scope::Admin,
+            Self::ReadAudit | Self::ReadTokens | Self::WriteTokens => Scope::Admin,
         }
     }
 
@@ -135,6 +139,7 @@ impl Action {
                 | Self::AnswerTasks
                 | Self::EditSettings
                 | Self::WriteSecrets
+                | Self::WriteTokens
         )
     }
 }

@@ -26,6 +26,8 @@ pub struct Config {
     pub public_hosts: Vec<String>,
     /// The digest of the admin token.
     pub admin_token: Digest,
+    /// Makes up the text of a token.
+    pub new_token: fn() -> Result<String>,
     /// What answers agents at `/mcp`.
     pub mcp: Option<MethodRouter>,
     /// What runs by itself.

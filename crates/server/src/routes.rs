@@ -49,6 +49,7 @@ pub(crate) use triggers::shown as shown_trigger;
 pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) admin_token: Digest,
+    pub(crate) new_token: fn() -> cairn_api::error::Result<String>,
     pub(crate) public_hosts: Vec<String>,
     pub(crate) mcp: Option<MethodRouter>,
     pub(crate) automation: Automation,
@@ -77,6 +78,7 @@ impl App {
         Self {
             store,
             admin_token: config.admin_token,
+            new_token: config.new_token,
             public_hosts: config.public_hosts,
             mcp: config.mcp,
             tokens: Tokens::new(&automation.home),

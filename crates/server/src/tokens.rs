@@ -37,6 +37,33 @@ pub struct Wanted {
     pub expires_ms: Option<u64>,
 }
 
+impl Wanted {
+    /// A token of a name that can be written everywhere.
+    pub fn new(
+        name: String,
+        mut scopes: Vec<Scope>,
+        workflows: Vec<String>,
+        expires_ms: Option<u64>,
+    ) -> Result<Self> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            return Err(Error::Usage {
+                message: format!("`{}` cannot name a token", name.escape_debug()),
+                suggestion: "use letters, digits, `-`, `_`, `.` and `@`, such as `ci`".to_owned(),
+            });
+        }
+        if scopes.is_empty() {
+            return Err(Error::Usage {
+                message: "a token without scopes opens nothing".to_owned(),
+                suggestion: "name at least one scope, such as `read`".to_owned(),
+            });
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        Ok(Self { name, scopes, workflows, expires_ms })
+    }
+}
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Content {

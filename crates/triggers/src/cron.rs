@@ -11,7 +11,7 @@ use cairn_core::catalog::{SettingFault, TriggerType};
 use cairn_engine::trigger::{Firing, Times, Trigger, Watch};
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -93,6 +93,19 @@ impl Schedule {
         Some(at.to_zoned(self.zone.clone()))
     }
 
+    /// Whether the line means an instant: its time fits, or clocks jump there over one that does.
+    /// The search also stops where clocks jump over midnight, whatever the line says.
+    fn is_meant(&self, at: &Zoned) -> bool {
+        if self.line.is_time_matching(at).unwrap_or_default() {
+            return true;
+        }
+        let Ok(before) = at.checked_sub(SignedDuration::from_secs(1)) else { return false };
+        let jumped = i64::from(at.offset().seconds() - before.offset().seconds());
+        let unjumped = before.with_time_zone(TimeZone::fixed(before.offset()));
+        let fits = self.line.find_next_occurrence(&unjumped, false);
+        fits.is_ok_and(|fits| fits.timestamp().as_second() < at.timestamp().as_second() + jumped)
+    }
+
     /// The last instants after one, up to another, without a look at each one between.
     fn last_between(&self, after_ms: u64, to_ms: u64, count: usize) -> Vec<u64> {
         let mut found = Vec::new();
@@ -100,10 +113,11 @@ impl Schedule {
         let mut before = self.zoned((to_ms / 1000).saturating_add(1).saturating_mul(1000));
         while let Some(at) = before.filter(|_| found.len() < count) {
             before = self.line.find_previous_occurrence(&at, false).ok();
-            let ms =
-                before.as_ref().and_then(|at| u64::try_from(at.timestamp().as_millisecond()).ok());
+            let Some(at) = &before else { break };
+            let ms = u64::try_from(at.timestamp().as_millisecond()).ok();
             match ms.filter(|ms| *ms > after_ms) {
-                Some(ms) => found.push(ms),
+                Some(ms) if self.is_meant(at) => found.push(ms),
+                Some(_) => {}
                 None => break,
             }
         }
@@ -114,9 +128,18 @@ impl Schedule {
 
 impl Times for Schedule {
     fn next_after(&self, ms: u64) -> Option<u64> {
-        let next = self.line.find_next_occurrence(&self.zoned(ms)?, false).ok()?;
-        // An instant that is not later would be fired for ever.
-        u64::try_from(next.timestamp().as_millisecond()).ok().filter(|next| *next > ms)
+        let mut at = self.zoned(ms)?;
+        loop {
+            let next = self.line.find_next_occurrence(&at, false).ok()?;
+            // An instant that is not later would be fired for ever.
+            if next.timestamp() <= at.timestamp() {
+                return None;
+            }
+            if self.is_meant(&next) {
+                return u64::try_from(next.timestamp().as_millisecond()).ok();
+            }
+            at = next;
+        }
     }
 
     fn due(&self, last_ms: u64, now_ms: u64) -> Vec<u64> {

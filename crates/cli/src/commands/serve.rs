@@ -19,7 +19,7 @@ use crate::commands::mcp::Sessions;
 use crate::config::{Config, DRAIN_SEC_MAX};
 use crate::output::Output;
 use crate::stop::StopSignals;
-use crate::{automate, door, home, render, sources};
+use crate::{automate, door, fresh, home, render, sources};
 
 mod admin_token;
 
@@ -97,6 +97,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let server = cairn_server::Config {
         public_hosts: args.public_host.clone(),
         admin_token: Digest::of(token.text.as_bytes()),
+        new_token: fresh::token,
         mcp: Some(mcp),
         automation: Automation {
             engine,

@@ -94,9 +94,11 @@ impl Display for Jinja<'_> {
                 write!(f, "({} {} {})", Jinja(left), op.sign(), Jinja(right))
             }
             Expr::Filter { of, call } if call.name == "default" => {
-                write!(f, "({} | default", Early(of))?;
-                arguments(f, call)?;
-                f.write_str(")")
+                write!(f, "({} | default(", Early(of))?;
+                call.arguments.iter().try_for_each(|value| write!(f, "{}, ", Early(value)))?;
+                let mut named = call.named.iter();
+                named.try_for_each(|(name, value)| write!(f, "{name}={}, ", Early(value)))?;
+                f.write_str("))")
             }
             Expr::Filter { of, call } => {
                 write!(f, "({} | {}", Jinja(of), call.name)?;
@@ -139,6 +141,12 @@ impl Display for Early<'_> {
             }
             Expr::Item { of, index } => {
                 write!(f, "({} | {MEMBER}({}))", Early(of), Jinja(index))
+            }
+            Expr::Binary { op: op @ (Op::And | Op::Or), left, right } => {
+                write!(f, "({} {} {})", Jinja(left), op.sign(), Early(right))
+            }
+            Expr::Choice { then, when, otherwise } => {
+                write!(f, "({} if {} else {})", Early(then), Jinja(when), Early(otherwise))
             }
             other => write!(f, "{}", Jinja(other)),
         }

@@ -168,13 +168,9 @@ async fn start(
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     if asked.replayed {
         // What came of it is told again; what it answered on its way is not kept.
-        let ended = shared.automation.engine.ended(asked.run);
-        return Ok(match respond {
-            Respond::LastStep => match timeout(ANSWER_MAX, ended).await {
-                Ok(Ok(ended)) => last(&started, ended),
-                _ => (StatusCode::OK, Json(started)).into_response(),
-            },
-            _ => (StatusCode::OK, Json(started)).into_response(),
+        return Ok(match over(shared, asked.run).await.filter(|_| respond == Respond::LastStep) {
+            Some(ended) => last(&started, ended),
+            None => (StatusCode::OK, Json(started)).into_response(),
         });
     }
     let accepted = || Ok((StatusCode::ACCEPTED, Json(&started)).into_response());
@@ -196,6 +192,13 @@ async fn start(
 async fn is_known(shared: &Shared, place: &Place, key: &str) -> bool {
     let run = RunId::derive(&[&place.workflow, place.trigger.as_str(), key]);
     shared.automation.engine.state(run).await.is_ok()
+}
+
+/// What came of a run, if it is over.
+async fn over(shared: &Shared, run: RunId) -> Option<Ended> {
+    let engine = &shared.automation.engine;
+    let is_over = engine.state(run).await.is_ok_and(|(summary, _)| summary.is_over());
+    if is_over { engine.ended(run).await.ok() } else { None }
 }
 
 /// What somebody is told who waits for it, unless it takes too long or the server closes.

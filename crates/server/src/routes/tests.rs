@@ -45,6 +45,7 @@ impl World {
         };
         let config = crate::Config {
             admin_token: Digest::of(TOKEN.as_bytes()),
+            new_token: || Ok("cairn_tok_made_up_by_a_test".to_owned()),
             public_hosts: Vec::new(),
             mcp: Some(axum::routing::post(|| async { "tools" })),
             automation,

@@ -1,20 +1,63 @@
-//! `/api/v1/tokens`: the tokens there are, without their secrets. They are made and revoked on
-//! the machine itself.
+//! `/api/v1/tokens`: the tokens there are. The text of one is given to whoever makes it, once.
 
 use axum::Json;
-use axum::extract::State;
-use axum::routing::get;
-use cairn_api::token::Tokens;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{delete, get, post};
+use cairn_api::Error;
+use cairn_api::token::{MakeToken, Token, TokenMade, Tokens};
 
+use super::workflows::find;
 use super::{Route, Shared};
 use crate::access::{Access, Action};
 use crate::answer::Failure;
+use crate::body;
+use crate::clock::now_ms;
+use crate::tokens::Wanted;
 
 pub(super) fn routes() -> Vec<Route> {
     let read = Access::Needs(Action::ReadTokens);
-    vec![Route::get("/api/v1/tokens", read, "List the tokens", get(list)).gives::<Tokens>()]
+    let write = Access::Needs(Action::WriteTokens);
+    let (all, one) = ("/api/v1/tokens", "/api/v1/tokens/{id}");
+    vec![
+        Route::get(all, read, "List the tokens", get(list)).gives::<Tokens>(),
+        Route::post(all, write, "Make a token, whose text is told once", post(make))
+            .takes::<MakeToken>()
+            .gives::<TokenMade>(),
+        Route::delete(one, write, "Revoke a token by its id or its name", delete(revoke))
+            .gives::<Token>(),
+    ]
 }
 
 async fn list(State(shared): State<Shared>) -> Result<Json<Tokens>, Failure> {
     Ok(Json(Tokens { items: shared.tokens.list()? }))
+}
+
+async fn make(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<TokenMade>), Failure> {
+    let asked: MakeToken = body::json(&headers, body).await?;
+    let mut workflows = Vec::new();
+    for given in &asked.workflows {
+        workflows.push(find(&shared, given).await?.id.clone());
+    }
+    let now_ms = now_ms();
+    let good_ms = asked.expires_in_sec.0.map(|seconds| seconds.saturating_mul(1_000));
+    let expires_ms = good_ms.map(|span| now_ms.saturating_add(span));
+    let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
+    let text = (shared.new_token)()?;
+    let token = shared.tokens.create(&text, wanted, now_ms)?;
+    Ok((StatusCode::CREATED, Json(TokenMade { token: text, about: token })))
+}
+
+async fn revoke(
+    State(shared): State<Shared>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Token>, Failure> {
+    let Path(id) = id.map_err(|_| Error::PathUnknown)?;
+    Ok(Json(shared.tokens.revoke(&id, now_ms())?))
 }

@@ -56,6 +56,44 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
 }
 
 #[tokio::test]
+async fn an_admin_makes_and_revokes_tokens() {
+    let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
+    let server = world.serve().await;
+    let wanted = json!({"name": "ci", "scopes": ["read"], "workflows": ["mine"]});
+    let made = server.call("POST", "/api/v1/tokens", Some(&wanted)).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let made = made.json();
+    assert_eq!(made["workflows"], json!(["project.mine"]), "{made}");
+    assert!(made["expiresAt"].is_string(), "{made}");
+    let own = format!("Bearer {}", made["token"].as_str().unwrap());
+    let own = [("Authorization", own.as_str())];
+    assert_eq!(server.ask("GET", "/api/v1/workflows/mine", &own).await.status, 200);
+    let more = server.call_with("POST", "/api/v1/tokens", Some(&wanted), &own).await;
+    assert_eq!((more.status, more.code().as_str()), (403, "AUTH_FORBIDDEN"));
+    let less = server.call_with("DELETE", "/api/v1/tokens/ci", None, &own).await;
+    assert_eq!((less.status, less.code().as_str()), (403, "AUTH_FORBIDDEN"));
+    for (wrong, status) in [
+        (wanted.clone(), 400),
+        (json!({"name": "a b", "scopes": ["read"]}), 400),
+        (json!({"name": "x", "scopes": []}), 400),
+        (json!({"name": "x", "scopes": ["all"]}), 400),
+        (json!({"name": "x", "scopes": ["read"], "workflows": ["nobody"]}), 404),
+    ] {
+        let refused = server.call("POST", "/api/v1/tokens", Some(&wrong)).await;
+        assert_eq!(refused.status, status, "{wrong}: {}", refused.body);
+    }
+    let listed = server.get("/api/v1/tokens").await;
+    assert!(!listed.body.contains(made["token"].as_str().unwrap()), "{}", listed.body);
+    assert_eq!(listed.json()["items"].as_array().unwrap().len(), 1);
+    let revoked = server.call("DELETE", "/api/v1/tokens/ci", None).await;
+    assert_eq!((revoked.status, &revoked.json()["revoked"]), (200, &json!(true)));
+    let after = server.ask("GET", "/api/v1/workflows/mine", &own).await;
+    assert_eq!(after.code(), "AUTH_TOKEN_INVALID");
+    assert_eq!(server.call("DELETE", "/api/v1/tokens/nobody", None).await.status, 404);
+    assert!(server.get("/api/v1/audit").await.body.contains("tokens:write"));
+}
+
+#[tokio::test]
 async fn a_role_is_needed_for_every_way_to_start_a_workflow_that_asks_for_it() {
     let guarded = "name: Guarded
 triggers:

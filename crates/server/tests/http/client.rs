@@ -133,6 +133,7 @@ impl Server {
         let config = Config {
             public_hosts: vec!["cairn.example".to_owned()],
             admin_token: Digest::of(TOKEN.as_bytes()),
+            new_token: || Ok("cairn_tok_made_up_by_a_test".to_owned()),
             mcp: None,
             automation: automation(path, vault, &store),
             drain: DRAIN,

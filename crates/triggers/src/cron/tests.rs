@@ -235,3 +235,15 @@ proptest! {
         let _ = Schedule::new(&json!({"cron": text, "timezone": text}));
     }
 }
+
+#[test]
+fn where_clocks_jump_over_midnight_nothing_else_fires() {
+    // In Chile clocks go from midnight to one o'clock.
+    let at = |line: &str| {
+        let next = schedule(line, "America/Santiago", "all").next_after(ms("2026-09-05T12:00:00Z"));
+        next.map(|at| firing(at).key)
+    };
+    assert_eq!(at("30 2 * * *").as_deref(), Some("2026-09-06T05:30:00Z"));
+    assert_eq!(at("30 0 * * *").as_deref(), Some("2026-09-06T04:00:00Z"), "which was jumped over");
+    assert_eq!(at("0 1 * * *").as_deref(), Some("2026-09-06T04:00:00Z"));
+}

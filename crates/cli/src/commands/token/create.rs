@@ -1,7 +1,7 @@
 //! `cairn token create`: makes a token and shows it, once.
 
 use cairn_api::Exit;
-use cairn_api::error::{Error, Result};
+use cairn_api::error::Result;
 use cairn_api::token::Scope;
 use cairn_server::tokens::Wanted;
 use serde_json::json;
@@ -57,21 +57,11 @@ fn span_ms(text: &str) -> std::result::Result<Span, String> {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
-    if args.name.is_empty() || args.name.len() > 64 || !args.name.chars().all(plain) {
-        return Err(Error::Usage {
-            message: format!("`{}` cannot name a token", args.name),
-            suggestion: "use letters, digits, `-`, `_`, `.` and `@`, such as `ci`".to_owned(),
-        });
-    }
     let workflows = args.workflow.iter().map(|given| Ok(sources::find(given, config)?.id.clone()));
     let workflows = workflows.collect::<Result<Vec<_>>>()?;
-    let mut scopes = args.scope.clone();
-    scopes.sort_unstable();
-    scopes.dedup();
     let (now_ms, text) = (fresh::now_ms(), fresh::token()?);
     let expires_ms = args.expires.0.map(|span| now_ms.saturating_add(span));
-    let wanted = Wanted { name: args.name.clone(), scopes, workflows, expires_ms };
+    let wanted = Wanted::new(args.name.clone(), args.scope.clone(), workflows, expires_ms)?;
     super::record(config, "tokens:create", &args.name)?;
     let token = super::tokens(config)?.create(&text, wanted, now_ms)?;
     if config.output.json {
