@@ -5,7 +5,6 @@
 //! goes into the next. Nothing is performed before the intent to do so is durable.
 
 mod arrive;
-mod breaker;
 pub mod chain;
 mod failures;
 mod hand;
@@ -188,7 +187,6 @@ pub(crate) struct Inner {
     telling: tokio::sync::Mutex<()>,
     tail: tail::Tail,
     pace: pace::Pace,
-    breaker: breaker::Breaker,
 }
 
 impl Automations {
@@ -206,7 +204,6 @@ impl Automations {
             telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
             pace: pace::Pace::default(),
-            breaker: breaker::Breaker::default(),
             store,
             catalog,
             performers,

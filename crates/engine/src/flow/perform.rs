@@ -113,15 +113,12 @@ impl Inner {
     /// Performs a step; gives what to tell its run.
     pub(super) async fn perform(&self, work: Work) -> Command {
         let instance = work.instance.clone();
-        let ready = Arc::clone(&work.ready);
-        let leave = self.breaker.leave(&ready.graph.plan.workflow_id, &instance.step).await;
         // Of one workflow first, so that it cannot take all the places of the others.
         let own = Arc::clone(&work.slots);
         let _own = own.acquire().await;
         let _shared = self.slots.acquire().await;
         let begun = Instant::now();
         let result = unpanicked(self.try_perform(work)).await;
-        leave.done(&result);
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Command::Complete { instance, result, duration_ms }
     }
