@@ -172,7 +172,7 @@ impl Index {
             loop {
                 tokio::time::sleep(GATHER).await;
                 let turn = noted.turn.lock().await;
-                write(&store, &noted).await;
+                write(&store, &noted, None).await;
                 drop(turn);
                 noted.wake.notified().await;
             }
@@ -182,9 +182,8 @@ impl Index {
     /// Writes what was noted, and reads what sessions hold beyond what the list knows of them.
     pub(super) async fn catch_up(&self) -> Result<()> {
         let _turn = self.noted.turn.lock().await;
-        write(&self.store, &self.noted).await;
         let marks = self.store.sessions.marks().await?;
-        mark(&self.store, &self.noted, &marks).await;
+        write(&self.store, &self.noted, Some(&marks)).await;
         let known = self.store.runs.sessions().await?;
         let mut known: HashMap<SessionId, SessionRead> =
             known.into_iter().map(|read| (read.session, read)).collect();
@@ -321,31 +320,28 @@ impl Index {
     }
 }
 
-/// Writes what was noted, for whoever has the turn.
-async fn write(store: &Store, noted: &Noted) {
+/// Writes what was noted, for whoever has the turn; with marks also how far the sessions of this
+/// process are known, so that they are not read again. One that has moved on meanwhile is.
+async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>) {
+    // How far sessions are known is noted after the runs in them, and so it is taken before.
+    let moved = match marks {
+        Some(_) => std::mem::take(&mut *held(&noted.moved)),
+        None => held(&noted.moved).clone(),
+    };
     let rows = noted.take();
-    if rows.is_empty() {
+    if rows.is_empty() && (marks.is_none() || moved.is_empty()) {
         return;
     }
-    let read = held(&noted.moved).clone().into_iter().map(|moved| read(moved, None)).collect();
-    // What is not kept is read from the sessions again.
-    let _ = store.runs.record(rows.into_iter().map(Summary::row).collect(), read).await;
-    held(&noted.written).clear();
-}
-
-/// Writes how far the sessions of this process are known, so that they are not read again.
-/// One that has moved on meanwhile is.
-async fn mark(store: &Store, noted: &Noted, marks: &[(SessionId, Mark)]) {
-    let moved = std::mem::take(&mut *held(&noted.moved));
-    if moved.is_empty() {
-        return;
-    }
-    let marks: HashMap<SessionId, &Mark> = marks.iter().map(|(id, mark)| (*id, mark)).collect();
+    let marks: HashMap<SessionId, &Mark> =
+        marks.unwrap_or_default().iter().map(|(id, mark)| (*id, mark)).collect();
     let known = moved.into_iter().map(|moved| {
         let mark = marks.get(&moved.0).copied();
         read(moved, mark)
     });
-    let _ = store.runs.record(Vec::new(), known.collect()).await;
+    let known = known.collect();
+    // What is not kept is read from the sessions again.
+    let _ = store.runs.record(rows.into_iter().map(Summary::row).collect(), known).await;
+    held(&noted.written).clear();
 }
 
 fn read(moved: (SessionId, (String, EventIndex)), mark: Option<&Mark>) -> SessionRead {

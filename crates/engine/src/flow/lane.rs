@@ -583,6 +583,10 @@ impl Actor {
                 effect => self.let_happen(inner, run, effect),
             }
         }
+        // Whoever knows how far the session is knows of all runs in it.
+        if self.through > EventIndex(0) {
+            inner.index.moved(self.session, &self.workflow, self.through);
+        }
         for reply in replies {
             match reply {
                 Reply::Begun(reply, begun) => drop(reply.send(begun)),
@@ -610,7 +614,6 @@ impl Actor {
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
             through = Some(appended.last);
             self.through = appended.last;
-            inner.index.moved(self.session, &self.workflow, appended.last);
             inner.tail.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
