@@ -3,7 +3,7 @@
 use cairn_core::event::engine::{Payload, StepCompleted};
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{EventData, NewEvent, Scope};
-use cairn_core::id::{EventId, NodeId, RunId, SessionId};
+use cairn_core::id::{EventId, RunId, SessionId};
 use cairn_core::instance::{LoopTurn, StepInstanceKey};
 use cairn_core::text::Slug;
 use cairn_store::AppendPlan;
@@ -52,5 +52,5 @@ fn completed(number: u64) -> NewEvent {
         instance: StepInstanceKey { loop_path, step, visit: 0 },
         output: Payload::inline(output),
     };
-    event(number + 1, Scope::Node(run, NodeId::from_bits(u128::from(number) + 1)), data)
+    event(number + 1, Scope::Run(run), data)
 }
