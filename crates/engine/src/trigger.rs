@@ -219,7 +219,8 @@ impl Triggers {
         self.0.get(name)
     }
 
-    /// The trigger of a workflow that people and programs fire, and what it takes.
+    /// The trigger of a workflow that people and programs fire, and what it takes. Where runs
+    /// begin only at triggers and several are for them, it is for them to say which.
     #[must_use]
     pub fn call(&self, plan: &Plan) -> Option<(Slug, Arc<dyn Call>)> {
         let mut called = plan.triggers.iter().filter_map(|trigger| {

@@ -1,12 +1,12 @@
 //! What starts runs: received once, durably, and then begun.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cairn_core::canonical::{self, exact};
 use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::SessionCreated;
-use cairn_core::event::{EventData, NewEvent, Scope, limits};
+use cairn_core::event::{Event as Recorded, EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
 use cairn_core::plan::Plan;
@@ -312,22 +312,9 @@ impl Inner {
                 read => read.map_or(EventIndex(0), |read| read.next),
             };
             let Ok(events) = self.store.log.read(session, from).await else { continue };
-            let mut open: HashMap<RunId, TriggerReceived> = HashMap::new();
-            for event in events {
-                match event.data {
-                    EventData::TriggerReceived(received) => {
-                        open.insert(received.run_id, received);
-                    }
-                    // It was begun, and is over for so long that it may be gone.
-                    EventData::RunRetired(_) => {
-                        event.scope.run().map(|run| open.remove(&run));
-                    }
-                    _ => {}
-                }
-            }
-            for received in open.into_values() {
-                if self.index.find(received.run_id).await?.is_none()
-                    && let Err(error) = self.begin_received(received).await
+            for (run, (_, received)) in asked_for(&events) {
+                if self.index.find(run).await?.is_none()
+                    && let Err(error) = self.begin_received(received.clone()).await
                 {
                     failed.get_or_insert(error);
                 }
@@ -346,6 +333,24 @@ impl Inner {
         self.begin_given(&found, run_id, Some(trigger_id), event, None, depth).await?;
         Ok(())
     }
+}
+
+/// What was received, and where, by the run that it asks for; without runs that were begun and
+/// are over for so long that they may be gone.
+pub(super) fn asked_for(events: &[Recorded]) -> BTreeMap<RunId, (EventIndex, &TriggerReceived)> {
+    let mut asked = BTreeMap::new();
+    for event in events {
+        match (&event.data, event.scope.run()) {
+            (EventData::TriggerReceived(received), _) => {
+                asked.insert(received.run_id, (event.index, received));
+            }
+            (EventData::RunRetired(_), Some(run)) => {
+                asked.remove(&run);
+            }
+            _ => {}
+        }
+    }
+    asked
 }
 
 /// What is kept of something that starts a run.

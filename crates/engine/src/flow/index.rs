@@ -12,6 +12,7 @@ use cairn_store::Store;
 use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
+use super::arrive::asked_for;
 use crate::error::Result;
 
 /// How long notes are gathered before they are written. A run that is soon over is written
@@ -214,11 +215,7 @@ impl Index {
         mark: Mark,
     ) -> Result<()> {
         let mut rows: BTreeMap<RunId, Summary> = BTreeMap::new();
-        let mut asked: BTreeMap<RunId, EventIndex> = BTreeMap::new();
         for event in events {
-            if let EventData::TriggerReceived(received) = &event.data {
-                asked.insert(received.run_id, event.index);
-            }
             let Some(run) = event.scope.run() else { continue };
             if let EventData::RunQueued(queued) = &event.data {
                 workflow.get_or_insert_with(|| queued.workflow_id.clone());
@@ -272,7 +269,7 @@ impl Index {
                 row.last = is_over.then_some(event.index);
             }
         }
-        let open = self.not_begun(asked, events).await?;
+        let open = self.not_begun(events).await?;
         let next = events.last().map_or(from, |event| event.index.next());
         // What was asked for and is not begun is looked at again.
         let mark = open.is_none().then_some(mark);
@@ -282,18 +279,9 @@ impl Index {
     }
 
     /// The first event that asks for a run which was never begun.
-    async fn not_begun(
-        &self,
-        mut asked: BTreeMap<RunId, EventIndex>,
-        events: &[Event],
-    ) -> Result<Option<EventIndex>> {
-        // What was begun, and is over for so long that it may be gone, is told of beside.
-        let retired = events.iter().filter(|e| matches!(e.data, EventData::RunRetired(_)));
-        for run in retired.filter_map(|event| event.scope.run()) {
-            asked.remove(&run);
-        }
+    async fn not_begun(&self, events: &[Event]) -> Result<Option<EventIndex>> {
         let mut first: Option<EventIndex> = None;
-        for (run, at) in asked {
+        for (run, (at, _)) in asked_for(events) {
             if first.is_none_or(|first| at < first) && self.find(run).await?.is_none() {
                 first = Some(at);
             }

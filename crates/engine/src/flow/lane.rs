@@ -576,12 +576,7 @@ impl Actor {
         let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
         let is_alone = steps.count() == 1;
         for (run, effect) in effects {
-            match effect {
-                Effect::Perform { instance, key, .. } => {
-                    self.perform(inner, run, instance, key, is_alone).await;
-                }
-                effect => self.let_happen(inner, run, effect),
-            }
+            self.let_happen(inner, run, effect, is_alone).await;
         }
         // Whoever knows how far the session is knows of all runs in it.
         if self.through > EventIndex(0) {

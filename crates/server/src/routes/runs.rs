@@ -16,7 +16,7 @@ use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::Change;
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::{Plan, Trigger};
+use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
@@ -252,22 +252,13 @@ fn chosen(
                 workflow: found.id.clone(),
                 trigger: given.chars().take(64).collect(),
             };
-            Some(named.ok_or_else(unknown)?)
+            Some(named.ok_or_else(unknown)?.id.clone())
         }
-        None => by_hand(plan),
+        None => shared.automation.triggers.call(plan).map(|(trigger, _)| trigger),
     };
-    require_role(shared, plan, trigger.map(|trigger| &trigger.id), caller)?;
-    let Some(trigger) = trigger else { return Ok((None, input::of_run(plan, None, payload)?)) };
-    let filled = input::of_run(plan, Some(&trigger.id), payload)?;
-    Ok((Some(trigger.id.clone()), filled))
-}
-
-/// The trigger that is meant by whoever names none. Where runs begin only at triggers and there
-/// are several for people, it is for them to say.
-fn by_hand(plan: &Plan) -> Option<&Trigger> {
-    let mut manual = plan.triggers.iter().filter(|trigger| trigger.r#type.as_str() == "manual");
-    let first = manual.next()?;
-    (manual.next().is_none() || !plan.entry.is_empty()).then_some(first)
+    require_role(shared, plan, trigger.as_ref(), caller)?;
+    let filled = input::of_run(plan, trigger.as_ref(), payload)?;
+    Ok((trigger, filled))
 }
 
 /// Whoever starts a run by hand needs the role of the trigger, or every role that the

@@ -23,7 +23,7 @@ use crate::guided::now_ms;
 impl Actor {
     /// Has a step performed. One that comes alone is begun here and now: many are over at once,
     /// and need no task of their own.
-    pub(super) async fn perform(
+    async fn perform(
         &mut self,
         inner: &Arc<Inner>,
         id: RunId,
@@ -57,11 +57,19 @@ impl Actor {
         active.under_way.insert(instance, task.abort_handle());
     }
 
-    pub(super) fn let_happen(&mut self, inner: &Arc<Inner>, id: RunId, effect: Effect) {
+    /// Lets something happen; a step may be the only one that begins now.
+    pub(super) async fn let_happen(
+        &mut self,
+        inner: &Arc<Inner>,
+        id: RunId,
+        effect: Effect,
+        is_alone: bool,
+    ) {
         let Some(active) = self.runs.get_mut(&id) else { return };
         match effect {
-            // Whoever lets effects happen sees to steps first.
-            Effect::Perform { .. } => {}
+            Effect::Perform { instance, key, .. } => {
+                self.perform(inner, id, instance, key, is_alone).await;
+            }
             Effect::Evaluate { instance, ask } => {
                 let graph = &active.ready.graph;
                 let question = active.run.question(graph, &instance, ask, &Hidden);
