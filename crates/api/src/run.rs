@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cairn_core::event::engine::{
-    AfterFailure, Failure, InterruptDecision, Payload, TaskOpened, WaitingFor,
+    AfterFailure, ENGINE, Failure, InterruptDecision, Payload, TaskOpened, WaitingFor,
 };
 use cairn_core::event::{Event, EventData};
 use cairn_core::flow::Fork;
@@ -304,6 +304,14 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
         EventData::StepSkipped(e) => (&e.instance, set(StepStatus::Skipped)),
         EventData::StepWaiting(e) => (&e.instance, set(StepStatus::Waiting)),
         EventData::StepInterrupted(e) => (&e.instance, set(StepStatus::Unknown)),
+        EventData::StepResolved(e) => {
+            let now = match e.decision {
+                InterruptDecision::Retry => StepStatus::Pending,
+                InterruptDecision::Fail => StepStatus::Failed,
+                InterruptDecision::Skip => StepStatus::Skipped,
+            };
+            (&e.instance, set(now))
+        }
         EventData::LoopEntered(e) => (&e.instance, set(StepStatus::Running)),
         EventData::LoopExited(e) => (&e.instance, set(StepStatus::Succeeded)),
         _ => return None,
@@ -394,7 +402,7 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
             (Some(&e.instance), format!("waits for {what}"))
         }
         EventData::StepInterrupted(e) => {
-            (Some(&e.instance), "cut off; somebody has to decide".to_owned())
+            (Some(&e.instance), format!("try {} was cut off", e.attempt + 1))
         }
         EventData::StepResolved(e) => {
             let what = match e.decision {
@@ -402,7 +410,8 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
                 InterruptDecision::Fail => "counts as failed",
                 InterruptDecision::Skip => "is passed over",
             };
-            (Some(&e.instance), format!("{what}, says {}", e.by))
+            let by = if e.by == ENGINE { String::new() } else { format!(", says {}", e.by) };
+            (Some(&e.instance), format!("{what}{by}"))
         }
         EventData::LoopEntered(e) => (Some(&e.instance), "loop begun".to_owned()),
         EventData::LoopExited(e) => (Some(&e.instance), format!("{} turns made", e.iterations)),

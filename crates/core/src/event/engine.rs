@@ -215,7 +215,7 @@ pub enum WaitingFor {
     Child,
 }
 
-/// A step was cut off by a crash, and must not simply be repeated.
+/// A step was cut off by a crash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepInterrupted {
@@ -225,7 +225,10 @@ pub struct StepInterrupted {
     pub instance: StepInstanceKey,
 }
 
-/// A person said what became of an interrupted step.
+/// Who resolves what the workflow itself says how to resolve.
+pub const ENGINE: &str = "cairn";
+
+/// Somebody said what is done about an interrupted step: a person, or [`ENGINE`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepResolved {

@@ -8,7 +8,10 @@ use super::graph::{Does, Place, Strategy};
 use super::scope::value;
 use crate::canonical;
 use crate::catalog::Class;
-use crate::event::engine::{SkipReason, StepCompleted, StepInterrupted, StepSkipped, StepStarted};
+use crate::event::engine::{
+    ENGINE, InterruptDecision, Payload, SkipReason, StepCompleted, StepInterrupted, StepResolved,
+    StepSkipped, StepStarted,
+};
 use crate::event::limits;
 use crate::instance::StepInstanceKey;
 use crate::plan::{FailureKind, OnInterrupt};
@@ -31,7 +34,7 @@ impl Deciding<'_, '_> {
             Some(StepStatus::Succeeded | StepStatus::Skipped | StepStatus::Failed) => {
                 self.settle_recorded(instance);
             }
-            Some(StepStatus::Running) => self.interrupted(instance, at),
+            Some(StepStatus::Running) => self.cut_off(instance, at),
             Some(StepStatus::Waiting) => self.wait_again(instance, place),
             Some(StepStatus::Unknown | StepStatus::Cancelled) => {}
             Some(StepStatus::Pending) if self.is_to_be_retried(instance) => {}
@@ -56,19 +59,37 @@ impl Deciding<'_, '_> {
     }
 
     /// Whoever performed a step is gone.
-    fn interrupted(&mut self, instance: &StepInstanceKey, at: usize) {
+    fn cut_off(&mut self, instance: &StepInstanceKey, at: usize) {
         let Some(step) = self.graph.step(at) else { return };
         match step.on_interrupt {
-            OnInterrupt::Retry => self.perform(instance, Class::Effectful),
+            OnInterrupt::Retry if self.rests() => self.keep_ready(instance.clone()),
+            OnInterrupt::Retry => self.repeat(instance),
             OnInterrupt::Fail => {
                 let message = "the engine ended while the step was under way";
                 self.failed(instance, Fault::new("STEP_INTERRUPTED", message), 0);
             }
-            OnInterrupt::Ask => {
-                let attempt = self.attempts(instance).saturating_sub(1);
-                self.emit(StepInterrupted { attempt, instance: instance.clone() });
-            }
+            OnInterrupt::Ask => drop(self.interrupted(instance)),
         }
+    }
+
+    /// Records that a try was cut off; gives its number.
+    fn interrupted(&mut self, instance: &StepInstanceKey) -> u32 {
+        let attempt = self.attempts(instance).saturating_sub(1);
+        self.emit(StepInterrupted { attempt, instance: instance.clone() });
+        attempt
+    }
+
+    /// Tries again what was cut off, with the same settings: whoever got the first request may
+    /// know the second by its key, and must find the same in it.
+    fn repeat(&mut self, instance: &StepInstanceKey) {
+        let Some(input) = self.run.state.steps.get(instance).and_then(|step| step.input.clone())
+        else {
+            return;
+        };
+        let attempt = self.interrupted(instance);
+        let (by, decision) = (ENGINE.to_owned(), InterruptDecision::Retry);
+        self.emit(StepResolved { attempt, by, decision, instance: instance.clone() });
+        self.intend(instance, input);
     }
 
     /// Tries a step, for the first time or again.
@@ -173,7 +194,7 @@ impl Deciding<'_, '_> {
             Does::Human => self.open_task(instance, settings),
             Does::Guide => self.hand_over(instance, settings),
             Does::Child => self.start_child(instance, &settings),
-            Does::Perform(Class::Effectful) => self.start(instance, settings),
+            Does::Perform(Class::Effectful) => self.intend(instance, inline(settings)),
             Does::Perform(class) => {
                 self.compute(instance, settings);
                 self.perform(instance, class);
@@ -182,9 +203,9 @@ impl Deciding<'_, '_> {
     }
 
     /// Records the intent to perform a step.
-    fn start(&mut self, instance: &StepInstanceKey, settings: Value) {
+    fn intend(&mut self, instance: &StepInstanceKey, input: Payload) {
         let attempt = self.attempts(instance);
-        self.emit(StepStarted { attempt, input: inline(settings), instance: instance.clone() });
+        self.emit(StepStarted { attempt, input, instance: instance.clone() });
         self.perform(instance, Class::Effectful);
     }
 

@@ -121,9 +121,10 @@ impl Run {
         instance: &'a StepInstanceKey,
         secrets: &'a dyn Secrets,
     ) -> Seen<'a> {
-        // A try that is under way has been counted.
+        // A try that is under way has been counted, and one that a crash cut off is no other.
         let tried = |step: &StepState| {
-            step.attempts.saturating_sub(u32::from(step.status == StepStatus::Running))
+            let under_way = u32::from(step.status == StepStatus::Running);
+            step.attempts.saturating_sub(under_way + step.cut_off)
         };
         let attempt = self.state.steps.get(instance).map_or(0, tried);
         Seen { graph, state: &self.state, path: &instance.loop_path, attempt, secrets }

@@ -34,8 +34,11 @@ impl Deciding<'_, '_> {
         duration_ms: u64,
     ) {
         let step = self.graph.find(&instance.step).and_then(|at| self.graph.step(at));
+        // A crash is no failure of the step.
+        let cut_off = self.run.state.steps.get(instance).map_or(0, |step| step.cut_off);
+        let failures = attempt.saturating_sub(cut_off);
         let retry = step.and_then(|step| step.retry.as_ref());
-        let retry = retry.filter(|policy| is_retried(policy, attempt, fault.kind)).cloned();
+        let retry = retry.filter(|policy| is_retried(policy, failures, fault.kind)).cloned();
         let then = match (&retry, step.map(|step| &step.on_failure)) {
             (Some(_), _) => AfterFailure::Retry,
             (None, Some(OnFailure::Skip {})) => AfterFailure::Skip,
@@ -52,21 +55,18 @@ impl Deciding<'_, '_> {
             then: then.clone(),
         });
         match (then, retry) {
-            (AfterFailure::Retry, Some(policy)) => self.retry(instance, &policy, attempt, &fault),
+            (AfterFailure::Retry, Some(policy)) => {
+                let pause =
+                    self.pause_ms(&policy, failures).max(fault.after_ms.unwrap_or_default());
+                self.retry(instance, attempt, pause);
+            }
             (AfterFailure::Skip, _) => self.settle(instance, Fate::Done(None)),
             (AfterFailure::Fallback, _) => self.settle(instance, Fate::Failed),
             _ => self.fail_run(fault, Some(instance)),
         }
     }
 
-    fn retry(
-        &mut self,
-        instance: &StepInstanceKey,
-        policy: &RetryPolicy,
-        attempt: u32,
-        fault: &Fault,
-    ) {
-        let pause = self.pause_ms(policy, attempt).max(fault.after_ms.unwrap_or_default());
+    fn retry(&mut self, instance: &StepInstanceKey, attempt: u32, pause: u64) {
         let due_ms = self.at.now_ms.saturating_add(pause);
         let timer_id = self.timer_id(instance, &format!("retry {attempt}"));
         let instance = Some(instance.clone());
@@ -74,11 +74,11 @@ impl Deciding<'_, '_> {
     }
 
     /// The pause before the next try. With jitter it is between half of it and all.
-    fn pause_ms(&mut self, policy: &RetryPolicy, attempt: u32) -> u64 {
+    fn pause_ms(&mut self, policy: &RetryPolicy, failures: u32) -> u64 {
         let doubled = match policy.backoff {
             Backoff::Fixed => policy.delay_ms,
             Backoff::Exponential => {
-                policy.delay_ms.saturating_mul(1_u64.checked_shl(attempt).unwrap_or(u64::MAX))
+                policy.delay_ms.saturating_mul(1_u64.checked_shl(failures).unwrap_or(u64::MAX))
             }
         };
         let pause = doubled.min(policy.delay_max_ms);
@@ -205,10 +205,11 @@ fn bounded(error: Failure) -> Failure {
     Failure { code, message: truncate(&message, limits::FAILURE_MESSAGE) }
 }
 
-fn is_retried(policy: &RetryPolicy, attempt: u32, kind: FailureKind) -> bool {
+/// Whether a step is tried again after a failure that others went before.
+fn is_retried(policy: &RetryPolicy, failures: u32, kind: FailureKind) -> bool {
     let wanted = match policy.errors.as_slice() {
         [] => kind != FailureKind::Permanent,
         errors => errors.contains(&kind),
     };
-    wanted && attempt.saturating_add(1) < policy.attempts_max
+    wanted && failures.saturating_add(1) < policy.attempts_max
 }

@@ -123,6 +123,9 @@ pub struct StepState {
     /// The outcome's label, which picks the edges that follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// How many of the tries were cut off by a crash and made again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u32,
     /// What went wrong at the last try, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -143,6 +146,11 @@ pub struct StepState {
     /// What it waits for, while it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A loop under way.

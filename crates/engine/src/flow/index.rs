@@ -344,9 +344,10 @@ pub(super) const fn status_after(data: &EventData) -> Option<RunStatus> {
         EventData::RunStarted(_) | EventData::RunResumed(_) => RunStatus::Running,
         EventData::RunPaused(_) => RunStatus::Paused,
         EventData::StepWaiting(_) | EventData::StepInterrupted(_) => RunStatus::Waiting,
-        EventData::TaskAnswered(_) | EventData::TimerFired(_) | EventData::ChildFinished(_) => {
-            RunStatus::Running
-        }
+        EventData::StepResolved(_)
+        | EventData::TaskAnswered(_)
+        | EventData::TimerFired(_)
+        | EventData::ChildFinished(_) => RunStatus::Running,
         EventData::RunCompleted(_) => RunStatus::Succeeded,
         EventData::RunFailed(_) => RunStatus::Failed,
         EventData::RunCancelled(_) => RunStatus::Cancelled,

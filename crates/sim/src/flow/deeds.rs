@@ -4,7 +4,6 @@ use cairn_core::event::engine::{InterruptDecision, Payload, WaitingFor};
 use cairn_core::flow::{Answer, Ask, Command, Effect, Fault, Hidden, Rejection, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId, TaskId, TimerId};
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::OnInterrupt;
 use cairn_core::projection::run::StepStatus;
 use serde_json::{Value, json};
 
@@ -157,8 +156,7 @@ impl World {
         instance: &StepInstanceKey,
         attempt: u32,
     ) -> Result<(), Violation> {
-        let interrupt = self.step(instance).map_or(OnInterrupt::Retry, |step| step.on_interrupt);
-        self.laws.performs(effect, interrupt)?;
+        self.laws.performs(effect)?;
         let is_running =
             self.folded.steps.get(instance).is_some_and(|s| s.status == StepStatus::Running);
         let result = match self.settings(instance)? {

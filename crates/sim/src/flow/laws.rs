@@ -8,7 +8,6 @@ use cairn_core::event::EventData;
 use cairn_core::event::engine::{AfterFailure, InterruptDecision};
 use cairn_core::flow::{Decision, Effect};
 use cairn_core::instance::{LoopTurn, StepInstanceKey};
-use cairn_core::plan::OnInterrupt;
 use cairn_core::projection::run::RunState;
 
 use super::Violation;
@@ -20,13 +19,15 @@ pub(super) struct Laws {
     ended: bool,
     /// Whether somebody called a step failed that a crash cut off.
     called_failed: bool,
+    /// The tries that were under way at a crash.
+    cut_off: BTreeSet<(StepInstanceKey, u32)>,
     over: BTreeSet<StepInstanceKey>,
     begun: BTreeSet<StepInstanceKey>,
     entered: BTreeSet<StepInstanceKey>,
     intents: BTreeSet<(StepInstanceKey, u32)>,
     facts: BTreeSet<String>,
     keys: BTreeMap<StepInstanceKey, Digest>,
-    performed: BTreeMap<(StepInstanceKey, u32), u32>,
+    performed: BTreeSet<(StepInstanceKey, u32)>,
 }
 
 /// Holds what is known to what the log says.
@@ -97,8 +98,11 @@ impl Laws {
                 None
             }
             EventData::LoopExited(exited) => Some(&exited.instance),
-            EventData::StepInterrupted(step) if !recovers => {
-                return wrong(format!("{} is interrupted without a crash", step.instance));
+            EventData::StepInterrupted(step) => {
+                if !self.cut_off.contains(&(step.instance.clone(), step.attempt)) {
+                    return wrong(format!("{} is interrupted without a crash", step.instance));
+                }
+                None
             }
             EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
                 self.ended = true;
@@ -113,6 +117,14 @@ impl Laws {
             self.begun.insert(instance.clone());
         }
         Ok(())
+    }
+
+    /// A crash ends what was under way.
+    pub(super) fn cut_off<'a>(&mut self, effects: impl Iterator<Item = &'a Effect>) {
+        self.cut_off.extend(effects.filter_map(|effect| match effect {
+            Effect::Perform { instance, attempt, .. } => Some((instance.clone(), *attempt)),
+            _ => None,
+        }));
     }
 
     /// An end is told once, and nothing else is owed with it.
@@ -142,11 +154,7 @@ impl Laws {
     }
 
     /// A step is performed.
-    pub(super) fn performs(
-        &mut self,
-        effect: &Effect,
-        on_interrupt: OnInterrupt,
-    ) -> Result<(), Violation> {
+    pub(super) fn performs(&mut self, effect: &Effect) -> Result<(), Violation> {
         let Effect::Perform { instance, attempt, key, class } = effect else { return Ok(()) };
         if *class != Class::Effectful {
             return Ok(());
@@ -165,11 +173,9 @@ impl Laws {
         if self.ended {
             return wrong("is performed behind the end");
         }
-        let times = self.performed.entry(number).or_default();
-        *times += 1;
-        if *times > 1 && on_interrupt != OnInterrupt::Retry {
-            return wrong("is performed twice");
+        match self.performed.insert(number) {
+            true => Ok(()),
+            false => wrong("is performed twice"),
         }
-        Ok(())
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct Notes {
     pub(super) waits: BTreeMap<StepInstanceKey, u64>,
     /// What was answered; without a value nobody did in time.
     pub(super) answers: BTreeMap<StepInstanceKey, Option<(Value, String)>>,
-    /// Tries that a crash cut off and that were not just repeated.
+    /// Tries that a crash cut off.
     pub(super) cuts: BTreeMap<(StepInstanceKey, u32), Cut>,
 }
 
@@ -50,6 +50,8 @@ pub(super) struct Notes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cut {
     Failed,
+    /// It was made again, with the same settings.
+    Repeated,
     Resolved(InterruptDecision),
 }
 
@@ -243,8 +245,11 @@ impl<'a> Reference<'a> {
             return Fate::Never;
         };
         let mut intended = false;
-        for attempt in 0.. {
-            let (code, kind) = match self.tried(key, step, attempt, &mut intended) {
+        let mut attempt = 0;
+        loop {
+            let tried = self.tried(key, step, &mut attempt, &mut intended);
+            attempt += 1;
+            let (code, kind) = match tried {
                 Try::Over(fate) => return fate,
                 Try::Again => continue,
                 Try::Failed(code, kind) => (code, kind),
@@ -254,7 +259,7 @@ impl<'a> Reference<'a> {
                     true => kind != FailureKind::Permanent,
                     false => policy.errors.contains(&kind),
                 };
-                passes && attempt + 1 < policy.attempts_max
+                passes && attempt - self.repeated_tries(key, attempt) < policy.attempts_max
             });
             if !again {
                 return match &step.on_failure {
@@ -264,7 +269,14 @@ impl<'a> Reference<'a> {
                 };
             }
         }
-        Fate::Never
+    }
+
+    /// How many of the first tries at a step were made again since a crash cut them off.
+    fn repeated_tries(&self, key: &StepInstanceKey, tries: u32) -> u32 {
+        let again =
+            |cut: &&Cut| matches!(cut, Cut::Repeated | Cut::Resolved(InterruptDecision::Retry));
+        let cuts = self.notes.cuts.range((key.clone(), 0)..(key.clone(), tries));
+        u32::try_from(cuts.map(|(_, cut)| cut).filter(again).count()).unwrap_or(u32::MAX)
     }
 
     /// Whether a condition holds: a flag, or why there is none.
@@ -285,17 +297,23 @@ impl<'a> Reference<'a> {
         asked: (Ask, u32),
         prepared: &Prepared,
     ) -> Result<Value, Fault> {
-        let context = self.context(key, asked.1);
+        let context = self.context(key, asked.1 - self.repeated_tries(key, asked.1));
         if prepared.needs_worker() {
             return self.chance.evaluate(key, asked, prepared, &prepared.context(&context));
         }
         prepared.evaluate(&context).map_err(|error| Fault::new(error.code(), error.message))
     }
 
-    fn tried(&self, key: &StepInstanceKey, step: &Step, attempt: u32, intended: &mut bool) -> Try {
+    fn tried(
+        &self,
+        key: &StepInstanceKey,
+        step: &Step,
+        attempt: &mut u32,
+        intended: &mut bool,
+    ) -> Try {
         let failed = |fault: Fault| Try::Failed(fault.error.code, fault.kind);
         if let Some(condition) = step.condition.as_ref().filter(|_| !*intended) {
-            match self.holds(key, (Ask::Condition, attempt), condition) {
+            match self.holds(key, (Ask::Condition, *attempt), condition) {
                 Ok(true) => {}
                 Ok(false) => return Try::Over(Fate::Skipped),
                 Err(fault) => return failed(fault),
@@ -312,7 +330,7 @@ impl<'a> Reference<'a> {
             None => expression::prepare(config),
         };
         let Ok(prepared) = prepared else { return Try::Over(Fate::Open) };
-        match self.value(key, (Ask::Settings, attempt), &prepared) {
+        match self.value(key, (Ask::Settings, *attempt), &prepared) {
             Ok(settings) => self.with(key, kind, &settings, attempt, intended),
             Err(fault) => failed(fault),
         }
@@ -323,7 +341,7 @@ impl<'a> Reference<'a> {
         key: &StepInstanceKey,
         kind: &str,
         settings: &Value,
-        attempt: u32,
+        attempt: &mut u32,
         intended: &mut bool,
     ) -> Try {
         let permanent = |code: &str| Try::Failed(code.to_owned(), FailureKind::Permanent);
@@ -369,19 +387,23 @@ impl<'a> Reference<'a> {
         key: &StepInstanceKey,
         kind: &str,
         settings: &Value,
-        attempt: u32,
+        attempt: &mut u32,
         intended: &mut bool,
     ) -> Try {
         *intended = kind != "transform";
-        match self.notes.cuts.get(&(key.clone(), attempt)) {
+        let cut = |attempt| self.notes.cuts.get(&(key.clone(), attempt));
+        while cut(*attempt) == Some(&Cut::Repeated) {
+            *attempt += 1;
+        }
+        match cut(*attempt) {
             Some(Cut::Failed | Cut::Resolved(InterruptDecision::Fail)) => {
                 return Try::Failed("STEP_INTERRUPTED".to_owned(), FailureKind::Permanent);
             }
             Some(Cut::Resolved(InterruptDecision::Retry)) => return Try::Again,
             Some(Cut::Resolved(InterruptDecision::Skip)) => return Try::Over(Fate::Skipped),
-            None => {}
+            Some(Cut::Repeated) | None => {}
         }
-        match self.chance.perform(key, attempt, settings, *intended) {
+        match self.chance.perform(key, *attempt, settings, *intended) {
             Ok(Outcome { output, case }) => Try::Over(Fate::Done(output, case)),
             Err(fault) => Try::Failed(fault.error.code, fault.kind),
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::catalog::Class;
 use cairn_core::digest::{Digest, WorkflowHash};
-use cairn_core::event::engine::{EndStatus, Payload, RunQueued};
+use cairn_core::event::engine::{ENGINE, EndStatus, Payload, RunQueued};
 use cairn_core::event::guided::{RunStarted, SourceKind};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::{Command, Decision, Effect, Fault, Graph, Limits, Moment, Rejection, Run};
@@ -22,7 +22,7 @@ use super::Violation;
 use super::author::Written;
 use super::chance::Chance;
 use super::laws::{self, Laws};
-use super::reference::Notes;
+use super::reference::{Cut, Notes};
 use crate::random::Random;
 
 pub(super) const RUN: RunId = RunId::from_bits(7);
@@ -38,6 +38,15 @@ pub(super) enum Duty {
         instance: StepInstanceKey,
         input: Value,
     },
+}
+
+impl Duty {
+    const fn effect(&self) -> Option<&Effect> {
+        match self {
+            Self::Effect(effect) => Some(effect),
+            Self::Child { .. } => None,
+        }
+    }
 }
 
 /// What became of a command.
@@ -210,7 +219,9 @@ impl World {
         }
         let rested = (self.folded.paused && !resumes) || self.folded.cancel_requested;
         self.laws.decided(&decision, rested, recovers)?;
+        let before = self.log.len();
         self.record(decision.events.clone());
+        self.note_cuts(before);
         laws::same(&self.folded, &self.run.state, "after a decision")?;
         self.take(decision);
         Ok(Reply::Taken)
@@ -242,6 +253,7 @@ impl World {
         }
         // Until a recovery is recorded, what was owed is what the last process left.
         let owed = self.duties.clone();
+        self.laws.cut_off(owed.iter().filter_map(Duty::effect));
         if self.folded.started.is_none() {
             return self.start();
         }
@@ -252,21 +264,24 @@ impl World {
             Reply::Refused(rejection) => Err(Violation(format!("recovering: {rejection}"))),
             Reply::Taken => {
                 self.duties.drain(..owed.len());
-                self.note_cuts(before);
                 self.hold_owed(&owed, before, paused)
             }
         }
     }
 
-    /// Notes the tries that the recovery gave up.
+    /// Notes the tries that were given up or made again without anybody being asked.
     fn note_cuts(&mut self, from: usize) {
         for event in self.log.iter().skip(from) {
-            if let EventData::StepFailed(failed) = &event.data
-                && failed.error.code == "STEP_INTERRUPTED"
-            {
-                let key = (failed.instance.clone(), failed.attempt);
-                self.notes.cuts.insert(key, super::reference::Cut::Failed);
-            }
+            let (instance, attempt, cut) = match &event.data {
+                EventData::StepFailed(e) if e.error.code == "STEP_INTERRUPTED" => {
+                    (&e.instance, e.attempt, Cut::Failed)
+                }
+                EventData::StepResolved(e) if e.by == ENGINE => {
+                    (&e.instance, e.attempt, Cut::Repeated)
+                }
+                _ => continue,
+            };
+            self.notes.cuts.insert((instance.clone(), attempt), cut);
         }
     }
 
@@ -275,14 +290,7 @@ impl World {
         if self.folded.end.is_some() {
             return Ok(());
         }
-        let now: Vec<&Effect> = self
-            .duties
-            .iter()
-            .filter_map(|duty| match duty {
-                Duty::Effect(effect) => Some(effect),
-                Duty::Child { .. } => None,
-            })
-            .collect();
+        let now: Vec<&Effect> = self.duties.iter().filter_map(Duty::effect).collect();
         for duty in owed {
             let kept = match duty {
                 Duty::Child { instance, .. } | Duty::Effect(Effect::Child { instance, .. }) => {
@@ -293,17 +301,24 @@ impl World {
                     };
                     now.iter().any(again)
                 }
-                Duty::Effect(Effect::Perform { instance, class: Class::Effectful, .. }) => {
+                Duty::Effect(Effect::Perform { instance, attempt, key, class })
+                    if *class == Class::Effectful =>
+                {
                     match self.step(instance).map(|step| step.on_interrupt) {
-                        Some(OnInterrupt::Retry) => now.contains(&&effect_of(duty)),
+                        Some(OnInterrupt::Retry) => {
+                            let (instance, attempt) = (instance.clone(), attempt + 1);
+                            let again =
+                                Effect::Perform { instance, attempt, key: *key, class: *class };
+                            paused || now.contains(&&again)
+                        }
                         _ => self.was_cut(instance, from),
                     }
                 }
                 Duty::Effect(
                     Effect::Perform { instance, .. } | Effect::Evaluate { instance, .. },
                 ) => paused || now.iter().any(|effect| computes(effect, instance)),
-                Duty::Effect(Effect::Timer { timer, .. }) => {
-                    !self.folded.timers.contains_key(timer) || now.contains(&&effect_of(duty))
+                Duty::Effect(effect @ Effect::Timer { timer, .. }) => {
+                    !self.folded.timers.contains_key(timer) || now.contains(&effect)
                 }
                 Duty::Effect(Effect::CallOff) => false,
                 Duty::Effect(effect) => now.contains(&effect),
@@ -399,13 +414,6 @@ impl World {
     /// How the run ended.
     pub(super) fn ended(&self) -> Option<EndStatus> {
         self.folded.end.as_ref().map(cairn_core::projection::run::End::status)
-    }
-}
-
-fn effect_of(duty: &Duty) -> Effect {
-    match duty {
-        Duty::Effect(effect) => effect.clone(),
-        Duty::Child { .. } => Effect::CallOff,
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check(story: &Story, asked: &BTreeMap<String, Asked>, marks: &str)
     let interrupted = count(&runs, |data| matches!(data, EventData::StepInterrupted(_)));
     let requests: u32 = asked.values().map(|asked| asked.times).sum();
     println!(
-        "{} runs; {} steps asked outside, {requests} times; {interrupted} steps left to a person, {} decisions; runs under way at a kill: {in_flight:?}",
+        "{} runs; {} steps asked outside, {requests} times; {interrupted} tries cut off, {} decisions of a person; runs under way at a kill: {in_flight:?}",
         runs.len(),
         asked.len(),
         story.resolved

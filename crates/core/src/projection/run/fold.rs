@@ -40,13 +40,7 @@ impl RunState {
                 state.tried(step.attempt);
                 state.settle(StepStatus::Unknown);
             }
-            EventData::StepResolved(step) => {
-                self.step(&step.instance).settle(match step.decision {
-                    InterruptDecision::Retry => StepStatus::Pending,
-                    InterruptDecision::Fail => StepStatus::Failed,
-                    InterruptDecision::Skip => StepStatus::Skipped,
-                })
-            }
+            EventData::StepResolved(step) => self.step(&step.instance).resolve(step.decision),
             EventData::LoopEntered(entered) => {
                 self.turn_to(&entered.instance.loop_path);
                 let items = entered.items.clone();
@@ -210,6 +204,7 @@ impl StepState {
         Self {
             attempts: 0,
             case: None,
+            cut_off: 0,
             error: None,
             input: None,
             iterations: None,
@@ -222,6 +217,15 @@ impl StepState {
 
     fn tried(&mut self, attempt: u32) {
         self.attempts = self.attempts.max(attempt.saturating_add(1));
+    }
+
+    fn resolve(&mut self, decision: InterruptDecision) {
+        self.settle(match decision {
+            InterruptDecision::Retry => StepStatus::Pending,
+            InterruptDecision::Fail => StepStatus::Failed,
+            InterruptDecision::Skip => StepStatus::Skipped,
+        });
+        self.cut_off += u32::from(decision == InterruptDecision::Retry);
     }
 
     /// Moves to a status that waits for nothing; an ended step needs no input any more.
