@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Automations, Options, Parts, chain};
 use cairn_steps::catalog::Settings;
 use cairn_store::Store;
@@ -59,6 +60,11 @@ pub(crate) fn with_workflow(
 /// Where a run that is started here stands in its chain.
 pub(crate) fn chain() -> u32 {
     chain::after(std::env::var(chain::VARIABLE).ok().as_deref())
+}
+
+/// What a run that is started here belongs to.
+pub(crate) fn trace() -> Option<TraceParent> {
+    TraceParent::read(&std::env::var(trace::VARIABLE).ok()?)
 }
 
 /// Reads the id of a run.

@@ -20,6 +20,7 @@ mod retire;
 mod snapshots;
 mod socket;
 mod tail;
+pub mod trace;
 mod watch;
 
 pub use arrive::{Arrival, Asked, Call, Event};

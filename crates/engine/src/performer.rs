@@ -10,6 +10,8 @@ use cairn_core::catalog::StepType;
 use cairn_core::digest::Digest;
 use serde_json::Value;
 
+use crate::flow::trace::Try;
+
 /// Does one type of step.
 #[async_trait]
 pub trait Performer: Send + Sync {
@@ -21,6 +23,12 @@ pub trait Performer: Send + Sync {
     /// A step that did not turn out well has an outcome that says so; an error means that
     /// nothing came out. Whoever drops the future calls the step off: what it started ends.
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed>;
+
+    /// How long a step is left to itself once its time is over, to end what it started and to
+    /// give out what it has.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Evaluates expressions that only a worker process may: an expression can be made to use
@@ -48,7 +56,9 @@ pub struct Ctx {
     pub idempotency_key: Digest,
     /// How many runs led to this one, which whatever the step starts is told.
     pub chain: u32,
-    /// How long the step may take; the engine calls it off by then.
+    /// The try, which whatever the step sends or starts belongs to.
+    pub trace: Option<Try>,
+    /// How long the step may take; the engine calls it off then, or when its grace is over.
     pub timeout: Duration,
     /// The files that belong to the workflow, as they were when it was compiled, by path.
     pub assets: Arc<BTreeMap<String, Arc<[u8]>>>,

@@ -29,6 +29,8 @@ const MARK: &str = "CAIRN_RUN";
 const END_MAX: Duration = Duration::from_secs(5);
 /// How long the pipes are read when the supervisor is gone.
 const GRACE: Duration = Duration::from_millis(250);
+/// How long it takes at most from the order to stop a command until all is known of it.
+pub(crate) const STOP_MAX: Duration = Duration::from_secs(7);
 /// How many processes a command of an automation may have at once.
 pub const PROCESSES_MAX: usize = 64;
 /// How much memory the processes of a command of an automation may use, when nobody says.
@@ -84,7 +86,7 @@ pub(crate) struct Job<'a> {
     /// How much of what it prints is kept.
     pub(crate) keep: Keep,
     /// After how long it is stopped; what it printed until then is kept.
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) timeout: Duration,
     /// Whether it belongs to an automation, which has narrower limits.
     pub(crate) strict: bool,
 }
@@ -142,8 +144,7 @@ pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed>
                 () = gone => Ok(()),
             }
         };
-        let limit = job.timeout.unwrap_or(Duration::MAX);
-        match timeout(limit, work).await {
+        match timeout(job.timeout, work).await {
             Ok(Ok(())) => None,
             Ok(Err(Over)) => Some(End::TooMuch),
             Err(_) => Some(End::TimedOut),
@@ -303,7 +304,7 @@ impl End {
                 FailureKind::ExitCode,
             ),
             Self::TimedOut => (
-                "SHELL_TIMEOUT",
+                "STEP_TIMEOUT",
                 "the command was stopped when its time was over; give the step a longer `timeout_sec`".to_owned(),
                 FailureKind::Timeout,
             ),

@@ -9,7 +9,7 @@ mod venv;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use cairn_core::catalog::schema::{closed, one_of, shown, text, texts, texts_by_name, told};
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::process::told::{Parse, outcome};
-use crate::process::{self, Folder, Job, Keep, Variables};
+use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables};
 use crate::settings;
 use crate::shell::{STREAM_MAX, elapsed_ms, output_schema, plain};
 use venv::Venvs;
@@ -94,6 +94,7 @@ impl Performer for Python {
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
+        let begun = Instant::now();
         let input: Input = settings::read(config)?;
         let asset = |path: &str| {
             ctx.assets.get(path).cloned().ok_or_else(|| {
@@ -112,19 +113,23 @@ impl Performer for Python {
         let fixed = [interpreter, "-I".to_owned(), input.script.clone()];
         let command: Vec<String> = fixed.into_iter().chain(input.args.iter().map(plain)).collect();
         let variables = Variables::safe(ctx, folder.path());
-        let begun = Instant::now();
+        let installed = begun.elapsed();
         let job = Job {
             command: &command,
             variables: variables.give(&input.env, &self.process.allow_env)?.into_list(),
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: Keep::All(STREAM_MAX),
-            timeout: None,
+            timeout: ctx.timeout.saturating_sub(installed),
             strict: true,
         };
         let done = process::run(job, &self.process).await?;
         let told: Vec<String> =
             std::iter::once("python".to_owned()).chain(command.iter().skip(2).cloned()).collect();
         Ok(outcome(&done, &told, elapsed_ms(begun), input.parse_output))
+    }
+
+    fn grace(&self) -> Duration {
+        STOP_MAX
     }
 }

@@ -25,6 +25,7 @@ pub(crate) mod tests {
             workspace: None,
             idempotency_key: Digest::of(b"key"),
             chain: 0,
+            trace: None,
             timeout: Duration::from_secs(30),
             assets: Arc::default(),
             secrets: Vec::new(),

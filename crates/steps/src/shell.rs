@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::process::told::{Parse, outcome};
-use crate::process::{Folder, Job, Keep, Options, Variables, run};
+use crate::process::{Folder, Job, Keep, Options, STOP_MAX, Variables, run};
 use crate::settings;
 
 /// How much of each stream is kept in a guided run: its end, where programs say what went wrong.
@@ -94,11 +94,15 @@ impl Performer for Shell {
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: if guided { Keep::End(GUIDED_MAX) } else { Keep::All(STREAM_MAX) },
-            timeout: input.timeout_ms.map(Duration::from_millis),
+            timeout: input.timeout_ms.map_or(ctx.timeout, Duration::from_millis),
             strict: !guided,
         };
         let done = run(job, &self.options).await?;
         Ok(outcome(&done, &command, elapsed_ms(begun), input.parse_output))
+    }
+
+    fn grace(&self) -> Duration {
+        STOP_MAX
     }
 }
 

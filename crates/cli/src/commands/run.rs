@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let trigger = args.trigger.as_deref().map(|name| trigger(&found, name)).transpose()?;
         let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
+        let event = event.within(automate::trace());
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::env::TestEnv;
+use crate::env::{Outcome, TestEnv};
 use crate::serve::{Server, get};
 
 const CANARY: &str = "CANARY-7f3a91c2d4";
@@ -210,5 +210,62 @@ graph:
     alone.wait().unwrap();
     fs::write(env.path("go"), "").unwrap();
     let run = running.get("/api/v1/runs")["items"][0]["runId"].as_str().unwrap().to_owned();
-    assert_eq!(running.until(&run, "succeeded")["result"], "done");
+    let ended = running.until(&run, "succeeded");
+    assert_eq!((&ended["result"], &ended["steps"]["a"]["attempts"]), (&json!("done"), &json!(2)));
+    let told = env.run(&["runs", "events", &run]).stdout;
+    let try_1 = told.find("try 1 was cut off").unwrap_or_else(|| panic!("{told}"));
+    let try_2 = told.find("begun again, try 2").unwrap_or_else(|| panic!("{told}"));
+    assert!(try_1 < try_2, "{told}");
+}
+
+#[test]
+fn a_command_that_takes_too_long_leaves_what_it_printed() {
+    let text = "name: Slow\ngraph:\n  nodes:\n    - { id: a, type: shell, timeout_sec: 1, command: [sh, -c, 'echo so far so good >&2; exec sleep 600'] }\n";
+    let env = with_workflow("slow", text);
+    let ran = env.run(&["run", "slow", "--json"]);
+    assert_eq!(ran.code, 1, "{ran}");
+    let ran: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let step = &ran["steps"]["a"];
+    assert_eq!(step["error"]["code"], "STEP_TIMEOUT", "{ran:#}");
+    assert_eq!(step["output"]["stderr"], "so far so good\n", "{ran:#}");
+    assert_eq!(step["output"]["timed_out"], true, "{ran:#}");
+}
+
+#[test]
+fn what_a_step_starts_belongs_to_the_trace_that_the_run_belongs_to() {
+    let inner = "name: Inner\ngraph:\n  nodes:\n    - { id: a, type: shell, command: [sh, -c, 'printf %s \"$TRACEPARENT\"'] }\n";
+    let outer = "name: Outer\ngraph:\n  nodes:\n    - { id: a, type: shell, command: [sh, -c, 'printf %s \"$TRACEPARENT\"'], next: b }\n    - { id: b, type: workflow, workflow: inner }\n";
+    let env = with_workflow("outer", outer);
+    fs::write(env.path("workflows/inner.yaml"), inner).unwrap();
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let above = format!("00-{trace}-b7ad6b7169203331-01");
+    let told = |above: &str| {
+        let mut run = env.command(&["run", "outer", "--json"]);
+        let ran = Outcome::of(run.env("TRACEPARENT", above).output().unwrap());
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran}"));
+        let own = found["steps"]["a"]["output"]["stdout"].as_str().unwrap().to_owned();
+        let child = found["steps"]["b"]["output"]["result"]["stdout"].as_str().unwrap().to_owned();
+        (own, child)
+    };
+    let (own, child) = told(&above);
+    assert!(own.starts_with(&format!("00-{trace}-")), "{own}");
+    assert!(child.starts_with(&format!("00-{trace}-")), "{child}");
+    assert!(own != child && own != above && child != above, "{own} {child}");
+    // Nobody says, or nothing that can be read: the run begins a trace, and its child is in it.
+    for nothing in ["", "00-0-0-00"] {
+        let (own, child) = told(nothing);
+        assert!(own.len() == above.len() && !own.contains(trace), "{own}");
+        assert_eq!(own[..36], child[..36]);
+    }
+}
+
+#[test]
+fn an_event_that_is_too_large_is_refused() {
+    let env = with_workflow("any", "name: Any\ngraph:\n  nodes:\n    - { id: a, type: end }\n");
+    let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let most = env.run_with_input(&["run", "any", "--event", "-"], of(4 << 20).as_bytes());
+    assert_eq!(most.code, 0, "{most}");
+    let more = env.run_with_input(&["run", "any", "--event", "-"], of((4 << 20) + 1).as_bytes());
+    assert_eq!(more.code, 2, "{more}");
+    assert!(more.stderr.contains("the event has more than 4 MiB"), "{more}");
 }

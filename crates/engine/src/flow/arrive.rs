@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use super::chain;
 use super::lane::NewRun;
 use super::lanes::started;
+use super::trace::{self, TraceParent};
 use super::watch::Ended;
 use super::{Inner, payload};
 use crate::catalog::Found;
@@ -30,6 +31,8 @@ use crate::trigger::input;
 
 /// How deep what starts a run may nest.
 const PAYLOAD_DEPTH_MAX: usize = 48;
+/// How many bytes of it there may be.
+const PAYLOAD_MAX: usize = 4 << 20;
 
 /// Something that starts a run.
 #[derive(Clone, Debug)]
@@ -56,6 +59,16 @@ pub struct Event {
     pub kind: String,
     /// Whatever else is known of it, by the names that templates have for it.
     pub more: serde_json::Map<String, Value>,
+}
+
+impl Event {
+    /// The same as a part of something that is traced.
+    #[must_use]
+    pub fn within(mut self, above: Option<TraceParent>) -> Self {
+        let told = above.map(|above| (trace::MEMBER.to_owned(), json!(above.to_string())));
+        self.more.extend(told);
+        self
+    }
 }
 
 /// A run that was asked for.
@@ -263,7 +276,7 @@ impl Inner {
         self: &Arc<Self>,
         child: RunId,
         workflow: &str,
-        input: Value,
+        event: Event,
         parent: ParentStep,
         depth: u32,
     ) -> Vec<Command> {
@@ -272,7 +285,6 @@ impl Inner {
             let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
             vec![Command::ChildRefused { instance: instance.clone(), fault }]
         };
-        let event = Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
         let given = given(&event, "workflow", "", now_ms());
         let begun = async {
             let found = self.find(workflow).await?;
@@ -413,6 +425,10 @@ fn require_recordable(event: &Event, key: Option<&str>) -> Result<()> {
     if let Err(error) = canonical::check(&event.payload, PAYLOAD_DEPTH_MAX) {
         let fix = format!("nest it no deeper than {PAYLOAD_DEPTH_MAX} levels");
         return invalid(format!("the event cannot be recorded: {error}"), fix);
+    }
+    if !payload::fits(&event.payload, PAYLOAD_MAX)? {
+        let fix = "send where it is to be found, such as a path or an address".to_owned();
+        return invalid("the event has more than 4 MiB".to_owned(), fix);
     }
     match key.map_or(1, str::len) {
         1..=limits::NAME => Ok(()),

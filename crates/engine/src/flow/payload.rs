@@ -64,6 +64,12 @@ fn moved(payload: &mut Payload, max: usize) -> Result<Option<Blob>> {
     Ok(Some(blob))
 }
 
+/// Whether a value has no more than so many bytes.
+pub(super) fn fits(value: &serde_json::Value, max: usize) -> Result<bool> {
+    let written = || canonical::to_vec(value).map_err(|e| Error::Broken(e.to_string()));
+    Ok(is_small(value, max) || written()?.len() <= max)
+}
+
 /// Whether a value is surely smaller than so many bytes, found without writing it out.
 fn is_small(value: &serde_json::Value, max: usize) -> bool {
     fn room(value: &serde_json::Value, left: &mut usize) -> bool {

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 
 use super::Inner;
 use super::plans::Ready;
+use super::trace::Try;
 use crate::error::Result;
 use crate::performer::{Ctx, Failed, UsedSecret};
 
@@ -100,7 +101,7 @@ impl Settings {
 
 /// A step that is to be performed.
 pub(super) struct Work {
-    pub(super) instance: StepInstanceKey,
+    pub(super) step: Try,
     pub(super) key: Digest,
     /// How many runs led to its own.
     pub(super) chain: u32,
@@ -112,7 +113,7 @@ pub(super) struct Work {
 impl Inner {
     /// Performs a step; gives what to tell its run.
     pub(super) async fn perform(&self, work: Work) -> Command {
-        let instance = work.instance.clone();
+        let instance = work.step.instance.clone();
         // Of one workflow first, so that it cannot take all the places of the others.
         let own = Arc::clone(&work.slots);
         let _own = own.acquire().await;
@@ -124,7 +125,8 @@ impl Inner {
     }
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
-        let Work { instance, key, chain, ready, settings, slots: _ } = work;
+        let Work { step: trace, key, chain, ready, settings, slots: _ } = work;
+        let instance = trace.instance.clone();
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
         let Some((step, r#type)) = found.and_then(|step| match &step.action {
@@ -160,11 +162,13 @@ impl Inner {
             workspace: None,
             idempotency_key: key,
             chain,
+            trace: Some(trace),
             timeout,
             assets: Arc::clone(&ready.assets),
             secrets: used(graph, &instance),
         };
-        let done = tokio::time::timeout(timeout, performer.perform(config, &ctx)).await;
+        let limit = timeout.saturating_add(performer.grace());
+        let done = tokio::time::timeout(limit, performer.perform(config, &ctx)).await;
         let done = match done {
             Err(_) => Err(late(timeout)),
             Ok(Ok(outcome)) => match outcome.fault {

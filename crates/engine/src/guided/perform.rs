@@ -130,6 +130,7 @@ impl Inner {
             workspace: workspace::of_run(&session.view, position.run),
             idempotency_key: key(position, attempt),
             chain: 0,
+            trace: None,
             timeout: Duration::MAX,
             assets: Arc::default(),
             secrets: Vec::new(),

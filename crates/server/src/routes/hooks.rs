@@ -21,6 +21,7 @@ use cairn_api::problem::CONTENT_TYPE;
 use cairn_core::event::engine::EndStatus;
 use cairn_core::id::RunId;
 use cairn_engine as engine;
+use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Arrival, Call, Ended, Event};
 use cairn_engine::secrets::Scope;
 use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
@@ -102,7 +103,7 @@ async fn take(
     };
     match hook.verify(&asked, now_ms(), &secrets) {
         Err(refusal) => Ok(refused(refusal)),
-        Ok(firing) => start(&shared, place, hook.respond(), firing, chain(&parts.headers)).await,
+        Ok(firing) => start(&shared, place, hook.respond(), firing, &parts.headers).await,
     }
 }
 
@@ -133,13 +134,22 @@ pub(super) fn chain(headers: &HeaderMap) -> u32 {
     engine::flow::chain::after(said)
 }
 
+/// What a run belongs to, as far as whoever asks for it says.
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut said = headers.get_all(trace::HEADER).iter();
+    match (said.next(), said.next()) {
+        (Some(said), None) => TraceParent::read(said.to_str().ok()?),
+        _ => None,
+    }
+}
+
 /// Starts the run of a request that is genuine, and answers as its trigger says.
 async fn start(
     shared: &Shared,
     place: &Arc<Place>,
     respond: Respond,
     firing: Firing,
-    depth: u32,
+    headers: &HeaderMap,
 ) -> Result<Response, Failure> {
     let Firing { key, earlier, payload, event } = firing;
     let key = match earlier {
@@ -150,8 +160,8 @@ async fn start(
         workflow: place.workflow.clone(),
         trigger: Some(place.trigger.clone()),
         key: Some(key),
-        event: Event { payload, kind: place.kind.clone(), more: event },
-        depth,
+        event: Event { payload, kind: place.kind.clone(), more: event }.within(trace(headers)),
+        depth: chain(headers),
     };
     let call = match shared.automation.engine.call(arrival).await {
         Ok(call) => call,

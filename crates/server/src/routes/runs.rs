@@ -185,6 +185,7 @@ async fn begin(
         (trigger, _) => trigger,
     };
     let event = Event { payload: payload.clone(), kind: "manual".to_owned(), ..Event::default() };
+    let event = event.within(hooks::trace(&headers));
     let workflow = found.id.clone();
     let depth = hooks::chain(&headers);
     let asked = in_turn(&shared, Arrival { workflow, trigger, key, event, depth }).await?;

@@ -1,28 +1,21 @@
 //! Runs and steps as spans.
-//!
-//! The ids of spans follow from the ids of runs and steps. So a run that a crash cut in two
-//! is one trace, and nothing has to be kept to know the parent of a span.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use cairn_core::digest::{Digest, WorkflowHash};
+use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::{Payload, RunQueued};
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::Action;
+use cairn_engine::flow::trace::{SpanId, TraceId, TraceParent, step_span};
 use cairn_engine::flow::{Automations, Told};
 
 /// How many runs are remembered; what is forgotten is read from the log again.
 const RUNS_MAX: usize = 4_096;
 /// How many plans are remembered.
 const PLANS_MAX: usize = 64;
-/// How many runs may stand above one another.
-const DEPTH_MAX: u32 = 32;
-
-type TraceId = [u8; 16];
-type SpanId = [u8; 8];
 
 /// A span that is over.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,7 +48,7 @@ pub(super) enum Attribute {
 /// A run that is not over.
 #[derive(Clone)]
 struct Open {
-    trace: TraceId,
+    place: TraceParent,
     parent: Option<SpanId>,
     workflow: String,
     trigger: Option<String>,
@@ -104,13 +97,13 @@ impl Tracer {
         let at_ms = event.id.minted_ms();
         match &event.data {
             EventData::RunQueued(queued) => {
-                let open = self.opened(run, queued, at_ms, 0).await;
+                let open = self.opened(run, queued, at_ms).await;
                 self.keep(run, open);
                 None
             }
             EventData::RunStarted(started) => {
                 let types = self.types(started.workflow_hash).await;
-                self.known(run, 0).await?.types = types;
+                self.known(run).await?.types = types;
                 None
             }
             EventData::StepStarted(e) => self.begun(run, &e.instance, at_ms, e.attempt).await,
@@ -148,7 +141,7 @@ impl Tracer {
         at_ms: u64,
         attempt: u32,
     ) -> Option<Span> {
-        let open = self.known(run, 0).await?;
+        let open = self.known(run).await?;
         let begun = open.begun.entry(instance.clone()).or_insert((at_ms, attempt));
         if begun.1 != attempt {
             *begun = (at_ms, attempt);
@@ -159,7 +152,7 @@ impl Tracer {
     /// The span of a try at a step.
     async fn step(&mut self, run: RunId, at_ms: u64, done: Try<'_>) -> Option<Span> {
         let Try { instance, attempt, duration_ms, status, code } = done;
-        let open = self.known(run, 0).await?;
+        let open = self.known(run).await?;
         let begun = open.begun.remove(instance).map(|(at_ms, _)| at_ms);
         let step = instance.step.to_string();
         let mut attributes = vec![
@@ -173,9 +166,9 @@ impl Tracer {
         attributes.extend(kind.map(|kind| ("cairn.step.type", kind)));
         attributes.extend(code.map(|code| ("error.type", Attribute::Text(code.to_owned()))));
         Some(Span {
-            trace: open.trace,
+            trace: open.place.trace,
             id: step_span(run, instance, attempt),
-            parent: Some(run_span(run)),
+            parent: Some(open.place.span),
             name: step,
             kind: SpanKind::Internal,
             // A step without an intent is recorded when it is done.
@@ -194,7 +187,7 @@ impl Tracer {
         status: &'static str,
         code: Option<&str>,
     ) -> Option<Span> {
-        self.known(run, 0).await?;
+        self.known(run).await?;
         let open = self.open.remove(&run)?;
         let mut attributes = vec![
             ("cairn.workflow.id", Attribute::Text(open.workflow.clone())),
@@ -205,8 +198,8 @@ impl Tracer {
         attributes.extend(trigger);
         attributes.extend(code.map(|code| ("error.type", Attribute::Text(code.to_owned()))));
         Some(Span {
-            trace: open.trace,
-            id: run_span(run),
+            trace: open.place.trace,
+            id: open.place.span,
             parent: open.parent,
             name: open.workflow,
             kind: SpanKind::Consumer,
@@ -225,11 +218,11 @@ impl Tracer {
     }
 
     /// A run that is remembered, or else as the log has it.
-    async fn known(&mut self, run: RunId, depth: u32) -> Option<&mut Open> {
+    async fn known(&mut self, run: RunId) -> Option<&mut Open> {
         if !self.open.contains_key(&run) {
             let past = self.engine.past(run).await.ok()?;
             let queued = past.state.queued.as_ref()?;
-            let mut open = self.opened(run, queued, past.summary.queued_ms, depth).await;
+            let mut open = self.opened(run, queued, past.summary.queued_ms).await;
             if let Some(started) = &past.state.started {
                 open.types = self.types(started.workflow_hash).await;
             }
@@ -238,21 +231,15 @@ impl Tracer {
         self.open.get_mut(&run)
     }
 
-    /// A run that was asked for: what it belongs to is what asked for it.
-    async fn opened(&mut self, run: RunId, queued: &RunQueued, at_ms: u64, depth: u32) -> Open {
-        let above = match &queued.parent {
-            Some(parent) if depth < DEPTH_MAX => {
-                let known = Box::pin(self.known(parent.run_id, depth + 1)).await;
-                known.map(|open| {
-                    let attempt = open.begun.get(&parent.instance).map_or(0, |(_, try_)| *try_);
-                    (open.trace, step_span(parent.run_id, &parent.instance, attempt))
-                })
-            }
-            _ => self.sender(run, queued).await,
+    /// A run that was asked for.
+    async fn opened(&self, run: RunId, queued: &RunQueued, at_ms: u64) -> Open {
+        let above = match &queued.input {
+            Payload::Inline(input) => TraceParent::of_input(&input.0),
+            Payload::Blob(_) => self.asked_by(run).await,
         };
         Open {
-            trace: above.map_or_else(|| trace(run), |(trace, _)| trace),
-            parent: above.map(|(_, parent)| parent),
+            place: TraceParent::of_run(run, above),
+            parent: above.map(|above| above.span),
             workflow: queued.workflow_id.clone(),
             trigger: queued.trigger_id.as_ref().map(ToString::to_string),
             queued_ms: at_ms,
@@ -261,21 +248,12 @@ impl Tracer {
         }
     }
 
-    /// What the sender of a request says that it belongs to.
-    async fn sender(&self, run: RunId, queued: &RunQueued) -> Option<(TraceId, SpanId)> {
-        let said = |payload: &Payload| match payload {
-            Payload::Inline(value) => {
-                let said = value.0.pointer("/event/source/headers/traceparent");
-                Some(said.and_then(|said| traceparent(said.as_str()?)))
-            }
+    /// What asked for a run with a large input, which is beside the log.
+    async fn asked_by(&self, run: RunId) -> Option<TraceParent> {
+        match self.engine.past(run).await.ok()?.state.queued?.input {
+            Payload::Inline(input) => TraceParent::of_input(&input.0),
             Payload::Blob(_) => None,
-        };
-        if let Some(said) = said(&queued.input) {
-            return said;
         }
-        // What is large is beside the log.
-        let past = self.engine.past(run).await.ok()?;
-        said(&past.state.queued?.input).flatten()
     }
 
     async fn types(&mut self, hash: WorkflowHash) -> Arc<Types> {
@@ -294,78 +272,5 @@ impl Tracer {
         }
         self.plans.insert(hash, Arc::clone(&types));
         types
-    }
-}
-
-/// The first bytes of a digest, of which some bit is set.
-fn some<const N: usize>(text: &str) -> [u8; N] {
-    let digest = Digest::of(text.as_bytes());
-    let mut bytes = [0; N];
-    bytes.iter_mut().zip(digest.as_bytes()).for_each(|(byte, from)| *byte = *from);
-    bytes
-}
-
-fn trace(run: RunId) -> TraceId {
-    some(&format!("trace {run}"))
-}
-
-fn run_span(run: RunId) -> SpanId {
-    some(&format!("run {run}"))
-}
-
-fn step_span(run: RunId, instance: &StepInstanceKey, attempt: u32) -> SpanId {
-    some(&format!("step {run} {instance} {attempt}"))
-}
-
-/// Reads a `traceparent` of the W3C: the trace and the span that a request belongs to.
-fn traceparent(text: &str) -> Option<(TraceId, SpanId)> {
-    let mut parts = text.split('-');
-    let (version, trace, span, flags) =
-        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    // Later versions may say more behind, and the first one does not.
-    let good = version.len() == 2
-        && flags.len() == 2
-        && version != "ff"
-        && (version != "00" || parts.next().is_none());
-    let (trace, span): (TraceId, SpanId) = (unhex(trace)?, unhex(span)?);
-    let (_, _): ([u8; 1], [u8; 1]) = (unhex(version)?, unhex(flags)?);
-    (good && trace != [0; 16] && span != [0; 8]).then_some((trace, span))
-}
-
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if text.len() != 2 * N || !text.bytes().all(lower) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_traceparent_of_the_right_form_is_one() {
-        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let (trace, span) = traceparent(good).unwrap();
-        assert_eq!((trace[0], span[7]), (0x0a, 0x31));
-        assert!(traceparent(&good.replacen("00", "01", 1).replace("-01", "-01-more")).is_some());
-        for bad in [
-            "",
-            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
-            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
-            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
-            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
-            "00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01",
-            "00-+af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        ] {
-            assert_eq!(traceparent(bad), None, "{bad}");
-        }
     }
 }

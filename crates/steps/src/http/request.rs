@@ -1,6 +1,6 @@
 //! What is sent, and what of it goes along when the server sends elsewhere.
 
-use cairn_engine::flow::chain;
+use cairn_engine::flow::{chain, trace};
 use cairn_engine::performer::{Ctx, Failed, UsedSecret};
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
@@ -54,6 +54,10 @@ impl Request {
         // What is packed could be a bomb; nothing here unpacks it.
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         headers.insert(HeaderName::from_static(chain::HEADER), HeaderValue::from(ctx.chain));
+        if let Some(step) = &ctx.trace {
+            let (name, value) = header(trace::HEADER, &step.parent().to_string())?;
+            headers.entry(name).or_insert(value);
+        }
         let safe = matches!(input.method, Method::Get | Method::Head);
         if !safe {
             let (name, value) = header("idempotency-key", &ctx.idempotency_key.hex())?;

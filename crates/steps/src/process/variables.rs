@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use cairn_engine::flow::chain;
+use cairn_engine::flow::{chain, trace};
 use cairn_engine::performer::{Ctx, Failed};
 use serde_json::Value;
 
@@ -89,6 +89,8 @@ impl Variables {
     fn with_key(mut self, ctx: &Ctx) -> Self {
         self.0.push(("CAIRN_IDEMPOTENCY_KEY".to_owned(), ctx.idempotency_key.hex().into()));
         self.0.push((chain::VARIABLE.to_owned(), ctx.chain.to_string().into()));
+        let trace = ctx.trace.as_ref().map(|step| step.parent().to_string().into());
+        self.0.extend(trace.map(|trace| (trace::VARIABLE.to_owned(), trace)));
         self
     }
 

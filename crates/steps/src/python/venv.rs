@@ -125,7 +125,7 @@ impl Venvs {
             folder,
             stdin: Vec::new(),
             keep: Keep::All(STREAM_MAX),
-            timeout: None,
+            timeout: ctx.timeout,
             strict: false,
         };
         let done = process::run(job, &self.process).await?;

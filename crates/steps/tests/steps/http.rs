@@ -131,6 +131,8 @@ async fn a_request_carries_what_it_is_told_and_the_answer_comes_back() {
     let key = format!("idempotency-key: {}\r\n", Digest::of(b"key").hex());
     assert!(seen.contains(&key), "{seen}");
     assert!(seen.contains("cairn-chain: 3\r\n"), "{seen}");
+    let trace = format!("traceparent: {}\r\n", ctx().trace.unwrap().parent());
+    assert!(seen.contains(&trace), "{seen}");
     assert!(!seen.to_lowercase().contains("gzip"), "{seen}");
 }
 

@@ -79,7 +79,8 @@ async fn it_gets_what_it_is_given_and_little_else() {
     let seen = automated(config, &ctx()).await.unwrap();
     let set = stdout(&seen).split_terminator('\0').map(|set| set.split_once('=').unwrap());
     let names: BTreeSet<&str> = set.map(|(name, _)| name).collect();
-    let wanted = ["CAIRN_CHAIN", "CAIRN_IDEMPOTENCY_KEY", "CAIRN_RUN", "HOME", "N", "T"];
+    let wanted =
+        ["CAIRN_CHAIN", "CAIRN_IDEMPOTENCY_KEY", "CAIRN_RUN", "HOME", "N", "T", "TRACEPARENT"];
     let safe = ["LANG", "LC_ALL", "PATH", "TMPDIR", "TZ"];
     let safe = safe.into_iter().filter(|name| std::env::var_os(name).is_some());
     assert_eq!(names, safe.chain(wanted).collect());

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::digest::Digest;
+use cairn_core::id::RunId;
+use cairn_engine::flow::trace::Try;
 use cairn_engine::performer::{Ctx, Failed, Outcome};
 use cairn_steps::catalog::{self, Settings};
 use serde_json::Value;
@@ -15,6 +17,12 @@ pub(crate) fn settings(folder: &Path) -> Settings {
     Settings::new(env!("CARGO_BIN_EXE_cairn-exec").into(), folder.join("data"))
 }
 
+/// A first try at a step of a run.
+fn traced() -> Try {
+    let (run, instance) = (RunId::from_bits(1), "fetch".parse().unwrap());
+    Try { run, above: None, instance, attempt: 0 }
+}
+
 /// What a step of an automation knows that has no workspace, files or secrets.
 pub(crate) fn ctx() -> Ctx {
     Ctx {
@@ -22,6 +30,7 @@ pub(crate) fn ctx() -> Ctx {
         workspace: None,
         idempotency_key: Digest::of(b"key"),
         chain: 3,
+        trace: Some(traced()),
         timeout: Duration::from_secs(30),
         assets: Arc::default(),
         secrets: Vec::new(),

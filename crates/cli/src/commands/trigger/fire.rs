@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let watch = engine.watch();
-        let event = Event { payload, kind, more };
+        let event = Event { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };
         let asked = engine.receive(arrival).await?;

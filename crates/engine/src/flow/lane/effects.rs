@@ -15,29 +15,24 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::{Active, Actor, Message, OVER_MAX, summary};
-use crate::flow::Inner;
 use crate::flow::perform::{Settings, Work};
+use crate::flow::trace::{TraceParent, Try};
 use crate::flow::watch::{Ended, failure};
+use crate::flow::{Event, Inner};
 use crate::guided::now_ms;
 
 impl Actor {
     /// Has a step performed. One that comes alone is begun here and now: many are over at once,
     /// and need no task of their own.
-    async fn perform(
-        &mut self,
-        inner: &Arc<Inner>,
-        id: RunId,
-        instance: StepInstanceKey,
-        key: Digest,
-        is_alone: bool,
-    ) {
+    async fn perform(&mut self, inner: &Arc<Inner>, step: Try, key: Digest, is_alone: bool) {
+        let (id, instance) = (step.run, step.instance.clone());
         let Some(active) = self.runs.get_mut(&id) else { return };
         // A later decision of the same batch may have ended the run.
         if !active.run.is_under_way(&instance) {
             return;
         }
         let work = Work {
-            instance: instance.clone(),
+            step,
             key,
             chain: active.run.state.depth(),
             ready: Arc::clone(&active.ready),
@@ -67,8 +62,9 @@ impl Actor {
     ) {
         let Some(active) = self.runs.get_mut(&id) else { return };
         match effect {
-            Effect::Perform { instance, key, .. } => {
-                self.perform(inner, id, instance, key, is_alone).await;
+            Effect::Perform { instance, attempt, key, .. } => {
+                let step = Try { run: id, above: above(active), instance, attempt };
+                self.perform(inner, step, key, is_alone).await;
             }
             Effect::Evaluate { instance, ask } => {
                 let graph = &active.ready.graph;
@@ -89,9 +85,14 @@ impl Actor {
                 let depth = active.run.state.depth() + 1;
                 let parent =
                     ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
+                let attempt = active.run.state.steps.get(&instance).map_or(0, |step| step.attempts);
+                let step = Try { run: id, above: above(active), instance, attempt };
+                let event =
+                    Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
+                let event = event.within(Some(step.parent()));
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 tokio::spawn(async move {
-                    let told = inner.child(child, &workflow, input, parent, depth).await;
+                    let told = inner.child(child, &workflow, event, parent, depth).await;
                     for command in told {
                         let _ = messages.send(Message::Tell(id, command, None));
                     }
@@ -148,6 +149,14 @@ impl Actor {
 }
 
 /// What a step was given, as its intent says; nothing for one that has none.
+/// What asked for a run.
+fn above(active: &Active) -> Option<TraceParent> {
+    match &active.run.state.queued.as_ref()?.input {
+        Payload::Inline(input) => TraceParent::of_input(&input.0),
+        Payload::Blob(_) => None,
+    }
+}
+
 fn settings(active: &Active, instance: &StepInstanceKey) -> Settings {
     Settings::of(&active.run, &active.ready.graph, instance)
 }
