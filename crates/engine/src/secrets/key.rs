@@ -152,6 +152,23 @@ pub(super) fn write(path: &Path, key: &MasterKey) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trigger::HookSecret;
+
+    #[test]
+    fn nothing_that_holds_a_secret_shows_it() {
+        let word = "CANARY-7f3a";
+        let shown = [
+            format!("{:?}", Secret::new(word)),
+            format!("{:#?}", KeySource::Given(Secret::new(word))),
+            format!("{:?}", HookSecret { secret: Secret::new(word), until_ms: None }),
+            format!("{:?}", MasterKey::parse(&"c4".repeat(32)).unwrap()),
+        ];
+        for shown in shown {
+            assert!(shown.contains("***"), "{shown}");
+            // 0xc4 is 196.
+            assert!([word, "c4", "196"].iter().all(|part| !shown.contains(part)), "{shown}");
+        }
+    }
 
     #[test]
     fn every_purpose_has_a_key_of_its_own() {

@@ -97,6 +97,12 @@ async fn patterns_that_take_their_time() {
     survives(&pool, "a long text", find("a", "a".repeat(70_000)), &["EXPR_FAILED"]).await;
     let answer = pool.run(&find("(a*)*b", "a".repeat(50_000))).await;
     assert_eq!(answer, Ok(json!(null)));
+    // To find all of these takes the square of the text's length; the first one does not.
+    let square = ".*[^A-Z]|[A-Z]";
+    let first = pool.run(&find(square, "A".repeat(60_000))).await;
+    assert!(first.as_ref().is_ok_and(|found| !found.is_null()), "{first:?}");
+    let all = jq(&format!("[scan({square:?})] | length"), json!("A".repeat(1_000_000)));
+    survives(&pool, "all of a long text", all, &["EXPR_TIMEOUT"]).await;
     let text = "{{ 'aaaa' | matches(event.pattern) }}";
     let context = json!({"event": {"pattern": "((a{1000}){1000}){1000}"}});
     survives(&pool, "a pattern of an event", template(text, context), &["EXPR_INVALID"]).await;
