@@ -1,64 +1,46 @@
 //! A lane: one session, whose runs one task decides for.
 
+mod commit;
 mod effects;
+mod handle;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::RunQueued;
 use cairn_core::event::guided::RunStarted;
-use cairn_core::event::{Event, EventData, NewEvent, Scope};
-use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
+use cairn_core::event::{NewEvent, Scope};
+use cairn_core::flow::{Command, Decision, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::RunState;
-use cairn_store as store;
-use cairn_store::port::{Lease, Room};
-use cairn_store::{AppendPlan, Appended, Blob};
+use cairn_store::Blob;
+use cairn_store::port::Lease;
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+pub(super) use handle::Lane;
+
+use commit::{Batch, EVENTS_MAX, ROOM_NAP, Reply, wait_for_room};
+use handle::Shared;
+
 use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
-use super::watch::Told;
-use super::{Inner, Left, payload};
+use super::{Inner, Left};
 use crate::error::{Error, Result};
 use crate::guided::{now_ms, random};
 
 /// How many messages are decided on together.
 const BATCH_MAX: usize = 512;
-/// How many events are recorded together. More of one decision go in parts, each of which is
-/// a state that a run can be recovered from.
-const EVENTS_MAX: usize = 4_096;
 /// How many runs that ended are remembered.
 const OVER_MAX: usize = 10_000;
 /// How long a timer is slept on before the clock is looked at again, which may have moved.
 const NAP_MAX: Duration = Duration::from_secs(30);
-/// How long a full disk is left alone before it is looked at again.
-const ROOM_NAP: Duration = Duration::from_millis(500);
-
-/// A handle to a lane.
-#[derive(Clone)]
-pub(super) struct Lane {
-    pub(super) session: SessionId,
-    messages: mpsc::UnboundedSender<Message>,
-    shared: Arc<Shared>,
-}
-
-/// What is known of a lane from outside.
-#[derive(Default)]
-struct Shared {
-    /// How many bytes its session has.
-    bytes: AtomicU64,
-    /// Whether it takes no new runs.
-    closed: AtomicBool,
-}
 
 /// What is said to a lane.
 pub(super) enum Message {
@@ -151,66 +133,24 @@ struct Drain {
     waiting: Vec<oneshot::Sender<()>>,
 }
 
-/// What is decided and not yet durable.
-#[derive(Default)]
-struct Batch {
-    events: Vec<NewEvent>,
-    blobs: Vec<Blob>,
-    effects: Vec<(RunId, Effect)>,
-    begun: Vec<RunId>,
-    /// Runs that stand elsewhere now than the list of runs says.
-    moved: Vec<RunId>,
-    replies: Vec<Reply>,
-    /// Whether there is room for new runs, once somebody asked.
-    room: Option<Result<()>>,
-}
-
-impl Batch {
-    async fn room(&mut self, inner: &Inner) -> Result<()> {
-        if self.room.is_none() {
-            self.room = Some(inner.store.log.room(Room::Run).await.map_err(Error::from));
-        }
-        self.room.clone().unwrap_or(Ok(()))
-    }
-}
-
-/// Waits until there is room to record what runs under way come to. They lose nothing by it.
-async fn wait_for_room(inner: &Inner) {
-    while let Err(cairn_store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
-        tokio::time::sleep(ROOM_NAP).await;
-    }
-}
-
-enum Reply {
-    Begun(oneshot::Sender<Result<bool>>, Result<bool>),
-    Done(oneshot::Sender<Result<()>>, Result<()>),
-}
-
-impl Reply {
-    fn refuse(self, error: &Error) {
-        match self {
-            Self::Begun(reply, _) => drop(reply.send(Err(error.clone()))),
-            Self::Done(reply, _) => drop(reply.send(Err(error.clone()))),
-        }
-    }
-}
-
-impl Lane {
-    /// Begins to decide for a session that this process owns.
-    pub(super) fn open(inner: &Arc<Inner>, workflow: &str, lease: Box<dyn Lease>) -> Self {
-        let (messages, inbox) = mpsc::unbounded_channel();
-        let (session, shared) = (lease.session(), Arc::<Shared>::default());
-        let actor = Actor {
+impl Actor {
+    fn new(
+        inner: &Arc<Inner>,
+        workflow: &str,
+        lease: Box<dyn Lease>,
+        (messages, shared): (mpsc::UnboundedSender<Message>, Arc<Shared>),
+    ) -> Self {
+        Self {
             inner: Arc::downgrade(inner),
-            session,
+            session: lease.session(),
             workflow: workflow.to_owned(),
             runs: HashMap::new(),
             over: HashSet::new(),
             waiting: VecDeque::new(),
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
-            messages: messages.clone(),
-            shared: Arc::clone(&shared),
+            messages,
+            shared,
             stopped: None,
             draining: inner.is_draining().then(Drain::default),
             freed: false,
@@ -221,72 +161,9 @@ impl Lane {
             snapshot_every: inner.options.snapshot_every,
             bits: random().unwrap_or_default(),
             _lease: lease,
-        };
-        tokio::spawn(actor.live(inbox));
-        Self { session, messages, shared }
-    }
-
-    pub(super) fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| Error::Broken("the lane has ended".to_owned()))
-    }
-
-    pub(super) async fn begin(&self, run: NewRun) -> Result<bool> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Message::Begin(Box::new(run), reply))?;
-        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
-    }
-
-    pub(super) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Message::Tell(run, command, Some(reply)))?;
-        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
-    }
-
-    /// How many bytes the session has, as far as this process has added to it.
-    pub(super) fn bytes(&self) -> u64 {
-        self.shared.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Notes how many bytes the session had before.
-    pub(super) fn has_bytes(&self, bytes: u64) {
-        self.shared.bytes.fetch_max(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.shared.closed.load(Ordering::Relaxed)
-    }
-
-    /// Takes no new runs from now on.
-    pub(super) fn close(&self) {
-        self.shared.closed.store(true, Ordering::Relaxed);
-    }
-
-    /// Ends the lane when it has no runs.
-    pub(super) async fn end_if_idle(&self) {
-        let (reply, stopped) = oneshot::channel();
-        if self.send(Message::StopIfIdle(reply)).is_ok() {
-            let _ = stopped.await;
         }
     }
 
-    /// Begins nothing more; the receiver is told when nothing is under way.
-    pub(super) fn drain(&self) -> oneshot::Receiver<()> {
-        let (reply, drained) = oneshot::channel();
-        // A lane that has ended has nothing under way.
-        let _ = self.send(Message::Drain(reply));
-        drained
-    }
-
-    pub(super) async fn stop(&self) -> Left {
-        let (reply, stopped) = oneshot::channel();
-        match self.send(Message::Stop(reply)) {
-            Ok(()) => stopped.await.unwrap_or_default(),
-            Err(_) => Left::default(),
-        }
-    }
-}
-
-impl Actor {
     async fn live(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
         loop {
             let nap = self.next_timer();
@@ -560,104 +437,6 @@ impl Actor {
             self.timers.pop();
             // A timer that is no longer set means nothing.
             let _ = self.tell(run, Command::FireTimer(timer), batch);
-        }
-    }
-
-    /// Makes durable what was decided, and then lets it happen.
-    async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
-        if let Err(error) = self.record(inner, events, blobs, &begun).await {
-            replies.into_iter().for_each(|reply| reply.refuse(&error));
-            return Err(error);
-        }
-        for active in moved.iter().filter_map(|run| self.runs.get(run)) {
-            inner.index.note(summary(self.session, &self.workflow, active));
-        }
-        let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
-        let is_alone = steps.count() == 1;
-        for (run, effect) in effects {
-            self.let_happen(inner, run, effect, is_alone).await;
-        }
-        // Whoever knows how far the session is knows of all runs in it.
-        if self.through > EventIndex(0) {
-            inner.index.moved(self.session, &self.workflow, self.through);
-        }
-        for reply in replies {
-            match reply {
-                Reply::Begun(reply, begun) => drop(reply.send(begun)),
-                Reply::Done(reply, outcome) => drop(reply.send(outcome)),
-            }
-        }
-        Ok(())
-    }
-
-    async fn record(
-        &mut self,
-        inner: &Arc<Inner>,
-        mut events: Vec<NewEvent>,
-        mut blobs: Vec<Blob>,
-        mut begun: &[RunId],
-    ) -> Result<()> {
-        let mut through = None;
-        while !events.is_empty() {
-            let rest = events.split_off(events.len().min(EVENTS_MAX));
-            blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
-            let watched = inner.watchers.is_watched().then(|| events.clone());
-            let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
-            let appended = self.append(inner, plan).await?;
-            self.note_begun(inner, std::mem::take(&mut begun), appended.first);
-            self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
-            through = Some(appended.last);
-            self.through = appended.last;
-            inner.tail.told(self.session, appended.last);
-            if let Some(events) = watched {
-                self.broadcast(inner, events, appended.first);
-            }
-            events = rest;
-        }
-        if let Some(through) = through {
-            self.take_snapshots(inner, through);
-        }
-        Ok(())
-    }
-
-    /// Appends. A plan that no run of this session was pinned to yet may have been collected
-    /// since it was made ready, and is put back then.
-    async fn append(&mut self, inner: &Inner, plan: AppendPlan) -> Result<Appended> {
-        let fresh = |event: &NewEvent| match &event.data {
-            EventData::RunStarted(run) if !self.pinned.contains(&run.workflow_hash) => {
-                Some((event.scope.run()?, run.workflow_hash))
-            }
-            _ => None,
-        };
-        let fresh: Vec<(RunId, WorkflowHash)> = plan.events.iter().filter_map(fresh).collect();
-        let again = (!fresh.is_empty()).then(|| plan.clone());
-        let appended = match (inner.store.log.append(self.session, plan).await, again) {
-            (Err(store::Error::BlobMissing { .. }), Some(again)) => {
-                for active in fresh.iter().filter_map(|(run, _)| self.runs.get(run)) {
-                    inner.plans.put(&active.ready).await?;
-                }
-                inner.store.log.append(self.session, again).await?
-            }
-            (appended, _) => appended?,
-        };
-        self.pinned.extend(fresh.into_iter().map(|(_, hash)| hash));
-        Ok(appended)
-    }
-
-    fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {
-        let places = (first.0..).map(EventIndex);
-        let events = events.into_iter().zip(places).map(|(event, at)| event.at(self.session, at));
-        let events: Arc<[Event]> = events.collect();
-        inner.watchers.tell(&Told { session: self.session, events });
-    }
-
-    fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {
-        for id in begun {
-            if let Some(active) = self.runs.get_mut(id) {
-                active.first = first;
-                inner.index.note(summary(self.session, &self.workflow, active));
-            }
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Making durable what a lane decided.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cairn_core::digest::WorkflowHash;
+use cairn_core::event::{Event, EventData, NewEvent};
+use cairn_core::flow::Effect;
+use cairn_core::id::{EventIndex, RunId};
+use cairn_store as store;
+use cairn_store::port::Room;
+use cairn_store::{AppendPlan, Appended, Blob};
+use tokio::sync::oneshot;
+
+use super::{Actor, summary};
+use crate::error::{Error, Result};
+use crate::flow::watch::Told;
+use crate::flow::{Inner, payload};
+
+/// How many events are recorded together. More of one decision go in parts, each of which is
+/// a state that a run can be recovered from.
+pub(super) const EVENTS_MAX: usize = 4_096;
+/// How long a full disk is left alone before it is looked at again.
+pub(super) const ROOM_NAP: Duration = Duration::from_millis(500);
+
+/// What is decided and not yet durable.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) events: Vec<NewEvent>,
+    pub(super) blobs: Vec<Blob>,
+    pub(super) effects: Vec<(RunId, Effect)>,
+    pub(super) begun: Vec<RunId>,
+    /// Runs that stand elsewhere now than the list of runs says.
+    pub(super) moved: Vec<RunId>,
+    pub(super) replies: Vec<Reply>,
+    /// Whether there is room for new runs, once somebody asked.
+    pub(super) room: Option<Result<()>>,
+}
+
+impl Batch {
+    pub(super) async fn room(&mut self, inner: &Inner) -> Result<()> {
+        if self.room.is_none() {
+            self.room = Some(inner.store.log.room(Room::Run).await.map_err(Error::from));
+        }
+        self.room.clone().unwrap_or(Ok(()))
+    }
+}
+
+/// Waits until there is room to record what runs under way come to. They lose nothing by it.
+pub(super) async fn wait_for_room(inner: &Inner) {
+    while let Err(cairn_store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
+        tokio::time::sleep(ROOM_NAP).await;
+    }
+}
+
+pub(super) enum Reply {
+    Begun(oneshot::Sender<Result<bool>>, Result<bool>),
+    Done(oneshot::Sender<Result<()>>, Result<()>),
+}
+
+impl Reply {
+    pub(super) fn refuse(self, error: &Error) {
+        match self {
+            Self::Begun(reply, _) => drop(reply.send(Err(error.clone()))),
+            Self::Done(reply, _) => drop(reply.send(Err(error.clone()))),
+        }
+    }
+}
+
+impl Actor {
+    /// Makes durable what was decided, and then lets it happen.
+    pub(super) async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
+        let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
+        if let Err(error) = self.record(inner, events, blobs, &begun).await {
+            replies.into_iter().for_each(|reply| reply.refuse(&error));
+            return Err(error);
+        }
+        for active in moved.iter().filter_map(|run| self.runs.get(run)) {
+            inner.index.note(summary(self.session, &self.workflow, active));
+        }
+        let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
+        let is_alone = steps.count() == 1;
+        for (run, effect) in effects {
+            self.let_happen(inner, run, effect, is_alone).await;
+        }
+        // Whoever knows how far the session is knows of all runs in it.
+        if self.through > EventIndex(0) {
+            inner.index.moved(self.session, &self.workflow, self.through);
+        }
+        for reply in replies {
+            match reply {
+                Reply::Begun(reply, begun) => drop(reply.send(begun)),
+                Reply::Done(reply, outcome) => drop(reply.send(outcome)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn record(
+        &mut self,
+        inner: &Arc<Inner>,
+        mut events: Vec<NewEvent>,
+        mut blobs: Vec<Blob>,
+        mut begun: &[RunId],
+    ) -> Result<()> {
+        let mut through = None;
+        while !events.is_empty() {
+            let rest = events.split_off(events.len().min(EVENTS_MAX));
+            blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
+            let watched = inner.watchers.is_watched().then(|| events.clone());
+            let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
+            let appended = self.append(inner, plan).await?;
+            self.note_begun(inner, std::mem::take(&mut begun), appended.first);
+            self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
+            through = Some(appended.last);
+            self.through = appended.last;
+            inner.tail.told(self.session, appended.last);
+            if let Some(events) = watched {
+                self.broadcast(inner, events, appended.first);
+            }
+            events = rest;
+        }
+        if let Some(through) = through {
+            self.take_snapshots(inner, through);
+        }
+        Ok(())
+    }
+
+    /// Appends. A plan that no run of this session was pinned to yet may have been collected
+    /// since it was made ready, and is put back then.
+    async fn append(&mut self, inner: &Inner, plan: AppendPlan) -> Result<Appended> {
+        let fresh = |event: &NewEvent| match &event.data {
+            EventData::RunStarted(run) if !self.pinned.contains(&run.workflow_hash) => {
+                Some((event.scope.run()?, run.workflow_hash))
+            }
+            _ => None,
+        };
+        let fresh: Vec<(RunId, WorkflowHash)> = plan.events.iter().filter_map(fresh).collect();
+        let again = (!fresh.is_empty()).then(|| plan.clone());
+        let appended = match (inner.store.log.append(self.session, plan).await, again) {
+            (Err(store::Error::BlobMissing { .. }), Some(again)) => {
+                for active in fresh.iter().filter_map(|(run, _)| self.runs.get(run)) {
+                    inner.plans.put(&active.ready).await?;
+                }
+                inner.store.log.append(self.session, again).await?
+            }
+            (appended, _) => appended?,
+        };
+        self.pinned.extend(fresh.into_iter().map(|(_, hash)| hash));
+        Ok(appended)
+    }
+
+    fn broadcast(&self, inner: &Inner, events: Vec<NewEvent>, first: EventIndex) {
+        let places = (first.0..).map(EventIndex);
+        let events = events.into_iter().zip(places).map(|(event, at)| event.at(self.session, at));
+        let events: Arc<[Event]> = events.collect();
+        inner.watchers.tell(&Told { session: self.session, events });
+    }
+
+    fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {
+        for id in begun {
+            if let Some(active) = self.runs.get_mut(id) {
+                active.first = first;
+                inner.index.note(summary(self.session, &self.workflow, active));
+            }
+        }
+    }
+}
