@@ -109,7 +109,7 @@ impl Bench<'_> {
         };
         let options = Options {
             runs_per_minute: u32::MAX,
-            limits: Limits { steps_max: u32::MAX, ..Limits::default() },
+            limits: Limits { steps_max: u32::MAX, events_max: u32::MAX, ..Limits::default() },
             steps_at_once: 1_024,
             steps_at_once_per_workflow: 1_024,
             ..Options::default()

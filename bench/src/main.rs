@@ -61,25 +61,20 @@ fn main() -> Result<()> {
         );
     }
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    let mut figures = store::figures(scratch.path(), &wanted)?;
-    figures.extend(flow::figures(scratch.path(), &wanted)?);
+    println!("{:<44} {:>9}  wanted", "figure", "value");
+    let mut figures = told(store::figures(scratch.path(), &wanted)?);
+    figures.extend(told(flow::figures(scratch.path(), &wanted)?));
     let binary = std::env::current_exe()?.with_file_name("cairn");
     if binary.exists() {
-        figures.extend(binary_figures(&binary)?);
-        figures.extend(guided::figures(scratch.path(), &binary, &wanted)?);
-        figures.extend(server::figures(scratch.path(), &binary, &wanted)?);
+        figures.extend(told(binary_figures(&binary)?));
+        figures.extend(told(guided::figures(scratch.path(), &binary, &wanted)?));
+        figures.extend(told(server::figures(scratch.path(), &binary, &wanted)?));
     } else {
         println!(
             "no figures of the binary: {} is not there; \
              `cargo build --release --package cairn-cli` makes it\n",
             binary.display()
         );
-    }
-    println!("{:<44} {:>9}  wanted", "figure", "value");
-    for figure in &figures {
-        let verdict = if figure.bound.holds(figure.value) { "" } else { "MISSED" };
-        let Figure { name, value, bound, detail } = figure;
-        println!("{name:<44} {value:>9.3}  {:<10} {verdict:<7} {detail}", bound.text());
     }
     let report = json!({
         "quiet": quiet <= QUIET_MAX,
@@ -94,6 +89,16 @@ fn main() -> Result<()> {
     });
     std::fs::write(out.join("store.json"), serde_json::to_vec_pretty(&report)?)?;
     Ok(())
+}
+
+/// Tells figures as soon as they are known.
+fn told(figures: Vec<Figure>) -> Vec<Figure> {
+    for figure in &figures {
+        let verdict = if figure.bound.holds(figure.value) { "" } else { "MISSED" };
+        let Figure { name, value, bound, detail } = figure;
+        println!("{name:<44} {value:>9.3}  {:<10} {verdict:<7} {detail}", bound.text());
+    }
+    figures
 }
 
 /// How much two equal measurements may differ on a quiet machine.
