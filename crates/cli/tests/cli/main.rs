@@ -29,6 +29,7 @@ mod new;
 mod readme;
 mod reference;
 mod run;
+mod runs;
 mod secret;
 mod serve;
 mod settings;
