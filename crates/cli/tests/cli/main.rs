@@ -26,6 +26,7 @@ mod key;
 mod list;
 mod mcp;
 mod new;
+mod pages;
 mod readme;
 mod reference;
 mod run;
