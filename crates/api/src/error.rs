@@ -92,6 +92,14 @@ pub enum Error {
     /// The data directory is something else.
     #[error("{} is not a directory", .0.display())]
     HomeNotADirectory(PathBuf),
+    /// Another server has the data directory.
+    #[error("{server} serves {}", .home.display())]
+    ServerRunning {
+        /// The data directory.
+        home: PathBuf,
+        /// Which process it is, and where it listens, as far as it said.
+        server: String,
+    },
     /// A file that the user named cannot be read or written.
     #[error("{}: {source}", .path.display())]
     File {
@@ -272,6 +280,7 @@ impl Error {
             Self::Output(_) => "OUTPUT_FAILED",
             Self::AddressExposed(_) => "SERVER_ADDRESS_EXPOSED",
             Self::PortTaken(_) => "SERVER_PORT_TAKEN",
+            Self::ServerRunning { .. } => "SERVER_RUNNING",
             Self::Bind { .. } => "SERVER_BIND_FAILED",
             Self::AdminToken { .. } => "ADMIN_TOKEN_UNUSABLE",
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
@@ -378,6 +387,7 @@ impl Error {
                 Some(json!({"path": path, "line": line, "nearest": nearest}))
             }
             Self::HomeNotADirectory(path)
+            | Self::ServerRunning { home: path, .. }
             | Self::File { path, .. }
             | Self::AdminToken { path, .. }
             | Self::TokensUnusable { path, .. } => {

@@ -1,14 +1,15 @@
 //! Runs that the engine performs, on the wire.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::event::engine::{
     AfterFailure, ENGINE, Failure, InterruptDecision, Payload, TaskOpened, WaitingFor,
 };
 use cairn_core::event::{Event, EventData};
-use cairn_core::flow::Fork;
+use cairn_core::flow::{Fork, begins};
 use cairn_core::id::{NodeId, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, StepStatus};
 use cairn_engine::flow::{Past, Summary};
 use schemars::JsonSchema;
@@ -16,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::time;
+use asked::Asked;
+
+pub mod asked;
 
 /// A run in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -123,6 +127,8 @@ pub struct Step {
     pub case: Option<String>,
     /// How many tries were begun.
     pub attempts: u32,
+    /// When the last try was begun; none of a step that was not, or that a fork keeps.
+    pub begun_at: Option<String>,
     /// How long the last try took.
     pub duration_ms: u64,
     /// What went wrong at the last try.
@@ -239,17 +245,51 @@ fn value(payload: &Payload) -> Value {
     }
 }
 
+/// The steps of a run in the order in which they were begun: what a fork keeps comes first, and
+/// what was not begun last, both as the plan has them.
+#[must_use]
+pub fn in_order(past: &Past, plan: Option<&Plan>) -> Vec<String> {
+    let mut begun: Vec<&StepInstanceKey> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for key in past.events.iter().filter_map(|event| begins(&event.data)) {
+        if seen.insert(key) {
+            begun.push(key);
+        }
+    }
+    let place = |key: &&StepInstanceKey| {
+        plan.and_then(|plan| plan.steps.iter().position(|step| step.id == key.step))
+    };
+    let is_over = |key: &&StepInstanceKey| {
+        past.state.steps.get(*key).is_some_and(|step| step.status != StepStatus::Pending)
+    };
+    let left = past.state.steps.keys().filter(|key| !seen.contains(key));
+    let (mut kept, mut open): (Vec<_>, Vec<_>) = left.partition(is_over);
+    kept.sort_by_key(place);
+    open.sort_by_key(place);
+    kept.into_iter().chain(begun).chain(open).map(ToString::to_string).collect()
+}
+
 /// Every step that something is recorded of, also of turns that are over.
 fn steps(past: &Past) -> BTreeMap<String, Step> {
     let mut steps: BTreeMap<String, Step> = BTreeMap::new();
     for event in &past.events {
         let Some((instance, change)) = change(event) else { continue };
-        change(steps.entry(instance.to_string()).or_default());
+        let step = steps.entry(instance.to_string()).or_default();
+        change(step);
+        let is_try = matches!(event.data, EventData::StepStarted(_) | EventData::LoopEntered(_));
+        if is_try || step.begun_at.is_none() && begins(&event.data).is_some() {
+            step.begun_at = time::rfc3339(event.id.minted_ms());
+        }
     }
     // What is still there knows more: values that are kept beside the log, and how it stands.
     for (key, state) in &past.state.steps {
         let step = steps.entry(key.to_string()).or_default();
         step.status = status(state.status).to_owned();
+        // Of what a fork keeps, this is all there is.
+        if step.begun_at.is_none() {
+            (step.case, step.error) = (state.case.clone(), state.error.clone());
+            step.attempts = state.attempts;
+        }
         if let Some(output) = &state.output {
             step.output = value(output);
         }
@@ -332,6 +372,19 @@ const fn status(status: StepStatus) -> &'static str {
         StepStatus::Skipped => "skipped",
         StepStatus::Cancelled => "cancelled",
         StepStatus::Unknown => "unknown",
+    }
+}
+
+impl Task {
+    /// In lines: what is asked, the fields of the form, and how it is answered.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let (run, task) = (self.run_id.to_string(), self.task_id.to_string());
+        let who = self.request.get("who").and_then(Value::as_array);
+        let who: Vec<&str> = who.into_iter().flatten().filter_map(Value::as_str).collect();
+        let prompt = self.request.get("prompt").and_then(Value::as_str).unwrap_or_default();
+        let form = self.request.get("form");
+        Asked { run: &run, task: &task, step: &self.step, prompt, form, who: &who }.lines()
     }
 }
 

@@ -179,6 +179,25 @@ pub(crate) fn ago(now_ms: u64, then: Option<&str>) -> String {
     }
 }
 
+/// How long something took.
+pub(crate) fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        3_600_000..86_400_000 => format!("{} h", ms / 3_600_000),
+        _ => format!("{} d", ms / 86_400_000),
+    }
+}
+
+/// How long something is under way that was begun then, given as RFC 3339.
+pub(crate) fn since(now_ms: u64, then: Option<&str>) -> String {
+    let Some(then) = then.and_then(|text| text.parse::<Timestamp>().ok()) else {
+        return "-".to_owned();
+    };
+    span(now_ms.saturating_sub(u64::try_from(then.as_millisecond()).unwrap_or_default()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +222,15 @@ mod tests {
         );
         assert_eq!(super::ago(0, Some(then)), "just now");
         assert_eq!(super::ago(0, None), "-");
+    }
+
+    #[test]
+    fn a_while_is_told_in_the_unit_that_fits() {
+        let told = [0, 999, 1_250, 59_999, 60_000, 7_200_000, 172_800_000].map(span);
+        assert_eq!(told, ["0 ms", "999 ms", "1.2 s", "59.9 s", "1 min", "2 h", "2 d"]);
+        let then = Some("2023-11-14T22:13:20.000Z");
+        assert_eq!(since(1_700_000_003_000, then), "3.0 s");
+        assert_eq!(since(1_700_000_003_000, None), "-");
     }
 
     #[test]

@@ -37,7 +37,7 @@ use cairn_core::catalog::Catalog as Types;
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
-use cairn_core::id::{ChangeId, RunId, TaskId};
+use cairn_core::id::{ChangeId, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Plan, Retention};
 use cairn_core::projection::run::RunState;
@@ -363,6 +363,14 @@ impl Automations {
     /// Whether this process performs a run.
     pub async fn is_here(&self, run: RunId) -> Result<bool> {
         self.inner.is_here(run).await
+    }
+
+    /// Whether some process performs the runs of a session, as far as can be seen without
+    /// taking it.
+    pub async fn is_performed(&self, session: SessionId) -> bool {
+        let folder = self.inner.options.sockets.as_deref();
+        let elsewhere = async { socket::is_heard(folder?, session).await };
+        self.inner.lanes.get(session).is_some() || elsewhere.await.unwrap_or(true)
     }
 
     /// Begins nothing more, and waits until no step is under way. Whoever waits no longer

@@ -167,6 +167,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "look at the server's data directory with `cairn doctor`"),
     person("SERVER_PORT_TAKEN", 500, Exit::Conflict, NEVER,
         "stop the other program, or choose a port with --listen 127.0.0.1:0"),
+    person("SERVER_RUNNING", 500, Exit::Conflict, NEVER,
+        "use that server, stop it first, or name another data directory with --home"),
     answer("SERVER_STOPPING", 503, Exit::Failed, after_ms(5_000),
         "send it again in a moment, when the server is back"),
     person("SESSION_CORRUPT", 500, Exit::Invalid, NEVER,

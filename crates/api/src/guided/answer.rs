@@ -87,6 +87,9 @@ pub struct Standing {
     /// Steps that the engine is at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doing: Vec<String>,
+    /// Steps that were cut off: a person decides what becomes of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut_off: Vec<String>,
 }
 
 /// A question to a person.
@@ -100,6 +103,9 @@ pub struct Question {
     /// Who may answer; anybody who may run it when left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
+    /// The JSON schema of the answer's fields, when more than yes or no is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Value>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]

@@ -11,6 +11,7 @@ use cairn_engine::catalog::Found;
 use cairn_engine::flow::{Arrival, Event};
 use serde_json::json;
 
+use super::trigger;
 use crate::config::Config;
 use crate::{automate, home};
 
@@ -18,7 +19,7 @@ mod follow;
 mod given;
 
 pub(crate) use follow::follow;
-pub(crate) use given::Given;
+pub(crate) use given::{Given, text_note, text_of};
 
 /// How long what is under way may take when the command is told to stop.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,13 +50,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let payload = args.given.payload()?.unwrap_or_else(|| json!({}));
+    let payload = args.given.payload(&config.output)?.unwrap_or_else(|| json!({}));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     runtime.block_on(async {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
-        let trigger = args.trigger.as_deref().map(|name| trigger(&found, name)).transpose()?;
+        let trigger = trigger(&found, args.trigger.as_deref())?;
         let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
         let event = event.within(automate::trace());
         let watch = engine.watch();
@@ -70,14 +71,15 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     })
 }
 
-/// The trigger of a workflow that a name means.
-fn trigger(found: &Found, name: &str) -> Result<Slug> {
-    let mut triggers = found.compiled()?.plan.triggers.iter();
-    let known = triggers.find(|trigger| trigger.id.as_str() == name);
-    known.map(|trigger| trigger.id.clone()).ok_or_else(|| Error::TriggerUnknown {
-        workflow: found.id.clone(),
-        trigger: name.to_owned(),
-    })
+/// The trigger of a workflow that a name means; without one that which is for people.
+fn trigger(found: &Found, name: Option<&str>) -> Result<Option<Slug>> {
+    let plan = &found.compiled()?.plan;
+    let Some(name) = name else {
+        return Ok(trigger::types().call(plan).map(|(trigger, _)| trigger));
+    };
+    let known = plan.triggers.iter().find(|trigger| trigger.id.as_str() == name);
+    let unknown = || Error::TriggerUnknown { workflow: found.id.clone(), trigger: name.to_owned() };
+    known.map(|trigger| Some(trigger.id.clone())).ok_or_else(unknown)
 }
 
 /// Leaves a run to a process of its own.

@@ -22,6 +22,7 @@ use crate::stop::StopSignals;
 use crate::{automate, door, fresh, home, render, sources};
 
 mod admin_token;
+mod alone;
 
 use admin_token::AdminToken;
 
@@ -72,12 +73,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let mut stop = StopSignals::new()?;
     let store = home::open(config)?;
+    let mut place = alone::take(&config.home()?)?;
     // A key ring that others could read is a reason not to start.
     store.keys.load().await?;
     let front = if args.behind_proxy { Front::Proxy } else { Front::None };
     let address = args.listen.unwrap_or(config.listen.value);
     let listener = cairn_server::listen(address, front).await?;
     let address = listener.local_addr().map_err(|source| Error::Bind { address, source })?;
+    place.sign(address);
     let path = admin_token_path(&config.home()?);
     let token = admin_token::load_or_make(&path)?;
     // Whoever started it may read no further than the first line; it serves all the same.

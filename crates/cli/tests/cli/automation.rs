@@ -133,7 +133,7 @@ fn a_run_gets_its_settings_and_secrets_and_records_no_secret() {
 }
 
 /// Waits until something can be seen.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < by, "{what}");

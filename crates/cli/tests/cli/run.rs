@@ -125,7 +125,7 @@ fn a_failed_command_says_what_it_printed() {
     failed at build: SHELL_EXIT: the command ended with exit code 3
       first
       no space left
-      → see `cairn runs show run_[id]`; go on with `cairn runs fork run_[id] --from STEP`
+      → see `cairn runs show run_[id]`; go on with `cairn runs fork run_[id] --from build`
     ");
     let runs = env.run(&["runs", "list", "--json"]).stdout;
     let runs: Value = serde_json::from_str(&runs).unwrap();

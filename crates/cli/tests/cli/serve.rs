@@ -79,6 +79,7 @@ fn the_configuration_file_says_where_to_listen() {
     let mut server = Server::start_where_told(&env, &["--config", "free.toml"]);
     let address = server.line();
     assert!(address.starts_with("listening on http://127.0.0.2:"), "{address}");
+    drop(server);
     let mut server = Server::start(&env, &["--config", "free.toml"]);
     let address = server.line();
     assert!(address.starts_with("listening on http://127.0.0.1:"), "{address}");
@@ -276,4 +277,19 @@ fn traces_go_where_the_environment_says() {
     let mut head = [0; 15];
     stream.read_exact(&mut head).unwrap();
     assert_eq!(&head, b"POST /v1/traces");
+}
+
+#[test]
+fn a_data_directory_has_one_server() {
+    let env = TestEnv::new();
+    let mut first = Server::start(&env, &[]);
+    let address = first.line();
+    let second = env.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.code, 7, "{second}");
+    let (code, process) =
+        ("error[SERVER_RUNNING]: process ", address.replace("listening on", "at"));
+    assert!(second.stderr.contains(code) && second.stderr.contains(&process), "{second}");
+    // Whoever comes after it has the place.
+    first.signal(Signal::KILL);
+    Server::start(&env, &[]).line();
 }

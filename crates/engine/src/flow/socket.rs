@@ -21,6 +21,8 @@ use super::hand::log::is_telling;
 use super::lane::Lane;
 use crate::error::{Error, Result};
 
+/// How long the path of a socket may be.
+const PATH_MAX: usize = 107;
 /// How long a line may be.
 const LINE_MAX: u64 = 1 << 20;
 /// How long the other side may take.
@@ -33,6 +35,12 @@ pub(super) fn path(folder: &Path, session: SessionId) -> PathBuf {
     // The path of a socket may have 107 bytes, so the prefix of the id is left out.
     let name = session.to_string();
     folder.join(name.trim_start_matches("sess_")).with_extension("sock")
+}
+
+/// Whether the owner of a session listens; none where nobody could.
+pub(super) async fn is_heard(folder: &Path, session: SessionId) -> Option<bool> {
+    let path = path(folder, session);
+    (path.as_os_str().len() <= PATH_MAX).then_some(UnixStream::connect(path).await.is_ok())
 }
 
 /// Hears what other processes say, for as long as the lane is there.

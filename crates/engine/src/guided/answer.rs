@@ -59,6 +59,8 @@ pub struct Standing {
     pub more: usize,
     /// The steps that the engine performs.
     pub doing: Vec<String>,
+    /// The steps that were cut off and of which somebody has to decide.
+    pub cut_off: Vec<String>,
 }
 
 /// Why a run failed.
@@ -82,6 +84,8 @@ pub struct Question {
     pub prompt: String,
     /// Who may answer; anybody who may run the workflow when it is empty.
     pub who: Vec<String>,
+    /// The JSON schema of what is asked for besides yes or no.
+    pub form: Option<Value>,
 }
 
 /// Which kind of call is answered.

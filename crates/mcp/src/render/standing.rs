@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cairn_api::guided::answer::{Answer, Question, Standing};
+use cairn_api::run::asked::{self, Asked};
 
 use super::{RULE, tokens};
 
@@ -42,6 +43,14 @@ pub(super) fn at_work(data: &Answer, run: &Standing) -> String {
             text.push_str("\nTell the user. The answer is theirs: do not give it in their place.");
             again = "Once it is given";
         }
+        _ if !run.cut_off.is_empty() => {
+            text.push_str("the run waits for a decision.");
+            for line in run.cut_off.iter().flat_map(|step| asked::cut_off(id, step)) {
+                let _ = write!(text, "\n{line}");
+            }
+            text.push_str("\nTell the user. The decision is theirs.");
+            again = "Once it is made";
+        }
         "waiting" => {
             let _ = write!(
                 text,
@@ -66,14 +75,12 @@ pub(super) fn at_work(data: &Answer, run: &Standing) -> String {
 }
 
 fn question(text: &mut String, asked: &Question, run: &str) {
-    let who = if asked.who.is_empty() { "the user".to_owned() } else { asked.who.join(", ") };
-    let task = &asked.task_id;
-    let _ = write!(
-        text,
-        "\n\n`{}` asks {who}: {}\n  They answer with `cairn runs answer {run} {task} --approve` or \
-         --reject, or by POST /api/v1/runs/{run}/tasks/{task}/answer.",
-        asked.step_id, asked.prompt
-    );
+    let who: Vec<&str> = asked.who.iter().map(String::as_str).collect();
+    let (task, step) = (&asked.task_id, format!("`{}`", asked.step_id));
+    let (prompt, form) = (&asked.prompt, asked.form.as_ref());
+    let lines = Asked { run, task, step: &step, prompt, form, who: &who }.lines();
+    let _ =
+        write!(text, "\n\n{}\n  or POST /api/v1/runs/{run}/tasks/{task}/answer", lines.join("\n"));
 }
 
 /// What else the run has for the agent and for people, beside the pending step.

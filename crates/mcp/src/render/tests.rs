@@ -485,8 +485,8 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
 }
 
 fn standing(status: &'static str) -> engine::Standing {
-    let (asks, doing) = (Vec::new(), Vec::new());
-    engine::Standing { status, result: None, error: None, asks, more: 0, doing }
+    let (asks, doing, cut_off) = (Vec::new(), Vec::new(), Vec::new());
+    engine::Standing { status, result: None, error: None, asks, more: 0, doing, cut_off }
 }
 
 /// An answer about an automation.
@@ -541,13 +541,19 @@ fn a_question_to_a_person_is_passed_on() {
         task: cairn_core::id::TaskId::from_bits(7),
         prompt: "Refund 12 EUR?".into(),
         who: vec!["ada".into(), "bo".into()],
+        form: Some(serde_json::json!({
+            "properties": {"why": {"type": "string"}},
+            "required": ["why"],
+        })),
     };
     let waits = engine::Standing { asks: vec![asked], ..standing("waiting") };
     assert_snapshot!(read(automation(waits, false)), @r#"
     No step is yours to do now: the run waits for a person.
 
     `check` asks ada, bo: Refund 12 EUR?
-      They answer with `cairn runs answer run_01hf7yat000000000000000008 task_00000000000000000000000007 --approve` or --reject, or by POST /api/v1/runs/run_01hf7yat000000000000000008/tasks/task_00000000000000000000000007/answer.
+      why  string, required
+      → cairn runs answer run_01hf7yat000000000000000008 task_00000000000000000000000007 --approve --set why=… --by ada  (or --reject)
+      or POST /api/v1/runs/run_01hf7yat000000000000000008/tasks/task_00000000000000000000000007/answer
     Tell the user. The answer is theirs: do not give it in their place.
 
     ---
@@ -556,6 +562,14 @@ fn a_question_to_a_person_is_passed_on() {
     It waits a while for the next step, and changes nothing.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     "#);
+}
+
+#[test]
+fn a_step_that_was_cut_off_is_left_to_the_user() {
+    let cut = engine::Standing { cut_off: vec!["charge".into()], ..standing("waiting") };
+    let told = read(automation(cut, false));
+    let command = "cairn runs resolve run_01hf7yat000000000000000008 charge --decision";
+    assert!(told.contains(command) && told.contains("The decision is theirs."), "{told}");
 }
 
 #[test]

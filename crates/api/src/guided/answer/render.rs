@@ -44,7 +44,7 @@ impl From<answer::Answer> for Answer {
 
 impl From<answer::Standing> for Standing {
     fn from(found: answer::Standing) -> Self {
-        let answer::Standing { status, result, error, asks, more, doing } = found;
+        let answer::Standing { status, result, error, asks, more, doing, cut_off } = found;
         let error = error.map(|answer::RunError { code, message, step }| crate::run::RunError {
             code,
             message,
@@ -55,8 +55,9 @@ impl From<answer::Standing> for Standing {
             task_id: asked.task.to_string(),
             prompt: asked.prompt,
             who: asked.who,
+            form: asked.form,
         });
-        Self { status, result, error, asks: asks.collect(), more_steps: more, doing }
+        Self { status, result, error, asks: asks.collect(), more_steps: more, doing, cut_off }
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::{self, Shown};
+use cairn_api::run::{self, Shown, Task, asked};
+use cairn_core::event::engine::{Payload, TaskOpened};
 use cairn_core::event::{Event as Recorded, EventData};
 use cairn_core::id::RunId;
 use cairn_core::projection::run::RunStatus;
@@ -139,7 +140,29 @@ fn show(event: &Recorded, output: &Output) {
     }
     let moment = run::moment(event);
     let step = moment.step.unwrap_or_default();
-    output.remark(&format!("{} {step}  {}", output.paint(style, sign), plain(&moment.what)));
+    let sign = output.paint(style, sign);
+    let told = match (&event.data, event.scope.run()) {
+        (EventData::TaskOpened(task), Some(run)) => question(run, task),
+        (EventData::StepInterrupted(_), Some(run)) => {
+            asked::cut_off(&run.to_string(), &step).into()
+        }
+        _ => vec![format!("{step}  {}", moment.what)],
+    };
+    let mut lines = told.iter().map(|line| plain(line));
+    output.remark(&format!("{sign} {}", lines.next().unwrap_or_default()));
+    lines.for_each(|line| output.remark(&format!("  {line}")));
+}
+
+/// What a question asks, and how it is answered.
+fn question(run: RunId, task: &TaskOpened) -> Vec<String> {
+    let step = task.instance.to_string();
+    match &task.request {
+        Payload::Inline(request) => {
+            Task { task_id: task.task_id, run_id: run, step, request: request.0.clone() }.lines()
+        }
+        // A long one is not in the event itself.
+        Payload::Blob(_) => vec![format!("{step} asks; see `cairn runs show {run}`")],
+    }
 }
 
 fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
@@ -160,12 +183,13 @@ fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
             let at = error.step.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
             let line = format!("failed{at}: {}: {}", error.code, plain(&error.message));
             output.remark(&output.paint(Style::Bad, &line));
-            for line in last_lines(shown) {
+            let step = error.step.as_ref().and_then(|step| shown.steps.get(step));
+            for line in step.map(last_lines).unwrap_or_default() {
                 output.remark(&format!("  {line}"));
             }
-            let id = shown.run.run_id;
+            let (id, from) = (shown.run.run_id, error.step.as_deref().unwrap_or("STEP"));
             output.remark(&format!(
-                "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from STEP`"
+                "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from {from}`"
             ));
         }
         None if shown.run.status == "cancelled" => output.remark("cancelled"),

@@ -7,6 +7,7 @@ use cairn_api::error::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::commands::guide::fact;
+use crate::output::{Output, plain};
 
 /// The payload of an event.
 #[derive(clap::Args)]
@@ -22,12 +23,17 @@ pub(crate) struct Given {
 
 impl Given {
     /// The payload; none when nothing is given.
-    pub(crate) fn payload(&self) -> Result<Option<Value>> {
+    pub(crate) fn payload(&self, output: &Output) -> Result<Option<Value>> {
         let payload = self.event.as_deref().map(parsed).transpose()?;
         if self.set.is_empty() {
             return Ok(payload);
         }
-        let facts = self.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
+        let facts = self.set.iter().map(|set| fact(set)).collect::<Result<Vec<_>>>()?;
+        let texts = facts.iter().zip(&self.set).filter_map(|((_, v), set)| text_of(set, v));
+        for text in texts.filter(|text| text.starts_with(['{', '[', '"'])) {
+            output.remark(&text_note(text));
+        }
+        let facts: Map<_, _> = facts.into_iter().collect();
         match payload.unwrap_or_else(|| json!({})) {
             Value::Object(mut members) => {
                 members.extend(facts);
@@ -39,6 +45,18 @@ impl Given {
             }),
         }
     }
+}
+
+/// The value of `NAME=VALUE`, when it was no JSON and is taken as text.
+pub(crate) fn text_of<'a>(set: &'a str, taken: &Value) -> Option<&'a str> {
+    let (_, given) = set.split_once('=')?;
+    (taken.as_str() == Some(given)).then_some(given)
+}
+
+/// Says that something is taken as text.
+pub(crate) fn text_note(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    format!("note: {} is not JSON, and taken as text; write '{}' to say so", plain(text), quoted)
 }
 
 fn parsed(given: &str) -> Result<Value> {

@@ -9,6 +9,7 @@ use cairn_engine::flow::From;
 
 use super::RunArg;
 use crate::commands::guide::fact;
+use crate::commands::run::{text_note, text_of};
 use crate::config::Config;
 use crate::output::{Output, Style};
 
@@ -42,6 +43,11 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
     let changes = args.set.iter().map(|set| change(set)).collect::<Result<Vec<_>>>()?;
+    // Few steps give a text, so one may be meant for something else.
+    for text in changes.iter().zip(&args.set).filter_map(|(c, set)| text_of(set, &c.output)) {
+        config.output.remark(&text_note(text));
+    }
+    let changed: Vec<String> = changes.iter().map(|change| change.instance.to_string()).collect();
     let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
     let from = From { run, step, changes, on_new_plan };
     let preview = Forked::new(None, &engine.preview(&from).await?);
@@ -49,12 +55,12 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         if config.output.json {
             config.output.object(&preview)?;
         } else {
-            print(&preview, &config.output);
+            print(&preview, &changed, &config.output);
         }
         return Ok(Exit::Success);
     }
     if !config.output.json {
-        print(&preview, &config.output);
+        print(&preview, &changed, &config.output);
     }
     let watch = engine.watch();
     let forked = engine.fork(&from).await?;
@@ -72,8 +78,14 @@ fn change(set: &str) -> Result<Change> {
     Ok(Change { instance, output })
 }
 
-fn print(preview: &Forked, output: &Output) {
-    output.remark(&format!("kept: {}", preview.kept.join(", ")));
+fn print(preview: &Forked, changed: &[String], output: &Output) {
+    let kept = preview.kept.iter().filter(|step| !changed.contains(step));
+    let kept: Vec<&str> = kept.map(String::as_str).collect();
+    for (name, steps) in [("kept", kept.join(", ")), ("changed", changed.join(", "))] {
+        if !steps.is_empty() {
+            output.remark(&format!("{name}: {steps}"));
+        }
+    }
     for step in &preview.again {
         let note = if step.has_effects { "  its effects may happen twice" } else { "" };
         output.remark(&format!("again: {}{}", step.step, output.paint(Style::Warning, note)));

@@ -4,7 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::page::LIMIT_DEFAULT;
 use cairn_api::run::Run;
-use cairn_engine::flow::Filter;
+use cairn_engine::flow::{Automations, Filter, Summary};
 use serde_json::json;
 
 use crate::config::Config;
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         ..Filter::default()
     };
     let found = engine.list(&filter).await?;
-    let rows: Vec<Run> = found.iter().map(Run::from).collect();
+    let mut rows: Vec<Run> = found.iter().map(Run::from).collect();
     let output = &config.output;
     if output.json {
         output.object(&json!({"items": rows}))?;
@@ -55,6 +55,9 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     if rows.is_empty() {
         output.remark("no runs; start one with `cairn run WORKFLOW`");
         return Ok(Exit::Success);
+    }
+    for (row, summary) in rows.iter_mut().zip(&found) {
+        nobody(&engine, summary, &mut row.status).await;
     }
     let now_ms = fresh::now_ms();
     let heading = ["RUN", "WORKFLOW", "STATUS", "TRIGGER", "ASKED FOR"];
@@ -71,13 +74,32 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     for line in render::table(output, &render::fit(table, output.width, &NARROW)) {
         output.line(&line)?;
     }
+    if rows.iter().any(|row| row.status == INTERRUPTED) {
+        let hint = "no process performs the interrupted ones; go on with `cairn runs resume RUN`";
+        output.remark(&output.paint(Style::Faint, hint));
+    }
     Ok(Exit::Success)
+}
+
+/// What people are told of a run that was under way when its process ended.
+const INTERRUPTED: &str = "interrupted";
+
+/// Whether a run that is not over is performed by no process; one that was under way is then
+/// said to be interrupted.
+pub(super) async fn nobody(engine: &Automations, run: &Summary, status: &mut String) -> bool {
+    if run.is_over() || engine.is_performed(run.session).await {
+        return false;
+    }
+    if status == "running" {
+        INTERRUPTED.clone_into(status);
+    }
+    true
 }
 
 pub(super) fn status_style(status: &str) -> Style {
     match status {
         "succeeded" => Style::Good,
-        "failed" | "unknown" => Style::Bad,
+        "failed" | "unknown" | INTERRUPTED => Style::Bad,
         "waiting" | "paused" | "queued" => Style::Warning,
         "skipped" | "cancelled" | "pending" => Style::Faint,
         _ => Style::Plain,

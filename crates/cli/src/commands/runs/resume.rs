@@ -2,11 +2,14 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_api::run::Shown;
 use cairn_engine::Error as Engine;
+use cairn_engine::flow::Past;
 use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::output::plain;
 
 /// Go on with a run that was left or paused, and show how it goes
 ///
@@ -21,7 +24,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
-    let was_over = engine.state(run).await?.0.is_over();
+    let past = engine.past(run).await?;
+    let was_over = past.summary.is_over();
     let watch = engine.watch();
     // One that does not rest was left by whoever performed it, and is taken over by being
     // spoken to.
@@ -38,6 +42,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     if !elsewhere {
+        tell_tasks(&past, config);
         return crate::commands::run::follow(&engine, run, watch, config).await;
     }
     if config.output.json {
@@ -46,4 +51,11 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         config.output.line(&format!("{run} is performed by another process, and goes on"))?;
     }
     Ok(Exit::Success)
+}
+
+/// What the run has asked before, and how it is answered.
+fn tell_tasks(past: &Past, config: &Config) {
+    for task in Shown::from(past).tasks.iter().filter(|_| !config.output.json) {
+        task.lines().iter().for_each(|line| config.output.remark(&plain(line)));
+    }
 }

@@ -2,38 +2,72 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::{Shown, last_words};
-use serde_json::Value;
+use cairn_api::run::{Shown, Step, asked, in_order, last_words};
+use cairn_engine::flow::{Automations, Past};
 
 use super::RunArg;
-use super::list::status_style;
+use super::list::{nobody, status_style};
 use crate::config::Config;
+use crate::fresh;
 use crate::output::{Output, Style, plain};
-use crate::render::{self, Cell};
+use crate::render::{self, Cell, Narrow};
+
+mod step;
+
+const NARROW: Narrow = Narrow { drop: &[], cut: 5 };
+/// How much of an output is shown where there is no terminal to fill.
+const OUTPUT_MAX: usize = 60;
+/// How many steps that failed are told of.
+const FAILED_MAX: usize = 10;
 
 /// Show a run: its steps, what came of them, what it waits for
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn runs show run_01hf7yat\n  cairn runs show run_01hf7yat --json"
+    after_help = "Examples:\n  cairn runs show run_01hf7yat\n  cairn runs show run_01hf7yat --step fetch\n  cairn runs show run_01hf7yat --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunArg,
+
+    /// Show only this step, with all that it was given and that came out
+    #[arg(long, value_name = "STEP")]
+    step: Option<String>,
 }
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
-    let run = args.run.find(&engine).await?;
-    let shown = Shown::from(&engine.past(run).await?);
+    let past = engine.past(args.run.find(&engine).await?).await?;
+    if let Some(id) = &args.step {
+        return step::run(id, &past, config).await;
+    }
+    let mut shown = Shown::from(&past);
     if config.output.json {
         config.output.object(&shown)?;
-    } else {
-        print(&shown, &config.output)?;
+        return Ok(Exit::Success);
+    }
+    let is_left = nobody(&engine, &past.summary, &mut shown.run.status).await;
+    let order = order(&engine, &past).await;
+    print(&shown, &order, &config.output)?;
+    if is_left {
+        let id = shown.run.run_id;
+        config.output.line(&format!(
+            "\nno process performs this run\n  → cairn runs resume {id}  (or start `cairn serve`)"
+        ))?;
     }
     Ok(Exit::Success)
 }
 
-fn print(shown: &Shown, output: &Output) -> Result<()> {
+/// The steps in the order in which they were begun.
+async fn order(engine: &Automations, past: &Past) -> Vec<String> {
+    let plan = match &past.state.started {
+        // Without its plan a run is shown all the same.
+        Some(started) => engine.plan(started.workflow_hash).await.ok(),
+        None => None,
+    };
+    in_order(past, plan.as_ref())
+}
+
+fn print(shown: &Shown, order: &[String], output: &Output) -> Result<()> {
     let run = &shown.run;
     let status = output.paint(status_style(&run.status), &run.status);
     output.line(&format!(
@@ -47,75 +81,121 @@ fn print(shown: &Shown, output: &Output) -> Result<()> {
         output.line(&format!("forked from {from}"))?;
     }
     output.line("")?;
-    let heading = ["STEP", "STATUS", "CASE", "TRIES", "TIME", "OUTPUT"];
-    let mut rows = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
-    rows.extend(shown.steps.iter().map(|(id, step)| {
-        let output = match &step.error {
-            Some(error) => format!("{}: {}", error.code, error.message),
-            None if step.output.is_null() => String::new(),
-            None => step.output.to_string(),
-        };
-        vec![
-            Cell::new(id),
-            Cell::styled(status_style(&step.status), &step.status),
-            Cell::new(step.case.as_deref().unwrap_or("-")),
-            Cell::new(if step.attempts == 0 { "-".to_owned() } else { step.attempts.to_string() }),
-            Cell::new(format!("{} ms", step.duration_ms)),
-            Cell::new(short(&output)),
-        ]
-    }));
-    for line in render::table(output, &rows) {
-        output.line(&line)?;
-    }
+    let was_cut = print_steps(shown, order, output)?;
     for task in &shown.tasks {
-        let prompt = task.request.get("prompt").and_then(Value::as_str).unwrap_or_default();
         output.line("")?;
-        output.line(&format!("{} asks: {}", task.step, plain(prompt)))?;
-        let fields = task.request.pointer("/form/properties").and_then(Value::as_object);
-        let fields = fields.into_iter().flat_map(|fields| fields.keys());
-        let set: String = fields.map(|name| format!(" --set {name}=…")).collect();
-        let answer = format!("cairn runs answer {} {} --approve{set}", run.run_id, task.task_id);
-        output.line(&format!("  → {answer}"))?;
+        for line in task.lines() {
+            output.line(&plain(&line))?;
+        }
     }
     for (id, _) in shown.steps.iter().filter(|(_, step)| step.status == "unknown") {
         output.line("")?;
-        output.line(&format!("{id} was cut off: nobody knows whether what it does was done"))?;
-        output.line(&format!(
-            "  → cairn runs resolve {} {id} --decision retry|skip|fail",
-            run.run_id
-        ))?;
-    }
-    if let Some(error) = &shown.error {
-        output.line("")?;
-        let text = format!("{}: {}", error.code, plain(&error.message));
-        output.line(&output.paint(Style::Bad, &text))?;
-        for line in last_lines(shown) {
-            output.line(&format!("  {line}"))?;
+        for line in asked::cut_off(&run.run_id.to_string(), id) {
+            output.line(&line)?;
         }
-    } else if run.status == "succeeded" {
+    }
+    print_failures(shown, order, output)?;
+    if shown.error.is_none() && run.status == "succeeded" {
         output.line("")?;
-        output.line(&format!("result: {}", short(&shown.result.to_string())))?;
+        output.line(&format!("result: {}", short(&shown.result.to_string(), OUTPUT_MAX)))?;
+    }
+    if was_cut {
+        let hint = format!("`cairn runs show {} --step STEP` shows all of a step", run.run_id);
+        output.remark(&output.paint(Style::Faint, &format!("\n{hint}")));
     }
     Ok(())
 }
 
-/// The last lines of what the step said at which a run failed.
-pub(crate) fn last_lines(shown: &Shown) -> Vec<String> {
+/// The table of steps; says whether anything in it was cut short.
+fn print_steps(shown: &Shown, order: &[String], output: &Output) -> Result<bool> {
+    let heading = ["STEP", "STATUS", "CASE", "TRIES", "TIME", "OUTPUT"];
+    let mut rows = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
+    let now_ms = fresh::now_ms();
+    let max = output.width.unwrap_or(OUTPUT_MAX);
+    rows.extend(order.iter().filter_map(|id| Some((id, shown.steps.get(id)?))).map(
+        |(id, step)| {
+            let what = match &step.error {
+                Some(error) => format!("{}: {}", error.code, error.message),
+                None if step.output.is_null() => String::new(),
+                None => step.output.to_string(),
+            };
+            vec![
+                Cell::new(id),
+                Cell::styled(status_style(&step.status), &step.status),
+                Cell::new(step.case.as_deref().unwrap_or("-")),
+                Cell::new(if step.attempts == 0 {
+                    "-".to_owned()
+                } else {
+                    step.attempts.to_string()
+                }),
+                Cell::new(time(step, now_ms)),
+                Cell::new(short(&what, max)),
+            ]
+        },
+    ));
+    let mut was_cut = false;
+    for line in render::table(output, &render::fit(rows, output.width, &NARROW)) {
+        was_cut |= line.ends_with('…');
+        output.line(&line)?;
+    }
+    Ok(was_cut)
+}
+
+/// How long a step took, or is taking.
+fn time(step: &Step, now_ms: u64) -> String {
+    match (step.status.as_str(), &step.begun_at) {
+        ("running" | "waiting" | "unknown", begun) => render::since(now_ms, begun.as_deref()),
+        ("pending" | "skipped" | "cancelled", _) if step.duration_ms == 0 => "-".to_owned(),
+        (_, None) => "kept".to_owned(),
+        (_, Some(_)) => render::span(step.duration_ms),
+    }
+}
+
+/// Why steps failed that others stood in for, and why the run did.
+fn print_failures(shown: &Shown, order: &[String], output: &Output) -> Result<()> {
+    let fatal = shown.error.as_ref().and_then(|error| error.step.as_ref());
+    let steps = order.iter().filter(|id| Some(*id) != fatal);
+    let failed: Vec<(&String, &Step)> = steps
+        .filter_map(|id| Some((id, shown.steps.get(id)?)))
+        .filter(|(_, step)| step.error.is_some())
+        .collect();
+    for (id, step) in failed.iter().take(FAILED_MAX) {
+        let Some(error) = &step.error else { continue };
+        output.line("")?;
+        let text = format!("{id}: {}: {}", error.code, plain(&error.message));
+        output.line(&output.paint(Style::Warning, &text))?;
+        for line in last_lines(step) {
+            output.line(&format!("  {line}"))?;
+        }
+    }
+    if let Some(more) = failed.len().checked_sub(FAILED_MAX).filter(|more| *more > 0) {
+        output.line(&format!("\n{more} more steps failed"))?;
+    }
+    let Some(error) = &shown.error else { return Ok(()) };
+    output.line("")?;
+    let text = format!("{}: {}", error.code, plain(&error.message));
+    output.line(&output.paint(Style::Bad, &text))?;
+    for line in fatal.and_then(|id| shown.steps.get(id)).map(last_lines).unwrap_or_default() {
+        output.line(&format!("  {line}"))?;
+    }
+    Ok(())
+}
+
+/// The last lines of what a step said that failed.
+pub(crate) fn last_lines(step: &Step) -> Vec<String> {
     const MAX: usize = 10;
-    let at = shown.error.as_ref().and_then(|error| shown.steps.get(error.step.as_ref()?));
-    let text = at.and_then(|step| last_words(&step.output)).unwrap_or_default();
+    let text = last_words(&step.output).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let skipped = lines.len().saturating_sub(MAX);
     lines.into_iter().skip(skipped).map(plain).collect()
 }
 
 /// As much of a text as fits on a line.
-fn short(text: &str) -> String {
-    const MAX: usize = 60;
+fn short(text: &str, max: usize) -> String {
     let text = plain(text);
-    if text.chars().count() <= MAX {
+    if text.chars().count() <= max {
         return text;
     }
-    let start: String = text.chars().take(MAX - 1).collect();
+    let start: String = text.chars().take(max.saturating_sub(1)).collect();
     format!("{start}…")
 }

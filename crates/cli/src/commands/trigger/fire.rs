@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         workflow: args.workflow.clone(),
         trigger: args.trigger.clone(),
     })?;
-    let given = args.given.payload()?;
+    let given = args.given.payload(&config.output)?;
     let (payload, more) = match (&place.watch, given) {
         (Watch::Times(times), None) => {
             let firing = times.firing(fresh::now_ms());

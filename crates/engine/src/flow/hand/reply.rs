@@ -221,9 +221,12 @@ impl Inner {
             asks: Vec::new(),
             more: 0,
             doing: Vec::new(),
+            cut_off: Vec::new(),
         };
         let Some(stop) = &reply.stop else {
             standing.asks = self.asks(&log::last_stop(&reply.past.events)).await?;
+            let unknown = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Unknown);
+            standing.cut_off = unknown.map(|(key, _)| key.to_string()).take(DOING_MAX).collect();
             let busy = |status| matches!(status, StepStatus::Running | StepStatus::Pending);
             let doing = state.steps.iter().filter(|(_, step)| busy(step.status));
             standing.doing = doing.map(|(key, _)| key.to_string()).take(DOING_MAX).collect();
@@ -270,6 +273,7 @@ impl Inner {
                 task: open.task.task_id,
                 prompt: truncate(&text(&request, "prompt"), PROMPT_MAX),
                 who: who.map(str::to_owned).collect(),
+                form: request.get("form").cloned(),
             });
         }
         Ok(asks)
