@@ -16,6 +16,7 @@ mod form;
 mod header;
 mod loops;
 mod node;
+mod payload;
 mod program;
 mod reference;
 mod schema;
@@ -114,8 +115,7 @@ struct Build<'a> {
     links: Vec<Link<'a>>,
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
-    /// For each trigger, the schema of what it brings, if it declares one.
-    inputs: Vec<Option<Value>>,
+    payloads: payload::Payloads,
 }
 
 /// A step of which the name is known.
@@ -167,7 +167,7 @@ fn workflow<'a>(
         links: Vec::new(),
         conditions: BTreeMap::new(),
         assets: assets::Assets::default(),
-        inputs: Vec::new(),
+        payloads: payload::Payloads::default(),
     };
     let graph = fields.need("graph")?.fields(&["edges", "entry", "nodes"])?;
     build.nodes(&graph.need("nodes")?)?;
@@ -179,12 +179,9 @@ fn workflow<'a>(
         return None;
     }
     let triggers = build.triggers(fields.get("triggers"));
-    // What a trigger asks for is listed by field.
-    let input = |trigger: &Trigger| {
-        trigger.config.0.get("input").map(|fields| json!({"properties": fields}))
-    };
-    build.inputs = triggers.iter().map(input).collect();
     let entry = build.entry(&graph, &triggers);
+    let written = fields.get("triggers").map_or(0, |spot| spot.items().len());
+    build.payloads = build.payloads(&triggers, &entry, written);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);
     build.folder_assets(&graph.spot);

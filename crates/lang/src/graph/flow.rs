@@ -23,7 +23,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Whether one step can have run before another of the same level.
-    fn precedes(&self, earlier: usize, later: usize) -> bool {
+    pub(super) fn precedes(&self, earlier: usize, later: usize) -> bool {
         self.before.get(later).is_some_and(|before| before.contains(&earlier))
     }
 }
