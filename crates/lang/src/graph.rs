@@ -24,7 +24,8 @@ mod sink;
 mod trigger;
 mod ways;
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::catalog::{Catalog, StepType};
@@ -116,6 +117,10 @@ struct Build<'a> {
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
     payloads: payload::Payloads,
+    /// The steps of which an edge leads to nothing that there is, and so is not among them.
+    torn: BTreeSet<usize>,
+    /// Whether a step was named that is not there. What follows from that is not told.
+    astray: Cell<bool>,
 }
 
 /// A step of which the name is known.
@@ -168,6 +173,8 @@ fn workflow<'a>(
         conditions: BTreeMap::new(),
         assets: assets::Assets::default(),
         payloads: payload::Payloads::default(),
+        torn: BTreeSet::new(),
+        astray: Cell::new(false),
     };
     let graph = fields.need("graph")?.fields(&["edges", "entry", "nodes"])?;
     build.nodes(&graph.need("nodes")?)?;

@@ -91,6 +91,9 @@ impl Build<'_> {
         let leads =
             |entry: &[usize]| entry.iter().any(|e| *e == here || look.flow.precedes(*e, here));
         let Payloads { triggers, entry } = &self.payloads;
+        if self.astray.get() {
+            return None;
+        }
         // Such a run is held to what is declared only when every trigger declares something.
         if leads(entry) && triggers.iter().any(|trigger| trigger.schema.is_none()) {
             return None;
