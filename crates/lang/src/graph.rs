@@ -38,6 +38,7 @@ use serde_json::{Value, json};
 
 use crate::Compiled;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::ids::SourceKind;
 use crate::read::{Fields, Report, Spot};
 use crate::source::{self, Node, Position, SourceTree};
 use edges::Link;
@@ -87,6 +88,13 @@ pub fn is_workflow(document: &Node) -> bool {
 #[must_use]
 pub fn is_enabled(document: &Node) -> bool {
     !document.get("enabled").is_some_and(|node| matches!(node.value, source::Value::Flag(false)))
+}
+
+/// The id of the workflow at `path` when it says none, which can be told even of one that
+/// cannot be read.
+#[must_use]
+pub fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
+    header::usual_id(path, kind, bytes)
 }
 
 fn warning(found: &Diagnostic) -> Option<Warning> {
