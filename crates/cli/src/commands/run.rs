@@ -18,7 +18,7 @@ mod follow;
 mod given;
 
 pub(crate) use follow::follow;
-pub(crate) use given::Given;
+pub(crate) use given::{Given, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,11 +56,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let trigger = args.trigger.as_deref().map(|name| trigger(&found, name)).transpose()?;
+        let given = payload.clone();
         let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };
-        let asked = engine.receive(arrival).await?;
+        let asked = engine.receive(arrival).await.map_err(|error| with_flag(error, &given))?;
         if args.detach {
             engine.stop(PATIENCE).await;
             return detach(asked.run, config);
@@ -71,12 +72,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 
 /// The trigger of a workflow that a name means.
 fn trigger(found: &Found, name: &str) -> Result<Slug> {
-    let mut triggers = found.compiled()?.plan.triggers.iter();
-    let known = triggers.find(|trigger| trigger.id.as_str() == name);
-    known.map(|trigger| trigger.id.clone()).ok_or_else(|| Error::TriggerUnknown {
-        workflow: found.id.clone(),
-        trigger: name.to_owned(),
-    })
+    let triggers = &found.compiled()?.plan.triggers;
+    let named = triggers.iter().find(|trigger| trigger.id.as_str() == name);
+    let known = triggers.iter().map(|trigger| trigger.id.as_str());
+    let unknown = || Error::trigger_unknown(&found.id, name, known);
+    named.map(|trigger| trigger.id.clone()).ok_or_else(unknown)
 }
 
 /// Leaves a run to a process of its own.
