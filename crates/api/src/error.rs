@@ -12,6 +12,7 @@ use cairn_core::canonical::StrictValue;
 use cairn_core::error::{Envelope, Retry};
 use cairn_core::id::SessionId;
 use cairn_engine as engine;
+use cairn_lang::diagnostic::nearest;
 use cairn_store as store;
 use serde_json::{Value, json};
 
@@ -176,12 +177,14 @@ pub enum Error {
     #[error("the idempotency key came before with another request")]
     KeyReused,
     /// No workflow has such a trigger.
-    #[error("`{workflow}` has no trigger `{trigger}`")]
+    #[error("`{workflow}` has no trigger `{trigger}`{}", meant(nearest))]
     TriggerUnknown {
         /// The workflow.
         workflow: String,
         /// What was given.
         trigger: String,
+        /// The trigger that was likely meant.
+        nearest: Option<String>,
     },
     /// Nothing is there.
     #[error("there is nothing at this path")]
@@ -305,6 +308,19 @@ impl Error {
         }
     }
 
+    /// The error of a trigger that a workflow does not have, with the nearest of those it has.
+    pub fn trigger_unknown<'a>(
+        workflow: &str,
+        given: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        Self::TriggerUnknown {
+            workflow: workflow.to_owned(),
+            trigger: given.chars().take(64).collect(),
+            nearest: nearest(given, known).map(str::to_owned),
+        }
+    }
+
     /// The failure as every door shows it.
     #[must_use]
     pub fn envelope(&self) -> Envelope {
@@ -396,8 +412,8 @@ impl Error {
             Self::AuditBroken { path, line } => {
                 Some(json!({"path": path.display().to_string(), "line": line}))
             }
-            Self::TriggerUnknown { workflow, trigger } => {
-                Some(json!({"workflowId": workflow, "triggerId": trigger}))
+            Self::TriggerUnknown { workflow, trigger, nearest } => {
+                Some(json!({"workflowId": workflow, "triggerId": trigger, "nearest": nearest}))
             }
             Self::AddressExposed(address)
             | Self::PortTaken(address)

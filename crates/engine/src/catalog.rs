@@ -99,6 +99,7 @@ impl Catalog {
     pub fn new(directories: Vec<Directory>) -> Self {
         let types = Arc::new(steps::Catalog::new(steps::interpreted::all()));
         let (read, is_quick) = (Mutex::new(None), AtomicBool::new(false));
+        let directories = tree::distinct(directories);
         Self { directories, bindings: None, pinned: None, types, read, is_quick }
     }
 
@@ -320,6 +321,9 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
             if let Some(found) = all.iter().find(|found| Some(found.id.as_str()) == canonical) {
                 return Ok(Arc::new(Found::clone(found).asked_for_by(given)));
             }
+            if let Some(found) = all.iter().find(|found| found.is_broken_one(given)) {
+                return Ok(Arc::clone(found));
+            }
             let near = meant(given, all.iter().map(|found| found.id.as_str()));
             Err(Error::WorkflowUnknown {
                 given: given.to_owned(),
@@ -491,6 +495,18 @@ impl Found {
         let hash = self.compiled()?.plan.hash();
         let hash = hash.map_err(|error| Error::Broken(error.to_string()))?;
         Ok(*self.hash.get_or_init(|| hash))
+    }
+
+    /// Whether it does not compile, and would likely be called this if it did.
+    fn is_broken_one(&self, given: &str) -> bool {
+        let namespace = self.kind.namespace();
+        let bare = |id: &str| match id.split_once('.') {
+            Some((first, rest)) if first == namespace => rest.to_owned(),
+            _ => id.to_owned(),
+        };
+        let path = tree::relative(&self.path);
+        let usual = graph::usual_id(&path, self.kind, &self.bytes);
+        self.outcome.is_err() && [self.id.as_str(), &usual].map(bare).contains(&bare(given))
     }
 
     /// Says that another file of the same source has the id, and is the one that counts; this

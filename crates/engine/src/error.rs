@@ -88,12 +88,14 @@ pub enum Error {
         refused: Rejection,
     },
     /// A run cannot be gone on from there.
-    #[error("run {run}: {source}")]
+    #[error("run {run}: {source}{}", nearest.as_ref().map(|step| format!("; did you mean `{step}`?")).unwrap_or_default())]
     RunNotThere {
         /// The run.
         run: RunId,
         /// Why not.
         source: NotThere,
+        /// The step that was likely meant.
+        nearest: Option<String>,
     },
     /// More runs of a workflow are asked for than may begin.
     #[error("`{workflow}` begins no more than {runs_max} runs in {per_ms} ms")]

@@ -117,21 +117,23 @@ impl Settings {
     }
 
     /// The values, or the error that says what is wrong with them or missing.
-    pub fn ready(self, files: &Files) -> Result<Map<String, Value>> {
+    pub fn ready(self, plan: &Plan, files: &Files) -> Result<Map<String, Value>> {
         let missing = self.missing.iter().map(|name| {
-            let hint =
-                format!("give it a value: `cairn env set` or `cairn secret set` with `{name}`");
-            SettingFault::new(
-                name.clone(),
-                format!("`{name}` has no value, and a run needs it"),
-                hint,
-            )
+            let message = format!("`{name}` has no value, and a run needs it");
+            SettingFault::new(name.clone(), message, remedy(plan, &plan.workflow_id, name))
         });
         let faults: Vec<SettingFault> = self.faults.iter().cloned().chain(missing).collect();
         if faults.is_empty() {
             return Ok(self.values);
         }
-        Err(Error::SettingsInvalid { path: files.own.display().to_string(), faults })
+        // Secrets stand in no file.
+        let secrets =
+            self.faults.is_empty() && self.missing.iter().all(|name| is_secret(plan, name));
+        let path = match secrets {
+            true => plan.workflow_id.clone(),
+            false => files.own.display().to_string(),
+        };
+        Err(Error::SettingsInvalid { path, faults })
     }
 
     /// Takes the value of a field from the strongest place that has one.
@@ -194,6 +196,17 @@ impl Settings {
         }
         false
     }
+}
+
+/// The command that gives a value to a setting that has none.
+#[must_use]
+pub fn remedy(plan: &Plan, workflow: &str, name: &str) -> String {
+    let command = if is_secret(plan, name) { "secret set --workflow" } else { "env set" };
+    format!("cairn {command} {workflow} {name}")
+}
+
+fn is_secret(plan: &Plan, name: &str) -> bool {
+    plan.env.iter().any(|field| field.name == name && field.secret)
 }
 
 /// The setting with a name.

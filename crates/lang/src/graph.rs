@@ -16,6 +16,7 @@ mod form;
 mod header;
 mod loops;
 mod node;
+mod payload;
 mod program;
 mod reference;
 mod schema;
@@ -23,7 +24,8 @@ mod sink;
 mod trigger;
 mod ways;
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::catalog::{Catalog, StepType};
@@ -36,6 +38,7 @@ use serde_json::{Value, json};
 
 use crate::Compiled;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::ids::SourceKind;
 use crate::read::{Fields, Report, Spot};
 use crate::source::{self, Node, Position, SourceTree};
 use edges::Link;
@@ -87,6 +90,13 @@ pub fn is_enabled(document: &Node) -> bool {
     !document.get("enabled").is_some_and(|node| matches!(node.value, source::Value::Flag(false)))
 }
 
+/// The id of the workflow at `path` when it says none, which can be told even of one that
+/// cannot be read.
+#[must_use]
+pub fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
+    header::usual_id(path, kind, bytes)
+}
+
 fn warning(found: &Diagnostic) -> Option<Warning> {
     let code = found.code.name().parse().ok()?;
     Some(Warning { code, detail: StrictValue(json!({"pointer": found.pointer})) })
@@ -114,8 +124,11 @@ struct Build<'a> {
     links: Vec<Link<'a>>,
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
-    /// For each trigger, the schema of what it brings, if it declares one.
-    inputs: Vec<Option<Value>>,
+    payloads: payload::Payloads,
+    /// The steps of which an edge leads to nothing that there is, and so is not among them.
+    torn: BTreeSet<usize>,
+    /// Whether a step was named that is not there. What follows from that is not told.
+    astray: Cell<bool>,
 }
 
 /// A step of which the name is known.
@@ -167,7 +180,9 @@ fn workflow<'a>(
         links: Vec::new(),
         conditions: BTreeMap::new(),
         assets: assets::Assets::default(),
-        inputs: Vec::new(),
+        payloads: payload::Payloads::default(),
+        torn: BTreeSet::new(),
+        astray: Cell::new(false),
     };
     let graph = fields.need("graph")?.fields(&["edges", "entry", "nodes"])?;
     build.nodes(&graph.need("nodes")?)?;
@@ -179,12 +194,9 @@ fn workflow<'a>(
         return None;
     }
     let triggers = build.triggers(fields.get("triggers"));
-    // What a trigger asks for is listed by field.
-    let input = |trigger: &Trigger| {
-        trigger.config.0.get("input").map(|fields| json!({"properties": fields}))
-    };
-    build.inputs = triggers.iter().map(input).collect();
     let entry = build.entry(&graph, &triggers);
+    let written = fields.get("triggers").map_or(0, |spot| spot.items().len());
+    build.payloads = build.payloads(&triggers, &entry, written);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);
     build.folder_assets(&graph.spot);

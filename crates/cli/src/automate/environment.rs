@@ -52,7 +52,7 @@ impl Kept {
         let found = self.catalog.find(&plan.workflow_id).ok();
         let source = found.as_ref().map(|found| found.path.as_path()).filter(|path| path.is_file());
         let files = Files::of(&self.home, &plan.workflow_id, source);
-        Settings::with_secrets(plan, &files, &self.vault)?.ready(&files).map(Value::Object)
+        Settings::with_secrets(plan, &files, &self.vault)?.ready(plan, &files).map(Value::Object)
     }
 
     /// The secrets that are there for a workflow.

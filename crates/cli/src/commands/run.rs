@@ -19,7 +19,7 @@ mod follow;
 mod given;
 
 pub(crate) use follow::follow;
-pub(crate) use given::{Given, text_note, text_of};
+pub(crate) use given::{Given, text_note, text_of, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,12 +57,13 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let trigger = trigger(&found, args.trigger.as_deref())?;
+        let given = payload.clone();
         let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
         let event = event.within(automate::trace());
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };
-        let asked = engine.receive(arrival).await?;
+        let asked = engine.receive(arrival).await.map_err(|error| with_flag(error, &given))?;
         if args.detach {
             engine.stop(PATIENCE).await;
             return detach(asked.run, config);
@@ -77,9 +78,10 @@ fn trigger(found: &Found, name: Option<&str>) -> Result<Option<Slug>> {
     let Some(name) = name else {
         return Ok(trigger::types().call(plan).map(|(trigger, _)| trigger));
     };
-    let known = plan.triggers.iter().find(|trigger| trigger.id.as_str() == name);
-    let unknown = || Error::TriggerUnknown { workflow: found.id.clone(), trigger: name.to_owned() };
-    known.map(|trigger| Some(trigger.id.clone())).ok_or_else(unknown)
+    let named = plan.triggers.iter().find(|trigger| trigger.id.as_str() == name);
+    let known = plan.triggers.iter().map(|trigger| trigger.id.as_str());
+    let unknown = || Error::trigger_unknown(&found.id, name, known);
+    named.map(|trigger| Some(trigger.id.clone())).ok_or_else(unknown)
 }
 
 /// Leaves a run to a process of its own.

@@ -59,6 +59,18 @@ fn a_trigger_is_fired_by_hand() {
     error[TRIGGER_NOT_FOUND]: `project.once` has no trigger `nightly`
       → list the triggers there are with `cairn trigger list`
     ");
+    assert_snapshot!(env.run(&["run", "once", "--trigger", "asks"]), @r"
+    exit 4
+    --- stderr
+    error[TRIGGER_NOT_FOUND]: `project.once` has no trigger `asks`; did you mean `ask`?
+      → list the triggers there are with `cairn trigger list`
+    ");
+    assert_snapshot!(env.run(&["run", "once", "--trigger", "ask"]), @r"
+    exit 2
+    --- stderr
+    error[VALIDATION_ERROR]: `name` is missing
+      → give it a value with `--set name=VALUE`
+    ");
     assert_snapshot!(env.run(&["trigger", "fire", "once", "nightly"]), @r"
     exit 4
     --- stderr

@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 
 use insta::assert_snapshot;
 
-use crate::env::TestEnv;
+use crate::env::{Outcome, TestEnv};
 
 const GOOD: &str = "id: project.triage
 name: Triage
@@ -461,4 +461,37 @@ fn validate_tells_of_files_that_are_not_the_workflows_own() {
     ");
     let alone = env.run(&["workflow", "validate", "workflows/one/workflow.yaml"]);
     assert_eq!(alone.stdout, told.stdout);
+}
+
+#[test]
+fn a_workflow_that_does_not_compile_is_found_by_its_name() {
+    let env = env();
+    let wrong = "name: W\ngraph:\n  nodes: [{ id: a, type: lgo, message: a }]\n";
+    write(&env, "workflows/wrong/workflow.yaml", wrong);
+    write(&env, "workflows/torn.yaml", "name: Torn\ngraph: [\n");
+    write(&env, "workflows/named.yaml", &format!("id: other\n{wrong}"));
+    for name in ["wrong", "project.wrong", "torn", "project.torn", "other", "project.other"] {
+        for command in [&["workflow", "show", name][..], &["run", name]] {
+            let told = env.run(command);
+            assert_eq!(told.code, 3, "{command:?}: {told}");
+            assert!(told.stderr.contains("WORKFLOW_INVALID"), "{command:?}: {told}");
+        }
+    }
+    assert_eq!(env.run(&["run", "user.wrong"]).code, 4);
+}
+
+#[test]
+fn a_folder_that_is_named_twice_is_looked_into_once() {
+    let env = env();
+    let wrong = "name: W\ngraph:\n  nodes: [{ id: a, type: lgo, message: a }]\n";
+    write(&env, "workflows/wrong.yaml", wrong);
+    let mut twice = env.command(&["workflow", "validate"]);
+    twice.env("CAIRN_WORKFLOWS", std::env::join_paths(["workflows/", "./workflows"]).unwrap());
+    let told = [
+        env.run(&["workflow", "validate", "workflows", "./workflows/", "workflows/wrong.yaml"]),
+        Outcome::of(twice.output().unwrap()),
+    ];
+    for told in told {
+        assert!(told.stdout.ends_with("2 workflows: 1 error, 0 warnings\n"), "{told}");
+    }
 }

@@ -187,6 +187,19 @@ fn limited(file: fs::File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The directories, each once, however it is written. One that is named as a bundled one too
+/// stays so.
+pub(super) fn distinct(directories: Vec<Directory>) -> Vec<Directory> {
+    let whole = |path: &Path| {
+        fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.to_owned())
+    };
+    let mut seen = BTreeSet::new();
+    let mut is_new = |directory: &Directory| {
+        seen.insert((directory.kind == SourceKind::Bundled, whole(&directory.root)))
+    };
+    directories.into_iter().filter(|directory| is_new(directory)).collect()
+}
+
 pub(super) fn relative(path: &Path) -> String {
     let parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     parts.collect::<Vec<_>>().join("/")

@@ -1,17 +1,19 @@
 //! Runs as they were: what is recorded of them, and going on from there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::flow::{Change, Fork, begun};
+use cairn_core::flow::{Change, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, RunState};
 use cairn_core::snapshot::RunSnapshot;
+use cairn_lang::diagnostic::nearest;
 use cairn_store::Blob;
 use serde_json::Value;
 
@@ -157,7 +159,7 @@ impl Inner {
         }
         let done = begun(&self.past(from.run).await?.events);
         let fork = Fork::new(&ready.graph, &state, &done, &from.step, &from.changes, id);
-        let fork = fork.map_err(|source| Error::RunNotThere { run: from.run, source })?;
+        let fork = fork.map_err(|source| not_there(from.run, source, &done))?;
         Ok(Prepared { fork, summary, state, ready, started })
     }
 
@@ -199,4 +201,14 @@ pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
     let Payload::Inline(input) = &queued.input else { return None };
     let event = input.0.get("event").cloned().unwrap_or_default();
     arrive::fitting(plan, queued.trigger_id.as_ref(), event).err()
+}
+
+/// Why a run cannot be gone on from somewhere, with the nearest step that it did.
+fn not_there(run: RunId, source: NotThere, done: &BTreeSet<StepInstanceKey>) -> Error {
+    let (NotThere::Unreached(given) | NotThere::NotInPlan(given) | NotThere::NotKept(given)) =
+        &source;
+    let others =
+        done.iter().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
+    let nearest = nearest(given.step.as_str(), others).map(str::to_owned);
+    Error::RunNotThere { run, source, nearest }
 }

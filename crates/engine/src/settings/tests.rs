@@ -87,8 +87,14 @@ fn a_setting_is_needed_only_where_it_is_shown() {
     assert_eq!(load(&files).missing, ["PAGER_KEY"], "blanks are no value");
     set(&plan(), &files, "MODE", &json!("slack"), false).unwrap();
     assert!(load(&files).missing.is_empty(), "what hangs on what is not shown is not shown");
-    let told = told(Settings::load(&plan(), &files, |_| false).unwrap().ready(&files));
-    assert!(told.ends_with("`TOKEN` has no value, and a run needs it"), "{told}");
+    let told = told(Settings::load(&plan(), &files, |_| false).unwrap().ready(&plan(), &files));
+    assert_eq!(told, "SETTING_INVALID: project.w: `TOKEN` has no value, and a run needs it");
+    assert_eq!(
+        remedy(&plan(), "w", "TOKEN"),
+        "cairn secret set --workflow w TOKEN",
+        "a secret stands in no file"
+    );
+    assert_eq!(remedy(&plan(), "w", "LIMIT"), "cairn env set w LIMIT");
 }
 
 #[test]

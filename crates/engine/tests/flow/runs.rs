@@ -334,6 +334,9 @@ async fn a_fork_does_the_rest_again_also_on_a_newer_plan() {
     assert_eq!(world.tries(), [1], "what was kept is not done again");
     from.step = "nowhere".parse().unwrap();
     assert_eq!(engine.fork(&from).await.unwrap_err().code(), "RUN_FORK_POINT");
+    from.step = "aa".parse().unwrap();
+    let told = engine.fork(&from).await.unwrap_err().to_string();
+    assert!(told.ends_with("the plan has no step `aa`; did you mean `a`?"), "{told}");
 }
 
 #[tokio::test]

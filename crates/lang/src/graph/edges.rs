@@ -47,8 +47,11 @@ impl<'a> Build<'a> {
             let named = fields.get("case");
             let case = named.as_ref().and_then(case_name);
             let target = fields.need("to");
-            if let (Some(from), Some(target)) = (from, target) {
-                self.link(from, case, &target, named.as_ref());
+            match (from, target) {
+                (Some(from), Some(target)) => self.link(from, case, &target, named.as_ref()),
+                (Some(from), None) => drop(self.torn.insert(from)),
+                // It may be meant to be the edge of any.
+                (None, _) => self.torn.extend(0..self.drafts.len()),
             }
         }
         self.merges();
@@ -76,6 +79,8 @@ impl<'a> Build<'a> {
         let Some(spot) = fallback else { return };
         if let Some(to) = spot.node.as_text().and_then(|name| self.places.get(name).copied()) {
             self.links.push(Link { from, to, case: None, fails: true, spot });
+        } else {
+            self.astray.set(true);
         }
     }
 
@@ -90,7 +95,10 @@ impl<'a> Build<'a> {
     ) {
         let targets = if target.is_list() { target.items() } else { vec![target.clone()] };
         for target in targets {
-            let Some(to) = self.place(&target) else { continue };
+            let Some(to) = self.place(&target) else {
+                self.torn.insert(from);
+                continue;
+            };
             let spot = named.unwrap_or(&target).clone();
             let link = Link { from, to, case: case.clone(), fails: false, spot };
             if self.links.len() <= EDGES_MAX && !self.links.contains(&link) {
@@ -279,6 +287,7 @@ impl<'a> Build<'a> {
                 let hint = "give it a `case`, or `default` for all others";
                 link.spot.error_hint(Code::MissingDefault, message, hint);
             }
+            None if self.torn.contains(&place) => {}
             None => self.uncovered(draft, kind, &outcomes, &edges),
         }
     }

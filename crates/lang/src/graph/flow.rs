@@ -23,7 +23,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Whether one step can have run before another of the same level.
-    fn precedes(&self, earlier: usize, later: usize) -> bool {
+    pub(super) fn precedes(&self, earlier: usize, later: usize) -> bool {
         self.before.get(later).is_some_and(|before| before.contains(&earlier))
     }
 }
@@ -44,9 +44,11 @@ impl Build<'_> {
             several => {
                 let names: Vec<&str> =
                     several.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
-                let message = format!("{} could all be the first step", quoted(&names));
-                let hint = "say `entry: <step>` in `graph`, or `entry_node` in each trigger";
-                graph.spot.error_hint(Code::MissingField, message, hint);
+                if !self.astray.get() {
+                    let message = format!("{} could all be the first step", quoted(&names));
+                    let hint = "say `entry: <step>` in `graph`, or `entry_node` in each trigger";
+                    graph.spot.error_hint(Code::MissingField, message, hint);
+                }
                 // What is reached from any of them has been told enough about.
                 several.iter().filter_map(|place| self.id(*place)).cloned().collect()
             }
@@ -107,7 +109,7 @@ impl Build<'_> {
         if cyclic {
             self.cycle(ways, level, flow);
         }
-        if !entries.is_empty() {
+        if !entries.is_empty() && !self.astray.get() {
             for draft in
                 level.iter().filter(|p| !reached.contains(p)).filter_map(|p| self.drafts.get(*p))
             {
@@ -164,8 +166,10 @@ impl Build<'_> {
         let level =
             |place: &usize| self.drafts.get(*place).is_some_and(|draft| draft.around == around);
         let here = std::iter::once(later).chain(self.around(later)).find(level);
-        here.and_then(|here| flow.always.get(here)?.as_ref())
-            .is_none_or(|steps| steps.contains(&earlier))
+        self.astray.get()
+            || here
+                .and_then(|here| flow.always.get(here)?.as_ref())
+                .is_none_or(|steps| steps.contains(&earlier))
     }
 
     /// A merge needs an input that is there before it.
@@ -192,7 +196,8 @@ impl Build<'_> {
                     format!("take `{id}` out of its inputs"),
                 );
             }
-            if behind.is_empty() && !fine.iter().any(|input| reached.contains(input)) {
+            let arrives = |input: &usize| reached.contains(input);
+            if behind.is_empty() && !self.astray.get() && !fine.iter().any(arrives) {
                 let message = format!("no input of `{}` can arrive", draft.id);
                 draft.spot.error_hint(
                     Code::MergeNeverFires,
@@ -269,7 +274,7 @@ impl Build<'_> {
         let level =
             |place: &usize| self.drafts.get(*place).is_some_and(|draft| draft.around == around);
         let here = std::iter::once(later).chain(self.around(later)).find(level);
-        match here.is_some_and(|here| flow.precedes(earlier, here)) {
+        match self.astray.get() || here.is_some_and(|here| flow.precedes(earlier, here)) {
             true => Ok(()),
             false => Err(format!("`{}` cannot have run before `{}`", name(earlier), name(later))),
         }

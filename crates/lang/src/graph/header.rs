@@ -36,7 +36,7 @@ pub(super) fn id(
     bytes: &[u8],
 ) -> Option<String> {
     let Some(spot) = fields.get("id") else {
-        return Some(ids::suggest(&place(path), kind, bytes, &[]).replace('_', "-"));
+        return Some(usual_id(path, kind, bytes));
     };
     let id = spot.filled()?;
     let suggested = ids::suggest(id, kind, bytes, &[]);
@@ -60,6 +60,11 @@ pub(super) fn id(
             None
         }
     }
+}
+
+/// The id of a workflow that says none.
+pub(super) fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
+    ids::suggest(&place(path), kind, bytes, &[]).replace('_', "-")
 }
 
 /// What a workflow without an id is called after.

@@ -134,6 +134,7 @@ impl<'a> Build<'a> {
         let name = spot.filled()?;
         let found = self.places.get(name).and_then(|place| self.id(*place)).cloned();
         if found.is_none() {
+            self.astray.set(true);
             spot.unknown("step", name, self.places.keys().map(String::as_str));
         }
         found

@@ -150,7 +150,9 @@ impl Build<'_> {
             }
             "event" if members.is_empty() => Ok(()),
             "event" => {
-                name("a field").and_then(|(name, at)| listed("field of the event", name, at, EVENT))
+                let (name, at) = name("a field")?;
+                listed("field of the event", name, at, EVENT)?;
+                if name == "payload" { self.payload_read(look, members) } else { Ok(()) }
             }
             "run" => {
                 name("a field").and_then(|(name, at)| listed("field of the run", name, at, RUN))
@@ -302,23 +304,6 @@ impl Build<'_> {
             // A name that the template gives may stand for anything.
             other => self.variable(here, other).unwrap_or(true),
         }
-    }
-
-    /// Whether every trigger declares a form for this part of the event.
-    fn is_declared(&self, reference: &Reference) -> bool {
-        let mut members = reference.members.iter().map(|(name, _)| name.as_deref());
-        if members.next() != Some(Some("payload")) {
-            return false;
-        }
-        let path: Vec<Option<&str>> = members.collect();
-        let harmless = |schema: &Option<Value>| match schema {
-            Some(schema) => match schema::follow(schema, &path) {
-                Output::Known(schema) => schema::is_harmless(schema),
-                _ => false,
-            },
-            None => false,
-        };
-        !self.inputs.is_empty() && self.inputs.iter().all(harmless)
     }
 }
 

@@ -112,11 +112,14 @@ pub(super) fn follow<'s>(mut schema: &'s Value, path: &[Option<&str>]) -> Output
                 None => None,
                 Some(properties) => match properties.get(*name) {
                     Some(next) => Some(next),
-                    None if schema.get("additionalProperties") == Some(&Value::Bool(true)) => None,
-                    None => {
-                        let known = properties.keys().map(String::as_str).collect();
-                        return Output::Missing { place, known };
-                    }
+                    None => match schema.get("additionalProperties") {
+                        Some(Value::Bool(true)) => None,
+                        Some(each @ Value::Object(_)) => Some(each),
+                        _ => {
+                            let known = properties.keys().map(String::as_str).collect();
+                            return Output::Missing { place, known };
+                        }
+                    },
                 },
             },
         };

@@ -249,10 +249,8 @@ fn chosen(
     let trigger = match &start.trigger {
         Some(given) => {
             let named = plan.triggers.iter().find(|trigger| trigger.id.as_str() == given);
-            let unknown = || Error::TriggerUnknown {
-                workflow: found.id.clone(),
-                trigger: given.chars().take(64).collect(),
-            };
+            let known = plan.triggers.iter().map(|trigger| trigger.id.as_str());
+            let unknown = || Error::trigger_unknown(&found.id, given, known);
             Some(named.ok_or_else(unknown)?.id.clone())
         }
         None => shared.automation.triggers.call(plan).map(|(trigger, _)| trigger),

@@ -3,6 +3,7 @@
 use cairn_api::Exit;
 use cairn_api::env::Checked;
 use cairn_api::error::Result;
+use cairn_engine::settings;
 
 use super::Target;
 use crate::config::Config;
@@ -32,12 +33,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.line(&format!("{}\n  → {}", fault.message, fault.suggestion))?;
     }
     for name in &checked.missing {
-        let secret = target.plan.env.iter().any(|field| field.name == *name && field.secret);
-        let command = if secret { "secret set --workflow" } else { "env set" };
-        output.line(&format!(
-            "`{name}` has no value, and a run needs it\n  → cairn {command} {} {name}",
-            args.workflow
-        ))?;
+        let remedy = settings::remedy(&target.plan, &args.workflow, name);
+        output.line(&format!("`{name}` has no value, and a run needs it\n  → {remedy}"))?;
     }
     for name in &checked.unused {
         output.remark(&format!("`{name}` has a value, and the workflow does not ask for it"));

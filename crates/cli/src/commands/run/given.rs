@@ -59,6 +59,16 @@ pub(crate) fn text_note(text: &str) -> String {
     format!("note: {} is not JSON, and taken as text; write '{}' to say so", plain(text), quoted)
 }
 
+/// The error of an input that was given on the command line: what is missing can be given
+/// there as well.
+pub(crate) fn with_flag(error: cairn_engine::Error, payload: &Value) -> Error {
+    let cairn_engine::Error::Invalid { message, fix, details } = error else { return error.into() };
+    let field = details.pointer("/faults/0/field").and_then(Value::as_str);
+    let missing = field.filter(|field| !field.is_empty() && payload.get(field).is_none());
+    let fix = missing.map_or(fix, |field| format!("give it a value with `--set {field}=VALUE`"));
+    cairn_engine::Error::Invalid { message, fix, details }.into()
+}
+
 fn parsed(given: &str) -> Result<Value> {
     serde_json::from_slice(&read(given)?).map_err(|error| Error::Usage {
         message: format!("{given} is not JSON: {error}"),

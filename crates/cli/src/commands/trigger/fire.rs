@@ -7,7 +7,7 @@ use cairn_engine::trigger::Watch;
 use cairn_server::watched;
 use serde_json::json;
 
-use crate::commands::run::{Given, follow};
+use crate::commands::run::{Given, follow, with_flag};
 use crate::config::Config;
 use crate::{automate, fresh, home, sources};
 
@@ -36,10 +36,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     found.compiled()?;
     let places = watched::places(&[found], &super::types());
     let named = places.iter().find(|place| place.trigger.as_str() == args.trigger);
-    let place = named.ok_or_else(|| Error::TriggerUnknown {
-        workflow: args.workflow.clone(),
-        trigger: args.trigger.clone(),
-    })?;
+    let known = places.iter().map(|place| place.trigger.as_str());
+    let unknown = || Error::trigger_unknown(&args.workflow, &args.trigger, known);
+    let place = named.ok_or_else(unknown)?;
     let given = args.given.payload(&config.output)?;
     let (payload, more) = match (&place.watch, given) {
         (Watch::Times(times), None) => {
@@ -55,10 +54,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let watch = engine.watch();
+        let given = payload.clone();
         let event = Event { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };
-        let asked = engine.receive(arrival).await?;
+        let asked = engine.receive(arrival).await.map_err(|error| with_flag(error, &given))?;
         follow(&engine, asked.run, watch, config).await
     })
 }

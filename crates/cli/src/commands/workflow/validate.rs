@@ -1,5 +1,6 @@
 //! `cairn workflow validate`: says what is wrong with workflows, and where.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use cairn_api::Exit;
@@ -57,6 +58,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             found.push(catalog.file(path, &sources)?);
         }
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|found| match found.path.canonicalize() {
+        Ok(path) => seen.insert(path),
+        Err(_) => true,
+    });
     // Those that were named, and those that are found without naming them.
     let mut ids: Vec<String> = found.iter().map(|found| found.id.clone()).collect();
     ids.extend(catalog.list()?.iter().map(|found| found.id.clone()));

@@ -15,7 +15,6 @@ fn names_that_are_not_there() {
     - { id: Up, type: end }
     - { id: constructor, type: end }
 "), @r#"
-    w/workflow.yaml:4:3: error[missing_field] /graph: `a`, `b` could all be the first step; say `entry: <step>` in `graph`, or `entry_node` in each trigger
     w/workflow.yaml:6:22: error[unknown_name] /graph/nodes/0/type: there is no type of step `htpp`; did you mean `http`?
     w/workflow.yaml:7:7: error[missing_field] /graph/nodes/1: the field `url` is missing
     w/workflow.yaml:7:28: error[unknown_field] /graph/nodes/1/ulr: the field `ulr` is not known here; did you mean `url`?
@@ -494,4 +493,58 @@ fn edges_are_spoken_about_where_they_are_written() {
     w/workflow.yaml:10:45: error[conflict] /graph/nodes/4/next: `e` leads to `g` and is not among its `inputs`; add `e` to `inputs`
     w/workflow.yaml:13:66: error[unknown_name] /graph/edges/1/case: there is no case `rejcted`; did you mean `rejected`?
     "#);
+}
+
+#[test]
+fn what_follows_from_a_step_that_is_not_there_is_not_told() {
+    let cases: [(&str, &str); 5] = [
+        (
+            "a typo in `next`",
+            "    - { id: a, type: log, message: a, next: bb }
+    - { id: b, type: log, message: '{{ steps.a }}', next: c }
+    - { id: c, type: log, message: '{{ steps.b }}' }
+",
+        ),
+        (
+            "a typo in a case",
+            "    - { id: a, type: branch, expr: event.payload.n, cases: { x: b, default: cc } }
+    - { id: b, type: log, message: b }
+    - { id: c, type: log, message: '{{ steps.a }}' }
+",
+        ),
+        (
+            "a typo in `entry`",
+            "    - { id: a, type: log, message: a, next: b }
+    - { id: b, type: log, message: b }
+  entry: aa
+",
+        ),
+        (
+            "a typo in a list of edges",
+            "    - { id: a, type: branch, expr: event.payload.n }
+    - { id: b, type: log, message: '{{ steps.a }}' }
+  edges: [{ from: aa, case: default, to: b }]
+",
+        ),
+        (
+            "a typo in the inputs of a merge",
+            "    - { id: a, type: log, message: a }
+    - { id: m, type: merge, inputs: [aa] }
+",
+        ),
+    ];
+    let told = |(what, nodes): (&str, &str)| format!("{what}:\n{}", wrong(&format!("\n{nodes}")));
+    let told = cases.map(told).join("\n");
+    assert_snapshot!(told, @r"
+    a typo in `next`:
+    w/workflow.yaml:6:45: error[unknown_name] /graph/nodes/0/next: there is no step `bb`; did you mean `b`?
+    a typo in a case:
+    w/workflow.yaml:6:77: error[unknown_name] /graph/nodes/0/cases/default: there is no step `cc`; did you mean `c`?
+    a typo in `entry`:
+    w/workflow.yaml:8:10: error[unknown_name] /graph/entry: there is no step `aa`; did you mean `a`?
+    a typo in a list of edges:
+    w/workflow.yaml:8:19: error[unknown_name] /graph/edges/0/from: there is no step `aa`; did you mean `a`?
+    a typo in the inputs of a merge:
+    w/workflow.yaml:7:38: error[unknown_name] /graph/nodes/1/inputs/0: there is no step `aa`; did you mean `a`?
+    ");
 }

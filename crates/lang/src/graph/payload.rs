@@ -1,0 +1,123 @@
+//! What the triggers say of `event.payload`.
+
+use std::collections::BTreeSet;
+
+use cairn_core::expression::Reference;
+use cairn_core::plan::Trigger;
+use cairn_core::text::Slug;
+use serde_json::{Value, json};
+
+use super::Build;
+use super::fault::Wrong;
+use super::reference::Look;
+use super::schema::{self, Output};
+use crate::diagnostic::Code;
+use crate::read::meant;
+
+/// What runs begin with.
+#[derive(Default)]
+pub(super) struct Payloads {
+    triggers: Vec<Payload>,
+    /// The first steps of a run that no trigger starts.
+    entry: Vec<usize>,
+}
+
+/// What one trigger brings.
+#[derive(Default)]
+struct Payload {
+    /// The schema of it, if the trigger declares one. A run has nothing that is not in it.
+    schema: Option<Value>,
+    /// The first steps of its runs.
+    entry: Vec<usize>,
+}
+
+impl Build<'_> {
+    /// What the triggers declare. Of those that are too wrong to be read, nothing is known.
+    pub(super) fn payloads(
+        &self,
+        triggers: &[Trigger],
+        entry: &[Slug],
+        written: usize,
+    ) -> Payloads {
+        let place = |id: &Slug| self.places.get(id.as_str()).copied();
+        let usual: Vec<usize> = entry.iter().filter_map(place).collect();
+        let payload = |trigger: &Trigger| {
+            let fields = trigger.config.0.get("input").and_then(Value::as_object);
+            let entry = match &trigger.entry {
+                Some(id) => place(id).into_iter().collect(),
+                None => usual.clone(),
+            };
+            // What a trigger asks for is listed by field. Without any it takes everything.
+            let fields = fields.filter(|fields| !fields.is_empty());
+            Payload { schema: fields.map(|fields| json!({"properties": fields})), entry }
+        };
+        let mut payloads: Vec<Payload> = triggers.iter().map(payload).collect();
+        if triggers.len() < written {
+            payloads.push(Payload { schema: None, entry: (0..self.drafts.len()).collect() });
+        }
+        Payloads { triggers: payloads, entry: usual }
+    }
+
+    /// Says when no run that gets here can have this part of the payload.
+    pub(super) fn payload_read(
+        &self,
+        look: &Look<'_>,
+        members: &[(Option<String>, usize)],
+    ) -> Result<(), Wrong> {
+        let path: Vec<Option<&str>> =
+            members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
+        let Some(schemas) = self.leading_here(look) else { return Ok(()) };
+        let (mut deepest, mut known) = (0, BTreeSet::new());
+        for schema in schemas {
+            match schema::follow(schema, &path) {
+                Output::Known(_) | Output::Open => return Ok(()),
+                Output::Missing { place, known: more } => {
+                    deepest = deepest.max(place);
+                    known.extend(more);
+                }
+            }
+        }
+        let Some((Some(name), at)) = members.get(deepest + 1) else { return Ok(()) };
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = meant(name, &known).or_else(|| schema::known_are(&known));
+        let message = format!("no trigger that leads here has `{name}` in its `input`");
+        Err((*at, Code::UnknownField, message, hint))
+    }
+
+    /// What is declared by each trigger whose runs get here; none if one of them, or a run
+    /// that no trigger starts, may bring anything.
+    fn leading_here<'b>(&'b self, look: &Look<'_>) -> Option<Vec<&'b Value>> {
+        let here = self.around(look.here).last().unwrap_or(look.here);
+        let leads =
+            |entry: &[usize]| entry.iter().any(|e| *e == here || look.flow.precedes(*e, here));
+        let Payloads { triggers, entry } = &self.payloads;
+        if self.astray.get() {
+            return None;
+        }
+        // Such a run is held to what is declared only when every trigger declares something.
+        if leads(entry) && triggers.iter().any(|trigger| trigger.schema.is_none()) {
+            return None;
+        }
+        let leading = triggers.iter().filter(|trigger| leads(&trigger.entry));
+        let schemas: Option<Vec<&Value>> = leading.map(|trigger| trigger.schema.as_ref()).collect();
+        schemas.filter(|schemas| !schemas.is_empty())
+    }
+
+    /// Whether every trigger declares a harmless form for this part of the event.
+    pub(super) fn is_declared(&self, reference: &Reference) -> bool {
+        let mut members = reference.members.iter().map(|(name, _)| name.as_deref());
+        if members.next() != Some(Some("payload")) {
+            return false;
+        }
+        let path: Vec<Option<&str>> = members.collect();
+        let harmless = |payload: &Payload| match &payload.schema {
+            Some(schema) => match schema::follow(schema, &path) {
+                Output::Known(schema) => schema::is_harmless(schema),
+                _ => false,
+            },
+            None => false,
+        };
+        let Payloads { triggers, .. } = &self.payloads;
+        !triggers.is_empty() && triggers.iter().all(harmless)
+    }
+}
