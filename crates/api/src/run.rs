@@ -276,7 +276,10 @@ fn steps(past: &Past) -> BTreeMap<String, Step> {
         let Some((instance, change)) = change(event) else { continue };
         let step = steps.entry(instance.to_string()).or_default();
         change(step);
-        let is_try = matches!(event.data, EventData::StepStarted(_) | EventData::LoopEntered(_));
+        let is_try = matches!(
+            event.data,
+            EventData::StepStarted(_) | EventData::StepWaiting(_) | EventData::LoopEntered(_)
+        );
         if is_try || step.begun_at.is_none() && begins(&event.data).is_some() {
             step.begun_at = time::rfc3339(event.id.minted_ms());
         }
@@ -344,14 +347,7 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
         EventData::StepSkipped(e) => (&e.instance, set(StepStatus::Skipped)),
         EventData::StepWaiting(e) => (&e.instance, set(StepStatus::Waiting)),
         EventData::StepInterrupted(e) => (&e.instance, set(StepStatus::Unknown)),
-        EventData::StepResolved(e) => {
-            let now = match e.decision {
-                InterruptDecision::Retry => StepStatus::Pending,
-                InterruptDecision::Fail => StepStatus::Failed,
-                InterruptDecision::Skip => StepStatus::Skipped,
-            };
-            (&e.instance, set(now))
-        }
+        EventData::StepResolved(e) => (&e.instance, set(StepStatus::after(e.decision))),
         EventData::LoopEntered(e) => (&e.instance, set(StepStatus::Running)),
         EventData::LoopExited(e) => (&e.instance, set(StepStatus::Succeeded)),
         _ => return None,

@@ -17,6 +17,7 @@ mod end;
 mod fork;
 mod frontier;
 mod graph;
+mod parts;
 mod people;
 mod scope;
 mod settings;
@@ -28,4 +29,5 @@ pub use command::{
 pub use decide::{Decision, Run};
 pub use fork::{Change, Fork, NotThere, Repeated, begins, begun};
 pub use graph::{Graph, Unfit};
+pub use parts::part;
 pub use scope::{Hidden, Secrets};

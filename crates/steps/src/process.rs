@@ -295,27 +295,28 @@ impl End {
                 "the command was stopped: it wrote a file of more than 1 GiB".to_owned(),
                 FailureKind::Permanent,
             ),
-            Self::Exit(code) => {
-                ("SHELL_EXIT", format!("the command ended with exit code {code}"), FailureKind::ExitCode)
-            }
+            Self::Exit(code) => (
+                "SHELL_EXIT",
+                format!("the command ended with exit code {code}"),
+                FailureKind::ExitCode,
+            ),
             Self::Signal(signal) => (
                 "SHELL_SIGNAL",
                 format!("the command was ended by signal {signal}"),
                 FailureKind::ExitCode,
             ),
-            Self::TimedOut => (
-                "STEP_TIMEOUT",
-                "the command was stopped when its time was over; give the step a longer `timeout_sec`".to_owned(),
-                FailureKind::Timeout,
-            ),
+            Self::TimedOut => return Some(timed_out()),
             Self::TooMuch => (
                 "SHELL_OUTPUT_TOO_LARGE",
-                "the command was stopped: it printed more than 1 MiB; let it write a file instead".to_owned(),
+                "the command was stopped: it printed more than 1 MiB; let it write a file instead"
+                    .to_owned(),
                 FailureKind::InvalidOutput,
             ),
             Self::TooManyProcesses => (
                 "SHELL_PROCESSES",
-                format!("the command was stopped: it had more than {PROCESSES_MAX} processes at once"),
+                format!(
+                    "the command was stopped: it had more than {PROCESSES_MAX} processes at once"
+                ),
                 FailureKind::Permanent,
             ),
             Self::OutOfMemory => (
@@ -326,4 +327,11 @@ impl End {
         };
         Some(Failed::of(kind, code, message))
     }
+}
+
+/// A step whose time was over before it was done.
+pub(crate) fn timed_out() -> Failed {
+    let message =
+        "the command was stopped when its time was over; give the step a longer `timeout_sec`";
+    Failed::of(FailureKind::Timeout, "STEP_TIMEOUT", message)
 }

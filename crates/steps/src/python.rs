@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::process::told::{Parse, outcome};
-use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables};
+use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables, timed_out};
 use crate::settings;
 use crate::shell::{STREAM_MAX, elapsed_ms, output_schema, plain};
 use venv::Venvs;
@@ -94,7 +94,7 @@ impl Performer for Python {
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
-        let begun = Instant::now();
+        let asked = Instant::now();
         let input: Input = settings::read(config)?;
         let asset = |path: &str| {
             ctx.assets.get(path).cloned().ok_or_else(|| {
@@ -113,14 +113,19 @@ impl Performer for Python {
         let fixed = [interpreter, "-I".to_owned(), input.script.clone()];
         let command: Vec<String> = fixed.into_iter().chain(input.args.iter().map(plain)).collect();
         let variables = Variables::safe(ctx, folder.path());
-        let installed = begun.elapsed();
+        // What is installed by now took its part of the time.
+        let left = ctx.timeout.saturating_sub(asked.elapsed());
+        if left.is_zero() {
+            return Err(timed_out());
+        }
+        let begun = Instant::now();
         let job = Job {
             command: &command,
             variables: variables.give(&input.env, &self.process.allow_env)?.into_list(),
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: Keep::All(STREAM_MAX),
-            timeout: ctx.timeout.saturating_sub(installed),
+            timeout: left,
             strict: true,
         };
         let done = process::run(job, &self.process).await?;

@@ -225,8 +225,8 @@ pub struct StepInterrupted {
     pub instance: StepInstanceKey,
 }
 
-/// Who resolves what the workflow itself says how to resolve.
-pub const ENGINE: &str = "cairn";
+/// Who decides what nobody has to be asked for. No user of a system has such a name.
+pub const ENGINE: &str = "the engine";
 
 /// Somebody said what is done about an interrupted step: a person, or [`ENGINE`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

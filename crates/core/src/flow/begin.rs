@@ -34,9 +34,9 @@ impl Deciding<'_, '_> {
             Some(StepStatus::Succeeded | StepStatus::Skipped | StepStatus::Failed) => {
                 self.settle_recorded(instance);
             }
-            Some(StepStatus::Running) => self.cut_off(instance, at),
+            Some(StepStatus::Running | StepStatus::Unknown) => self.cut_off(instance, at),
             Some(StepStatus::Waiting) => self.wait_again(instance, place),
-            Some(StepStatus::Unknown | StepStatus::Cancelled) => {}
+            Some(StepStatus::Cancelled) => {}
             Some(StepStatus::Pending) if self.is_to_be_retried(instance) => {}
             Some(StepStatus::Pending) if self.rests() => self.keep_ready(instance.clone()),
             Some(StepStatus::Pending) | None => self.try_step(instance, place),
@@ -58,35 +58,36 @@ impl Deciding<'_, '_> {
         timers.into_iter().any(|timer| timer.instance.as_ref() == Some(instance))
     }
 
-    /// Whoever performed a step is gone.
+    /// Whoever performed a step is gone, or whoever was about to say what is done about that.
     fn cut_off(&mut self, instance: &StepInstanceKey, at: usize) {
         let Some(step) = self.graph.step(at) else { return };
+        let attempt = self.attempts(instance).saturating_sub(1);
+        let is_known = self.status(instance) == Some(StepStatus::Unknown);
+        let cut = StepInterrupted { attempt, instance: instance.clone() };
         match step.on_interrupt {
             OnInterrupt::Retry if self.rests() => self.keep_ready(instance.clone()),
-            OnInterrupt::Retry => self.repeat(instance),
+            OnInterrupt::Retry => {
+                if !is_known {
+                    self.emit(cut);
+                }
+                self.repeat(instance, attempt);
+            }
+            OnInterrupt::Fail | OnInterrupt::Ask if is_known => {}
             OnInterrupt::Fail => {
                 let message = "the engine ended while the step was under way";
                 self.failed(instance, Fault::new("STEP_INTERRUPTED", message), 0);
             }
-            OnInterrupt::Ask => drop(self.interrupted(instance)),
+            OnInterrupt::Ask => self.emit(cut),
         }
-    }
-
-    /// Records that a try was cut off; gives its number.
-    fn interrupted(&mut self, instance: &StepInstanceKey) -> u32 {
-        let attempt = self.attempts(instance).saturating_sub(1);
-        self.emit(StepInterrupted { attempt, instance: instance.clone() });
-        attempt
     }
 
     /// Tries again what was cut off, with the same settings: whoever got the first request may
     /// know the second by its key, and must find the same in it.
-    fn repeat(&mut self, instance: &StepInstanceKey) {
+    fn repeat(&mut self, instance: &StepInstanceKey, attempt: u32) {
         let Some(input) = self.run.state.steps.get(instance).and_then(|step| step.input.clone())
         else {
             return;
         };
-        let attempt = self.interrupted(instance);
         let (by, decision) = (ENGINE.to_owned(), InterruptDecision::Retry);
         self.emit(StepResolved { attempt, by, decision, instance: instance.clone() });
         self.intend(instance, input);

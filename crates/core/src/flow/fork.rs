@@ -66,6 +66,7 @@ pub const fn begins(data: &EventData) -> Option<&StepInstanceKey> {
     match data {
         EventData::StepStarted(step) => Some(&step.instance),
         EventData::StepCompleted(step) => Some(&step.instance),
+        EventData::StepFailed(step) => Some(&step.instance),
         EventData::StepSkipped(step) => Some(&step.instance),
         EventData::StepWaiting(step) => Some(&step.instance),
         EventData::LoopEntered(entered) => Some(&entered.instance),

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
-use crate::event::engine::{EndStatus, Failure, Payload, RunQueued, TimerPurpose, WaitingFor};
+use crate::event::engine::{
+    EndStatus, Failure, InterruptDecision, Payload, RunQueued, TimerPurpose, WaitingFor,
+};
 use crate::event::guided::RunStarted;
 use crate::id::{NodeId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::StepInstanceKey;
@@ -111,6 +113,16 @@ impl StepStatus {
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Skipped | Self::Cancelled)
+    }
+
+    /// Where a step stands that was cut off, once it is decided what is done about it.
+    #[must_use]
+    pub const fn after(decision: InterruptDecision) -> Self {
+        match decision {
+            InterruptDecision::Retry => Self::Pending,
+            InterruptDecision::Fail => Self::Failed,
+            InterruptDecision::Skip => Self::Skipped,
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! What failures, pauses, cancels and crashes lead to.
 
+use std::collections::BTreeSet;
+
 use cairn_core::event::engine::{EndStatus, InterruptDecision};
-use cairn_core::flow::{Command, Effect, Fault, Rejection};
+use cairn_core::event::{Event, NewEvent};
+use cairn_core::flow::{Command, Effect, Fault, Rejection, part};
 use cairn_core::id::ChangeId;
 use cairn_core::instance::StepInstanceKey;
 use insta::assert_snapshot;
@@ -176,6 +179,48 @@ fn a_crash_repeats_fails_or_asks_as_the_step_says() {
     run completed {"message":"a"}
     "#);
     assert_eq!(play.tell(resolve(InterruptDecision::Skip)), Err(Rejection::Ended));
+}
+
+#[test]
+fn a_run_goes_on_from_every_part_of_a_decision() {
+    let nodes = "
+        { id: split, type: parallel, next: [a, b, each] }
+        { id: a, type: log, message: a, retry: { max: 2, delay_sec: 1 }, next: pause }
+        { id: pause, type: wait, duration_sec: 5, next: m }
+        { id: b, type: log, message: b, on_failure: skip, next: m }
+        { id: each, type: loop, items: [1, 2], body: [inner], next: m }
+        { id: inner, type: log, message: '{{ item }}' }
+        { id: m, type: merge, inputs: [pause, b, each], next: last }
+        { id: last, type: log, message: 'a {{ steps.each.iterations }}' }
+    ";
+    let recorded = |crashes: u32| {
+        let mut play = failing(nodes, "a", 1);
+        play.failing.insert("b".to_owned(), 1);
+        play.start();
+        for _ in 0..crashes {
+            play.crash();
+        }
+        play.play();
+        play
+    };
+    for crashes in 0..3 {
+        let whole = recorded(crashes);
+        assert!(whole.told().ends_with("{\"message\":\"a 2\"}"), "{}", whole.told());
+        let new = |event: &Event| {
+            let Event { id, scope, data, .. } = event.clone();
+            NewEvent { id, scope, data }
+        };
+        let events: Vec<NewEvent> = whole.log.iter().map(new).collect();
+        // Behind the first two: it is asked for, and it is begun.
+        let parts: BTreeSet<usize> = (3..events.len()).map(|max| part(&events, max)).collect();
+        assert!(parts.len() > 10, "{parts:?}");
+        for part in parts {
+            let mut play = recorded(crashes);
+            play.log.truncate(part);
+            let told = play.crash().play();
+            assert!(told.ends_with("{\"message\":\"a 2\"}"), "{part} after {crashes}:\n{told}");
+        }
+    }
 }
 
 #[test]

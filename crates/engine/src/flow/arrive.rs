@@ -287,6 +287,7 @@ impl Inner {
         };
         let given = given(&event, "workflow", "", now_ms());
         let begun = async {
+            require_recordable(&event, None)?;
             let found = self.find(workflow).await?;
             // Whoever performed the parent before may have begun it.
             if self.index.find(child).await?.is_none() {

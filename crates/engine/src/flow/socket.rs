@@ -32,7 +32,7 @@ const FOLLOWED_MAX: Duration = Duration::from_secs(120);
 
 /// Where the owner of a session listens.
 pub(super) fn path(folder: &Path, session: SessionId) -> PathBuf {
-    // The path of a socket may have 107 bytes, so the prefix of the id is left out.
+    // The path of a socket is short, so the prefix of the id is left out.
     let name = session.to_string();
     folder.join(name.trim_start_matches("sess_")).with_extension("sock")
 }
@@ -40,7 +40,10 @@ pub(super) fn path(folder: &Path, session: SessionId) -> PathBuf {
 /// Whether the owner of a session listens; none where nobody could.
 pub(super) async fn is_heard(folder: &Path, session: SessionId) -> Option<bool> {
     let path = path(folder, session);
-    (path.as_os_str().len() <= PATH_MAX).then_some(UnixStream::connect(path).await.is_ok())
+    if path.as_os_str().len() > PATH_MAX {
+        return None;
+    }
+    Some(UnixStream::connect(path).await.is_ok())
 }
 
 /// Hears what other processes say, for as long as the lane is there.

@@ -7,9 +7,9 @@
 use std::fmt;
 
 use cairn_core::digest::Digest;
+use cairn_core::event::engine::Payload;
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
-use serde_json::Value;
 
 /// The header of a request in which a trace is told.
 pub const HEADER: &str = "traceparent";
@@ -49,18 +49,19 @@ impl TraceParent {
         (good && trace != [0; 16] && span != [0; 8]).then_some(found)
     }
 
-    /// What asked for a run, as its input says it.
+    /// What asked for a run, as its input says it where it is not kept beside the log.
     #[must_use]
-    pub fn of_input(input: &Value) -> Option<Self> {
-        Self::read(input.get("event")?.get(MEMBER)?.as_str()?)
+    pub fn of_input(input: &Payload) -> Option<Self> {
+        let Payload::Inline(input) = input else { return None };
+        Self::read(input.0.get("event")?.get(MEMBER)?.as_str()?)
     }
 
     /// A run that something asked for.
     #[must_use]
     pub fn of_run(run: RunId, above: Option<Self>) -> Self {
-        let trace = above.map_or_else(|| some(&format!("trace {run}")), |above| above.trace);
+        let trace = above.map_or_else(|| leading(&format!("trace {run}")), |above| above.trace);
         let sampled = above.is_none_or(|above| above.sampled);
-        Self { trace, span: some(&format!("run {run}")), sampled }
+        Self { trace, span: leading(&format!("run {run}")), sampled }
     }
 }
 
@@ -96,11 +97,11 @@ impl Try {
 /// The span of a try at a step.
 #[must_use]
 pub fn step_span(run: RunId, instance: &StepInstanceKey, attempt: u32) -> SpanId {
-    some(&format!("step {run} {instance} {attempt}"))
+    leading(&format!("step {run} {instance} {attempt}"))
 }
 
 /// The first bytes of a digest.
-fn some<const N: usize>(text: &str) -> [u8; N] {
+fn leading<const N: usize>(text: &str) -> [u8; N] {
     let digest = Digest::of(text.as_bytes());
     let mut bytes = [0; N];
     bytes.iter_mut().zip(digest.as_bytes()).for_each(|(byte, from)| *byte = *from);

@@ -17,7 +17,8 @@ use crate::source::Position;
 
 /// What an event has.
 const EVENT: &[&str] = &[
-    "at", "channel", "id", "key", "payload", "source", "text", "thread", "trigger", "type", "user",
+    "at", "channel", "id", "key", "payload", "source", "text", "thread", "trace", "trigger",
+    "type", "user",
 ];
 /// What a run has.
 const RUN: &[&str] = &["attempt", "id", "started_at", "trigger_id", "workflow_id"];

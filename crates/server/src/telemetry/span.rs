@@ -234,7 +234,7 @@ impl Tracer {
     /// A run that was asked for.
     async fn opened(&self, run: RunId, queued: &RunQueued, at_ms: u64) -> Open {
         let above = match &queued.input {
-            Payload::Inline(input) => TraceParent::of_input(&input.0),
+            input @ Payload::Inline(_) => TraceParent::of_input(input),
             Payload::Blob(_) => self.asked_by(run).await,
         };
         Open {
@@ -250,10 +250,7 @@ impl Tracer {
 
     /// What asked for a run with a large input, which is beside the log.
     async fn asked_by(&self, run: RunId) -> Option<TraceParent> {
-        match self.engine.past(run).await.ok()?.state.queued?.input {
-            Payload::Inline(input) => TraceParent::of_input(&input.0),
-            Payload::Blob(_) => None,
-        }
+        TraceParent::of_input(&self.engine.past(run).await.ok()?.state.queued?.input)
     }
 
     async fn types(&mut self, hash: WorkflowHash) -> Arc<Types> {

@@ -8,7 +8,7 @@ use cairn_core::digest::Digest;
 use cairn_engine::performer::{Ctx, Failed, FailureKind};
 
 use super::{Options, requirements};
-use crate::process::{self, Done, End, Job, Keep, Variables};
+use crate::process::{self, Done, End, Job, Keep, Variables, timed_out};
 use crate::shell::STREAM_MAX;
 
 /// The virtual environments of a folder.
@@ -131,6 +131,9 @@ impl Venvs {
         let done = process::run(job, &self.process).await?;
         if done.end == End::Exit(0) {
             return Ok(done);
+        }
+        if done.end == End::TimedOut {
+            return Err(timed_out());
         }
         let said = done.stderr.text();
         let last: Vec<&str> = said.lines().rev().take(5).collect();

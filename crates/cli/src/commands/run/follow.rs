@@ -66,17 +66,17 @@ async fn until_over(
         };
         let Some(told) = told else { continue };
         let own = told.events.iter().filter(|event| event.scope.run() == Some(run));
-        for event in own {
+        let own: Vec<&Recorded> = own.collect();
+        for event in &own {
             seen = event.index.0 + 1;
             slow.note(&event.data);
-            show(event, output);
         }
+        show_all(&own, output);
         slow.tell(output);
     }
     let past = engine.past(run).await?;
-    for event in past.events.iter().filter(|event| seen > 0 && event.index.0 >= seen) {
-        show(event, output);
-    }
+    let rest = past.events.iter().filter(|event| seen > 0 && event.index.0 >= seen);
+    show_all(&rest.collect::<Vec<_>>(), output);
     see_to_failure(engine, &past, config).await?;
     engine.stop(PATIENCE).await;
     finish(&Shown::from(&past), config)
@@ -125,13 +125,29 @@ async fn see_to_failure(engine: &Automations, past: &Past, config: &Config) -> R
     Ok(())
 }
 
-/// Shows one thing that happened.
-fn show(event: &Recorded, output: &Output) {
+/// Shows what happened.
+fn show_all(events: &[&Recorded], output: &Output) {
+    let resolved = |data: &EventData| match data {
+        EventData::StepInterrupted(cut) => events.iter().any(|other| match &other.data {
+            EventData::StepResolved(done) => {
+                (&done.instance, done.attempt) == (&cut.instance, cut.attempt)
+            }
+            _ => false,
+        }),
+        _ => false,
+    };
+    events.iter().for_each(|event| show(event, resolved(&event.data), output));
+}
+
+/// Shows one thing that happened, and what somebody has to do about it unless that is resolved.
+fn show(event: &Recorded, is_resolved: bool, output: &Output) {
     let (sign, style) = match &event.data {
         EventData::StepCompleted(_) | EventData::LoopExited(_) => ("✓", Style::Good),
         EventData::StepFailed(_) => ("✗", Style::Bad),
         EventData::StepSkipped(_) => ("-", Style::Faint),
-        EventData::StepWaiting(_) | EventData::StepInterrupted(_) => ("…", Style::Warning),
+        EventData::StepWaiting(_) | EventData::StepInterrupted(_) | EventData::StepResolved(_) => {
+            ("…", Style::Warning)
+        }
         EventData::TaskOpened(_) => ("?", Style::Warning),
         _ => return,
     };
@@ -143,7 +159,7 @@ fn show(event: &Recorded, output: &Output) {
     let sign = output.paint(style, sign);
     let told = match (&event.data, event.scope.run()) {
         (EventData::TaskOpened(task), Some(run)) => question(run, task),
-        (EventData::StepInterrupted(_), Some(run)) => {
+        (EventData::StepInterrupted(_), Some(run)) if !is_resolved => {
             asked::cut_off(&run.to_string(), &step).into()
         }
         _ => vec![format!("{step}  {}", moment.what)],

@@ -220,11 +220,7 @@ impl StepState {
     }
 
     fn resolve(&mut self, decision: InterruptDecision) {
-        self.settle(match decision {
-            InterruptDecision::Retry => StepStatus::Pending,
-            InterruptDecision::Fail => StepStatus::Failed,
-            InterruptDecision::Skip => StepStatus::Skipped,
-        });
+        self.settle(StepStatus::after(decision));
         self.cut_off += u32::from(decision == InterruptDecision::Retry);
     }
 

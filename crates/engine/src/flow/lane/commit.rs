@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::{Event, EventData, NewEvent};
-use cairn_core::flow::Effect;
+use cairn_core::flow::{Effect, part};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_store as store;
 use cairn_store::port::Room;
@@ -18,8 +18,7 @@ use crate::error::{Error, Result};
 use crate::flow::watch::Told;
 use crate::flow::{Inner, payload};
 
-/// How many events are recorded together. More of one decision go in parts, each of which is
-/// a state that a run can be recovered from.
+/// How many events are recorded together.
 pub(super) const EVENTS_MAX: usize = 4_096;
 /// How long a full disk is left alone before it is looked at again.
 pub(super) const ROOM_NAP: Duration = Duration::from_millis(500);
@@ -106,7 +105,7 @@ impl Actor {
     ) -> Result<()> {
         let mut through = None;
         while !events.is_empty() {
-            let rest = events.split_off(events.len().min(EVENTS_MAX));
+            let rest = events.split_off(part(&events, EVENTS_MAX));
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
             let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };

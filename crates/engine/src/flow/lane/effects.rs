@@ -149,14 +149,11 @@ impl Actor {
 }
 
 /// What a step was given, as its intent says; nothing for one that has none.
-/// What asked for a run.
-fn above(active: &Active) -> Option<TraceParent> {
-    match &active.run.state.queued.as_ref()?.input {
-        Payload::Inline(input) => TraceParent::of_input(&input.0),
-        Payload::Blob(_) => None,
-    }
-}
-
 fn settings(active: &Active, instance: &StepInstanceKey) -> Settings {
     Settings::of(&active.run, &active.ready.graph, instance)
+}
+
+/// What asked for a run.
+fn above(active: &Active) -> Option<TraceParent> {
+    TraceParent::of_input(&active.run.state.queued.as_ref()?.input)
 }
