@@ -272,16 +272,28 @@ pub fn in_order(past: &Past, plan: Option<&Plan>) -> Vec<String> {
 /// Every step that something is recorded of, also of turns that are over.
 fn steps(past: &Past) -> BTreeMap<String, Step> {
     let mut steps: BTreeMap<String, Step> = BTreeMap::new();
+    let mut waiting: BTreeMap<&StepInstanceKey, u64> = BTreeMap::new();
     for event in &past.events {
+        let now_ms = event.id.minted_ms();
         let Some((instance, change)) = change(event) else { continue };
         let step = steps.entry(instance.to_string()).or_default();
         change(step);
+        // What nobody performs takes its time all the same.
+        match &event.data {
+            EventData::StepWaiting(_) | EventData::LoopEntered(_) => {
+                waiting.insert(instance, now_ms);
+            }
+            _ => {
+                let since = waiting.remove(instance);
+                step.duration_ms = since.map_or(step.duration_ms, |ms| now_ms.saturating_sub(ms));
+            }
+        }
         let is_try = matches!(
             event.data,
             EventData::StepStarted(_) | EventData::StepWaiting(_) | EventData::LoopEntered(_)
         );
         if is_try || step.begun_at.is_none() && begins(&event.data).is_some() {
-            step.begun_at = time::rfc3339(event.id.minted_ms());
+            step.begun_at = time::rfc3339(now_ms);
         }
     }
     // What is still there knows more: values that are kept beside the log, and how it stands.
@@ -473,7 +485,10 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
         EventData::ChildStarted(e) => (Some(&e.instance), format!("child {}", e.child_run_id)),
         EventData::RunPaused(e) => (None, format!("paused by {}", e.by)),
         EventData::RunResumed(e) => (None, format!("resumed by {}", e.by)),
-        EventData::RunCancelRequested(e) => (None, format!("cancelled by {}", e.by)),
+        EventData::RunCancelRequested(e) if e.reason.is_empty() => {
+            (None, format!("cancelled by {}", e.by))
+        }
+        EventData::RunCancelRequested(e) => (None, format!("cancelled by {}: {}", e.by, e.reason)),
         EventData::RunFailed(e) => {
             (e.instance.as_ref(), format!("{}: {}", e.error.code, e.error.message))
         }

@@ -373,6 +373,12 @@ impl Automations {
         self.inner.lanes.get(session).is_some() || elsewhere.await.unwrap_or(true)
     }
 
+    /// Runs that are asked for from now on are begun, and their steps left to whoever recovers
+    /// them.
+    pub fn hold(&self) {
+        self.inner.lanes.hold();
+    }
+
     /// Begins nothing more, and waits until no step is under way. Whoever waits no longer
     /// changes nothing: nothing is begun either way.
     ///

@@ -201,8 +201,10 @@ impl Settings {
 /// The command that gives a value to a setting that has none.
 #[must_use]
 pub fn remedy(plan: &Plan, workflow: &str, name: &str) -> String {
-    let command = if is_secret(plan, name) { "secret set --workflow" } else { "env set" };
-    format!("cairn {command} {workflow} {name}")
+    match is_secret(plan, name) {
+        true => format!("cairn secret set --workflow {workflow} {name}"),
+        false => format!("cairn env set {workflow} {name} VALUE"),
+    }
 }
 
 fn is_secret(plan: &Plan, name: &str) -> bool {

@@ -96,6 +96,9 @@ pub trait Hook: Send + Sync {
     /// The name of the secret that signs requests.
     fn secret(&self) -> &str;
 
+    /// Why nothing can be signed with a secret, as in "the secret … is empty".
+    fn fault(&self, secret: &Secret) -> Option<&'static str>;
+
     /// How long a secret stays good after another took its place.
     fn grace_ms(&self) -> u64;
 

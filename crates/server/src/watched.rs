@@ -9,7 +9,7 @@ use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found};
-use cairn_engine::secrets::{Held, Scope};
+use cairn_engine::secrets::{Held, Scope, Vault};
 use cairn_engine::trigger::{Triggers, Watch};
 use tokio::sync::Notify;
 
@@ -35,21 +35,21 @@ impl Place {
         format!("{}/{}/{}", self.workflow, self.trigger, self.settings)
     }
 
-    /// What keeps it from firing, as far as the secrets say that there are.
-    pub(crate) fn obstacle(&self, held: &[Held]) -> Option<String> {
+    /// What keeps it from firing, as far as the secrets say. It waits for disks.
+    pub(crate) fn obstacle(&self, vault: &Vault) -> Option<String> {
         let Watch::Hook(hook) = &self.watch else { return None };
-        let name = hook.secret();
-        let fits = |scope: &Scope| match scope {
-            Scope::Global => true,
-            Scope::Workflow(id) => *id == self.workflow,
+        let (name, scope) = (hook.secret(), Scope::Workflow(self.workflow.clone()));
+        let is_meant =
+            |held: &Held| held.name == name && (held.scope == Scope::Global || held.scope == scope);
+        // Which secrets there are takes no key; what is in them does, and is not said without.
+        let fault = match vault.list().ok()?.iter().any(is_meant) {
+            false => "has no value",
+            true => hook.fault(&vault.signing(&scope, name, 0).ok()?.first()?.secret)?,
         };
-        let is_there = held.iter().any(|held| held.name == name && fits(&held.scope));
-        (!is_there).then(|| {
-            format!(
-                "the secret `{name}` has no value, so every request is refused; \
-                 set it with `cairn secret set {name}`"
-            )
-        })
+        Some(format!(
+            "the secret `{name}` {fault}, so every request is refused; \
+             set it with `cairn secret set {name}`"
+        ))
     }
 }
 
@@ -86,10 +86,10 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
 
 /// The triggers of some workflows, for people.
 #[must_use]
-pub fn list(found: &[Arc<Found>], triggers: &Triggers, held: &[Held], now_ms: u64) -> Vec<Trigger> {
+pub fn list(found: &[Arc<Found>], triggers: &Triggers, vault: &Vault, now_ms: u64) -> Vec<Trigger> {
     places(found, triggers)
         .iter()
-        .map(|place| crate::routes::shown_trigger(place, held, now_ms))
+        .map(|place| crate::routes::shown_trigger(place, vault, now_ms))
         .collect()
 }
 

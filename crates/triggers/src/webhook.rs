@@ -10,6 +10,7 @@ mod signature;
 use std::sync::Arc;
 
 use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
+use cairn_engine::secrets::Secret;
 use cairn_engine::trigger::{
     Firing, Hook, HookSecret, Refusal, Request, Respond, Trigger, Watch, input as form,
 };
@@ -254,6 +255,10 @@ impl Hook for Requests {
 
     fn secret(&self) -> &str {
         &self.secret
+    }
+
+    fn fault(&self, secret: &Secret) -> Option<&'static str> {
+        self.scheme.fault(secret)
     }
 
     fn grace_ms(&self) -> u64 {

@@ -161,8 +161,8 @@ fn isolation() -> Check {
             check(name, State::Good, text)
         }
         None => {
-            let text = "sessions, no new privileges; no control groups of version 2, so the memory \
-                        of commands is not limited";
+            let text = "sessions, no new privileges; no control groups of version 2, so the \
+                        supervisor of a command looks after its memory";
             check(name, State::Info, text.to_owned())
         }
     }

@@ -60,6 +60,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let given = payload.clone();
         let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
         let event = event.within(automate::trace());
+        if args.detach {
+            engine.hold();
+        }
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let arrival = Arrival { workflow, trigger, key: None, event, depth };

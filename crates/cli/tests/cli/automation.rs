@@ -269,3 +269,20 @@ fn an_event_that_is_too_large_is_refused() {
     assert_eq!(more.code, 2, "{more}");
     assert!(more.stderr.contains("the event has more than 4 MiB"), "{more}");
 }
+
+#[test]
+fn a_run_that_is_left_to_another_process_is_begun_there_only() {
+    let text = "name: Left\ngraph:\n  nodes:\n    - { id: a, type: shell, on_interrupt: fail, command: [sh, -c, 'echo once'], next: b }\n    - { id: b, type: end, result: '{{ steps.a.stdout | trim }}' }\n";
+    let env = with_workflow("left", text);
+    for given in ["left", "workflows/left.yaml"] {
+        let left = env.run(&["run", given, "--detach"]);
+        assert_eq!(left.code, 0, "{left}");
+        let shown = || env.run(&["runs", "show", left.stdout.trim(), "--json"]).stdout;
+        until("it does not end", || shown().contains("succeeded"));
+        let shown: Value = serde_json::from_str(&shown()).unwrap();
+        assert_eq!(
+            (&shown["result"], &shown["steps"]["a"]["attempts"]),
+            (&json!("once"), &json!(1))
+        );
+    }
+}

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::automation::{Running, with_workflow};
+use rustix::process::Signal;
+
+use crate::automation::{Running, until, with_workflow};
 
 /// A page of the guide.
 fn page(name: &str) -> String {
@@ -34,7 +36,7 @@ fn the_steps_of_the_guide_do_what_it_says() {
 #[test]
 fn the_signed_requests_of_the_guide_start_runs() {
     let text = "name: Hooks
-env: [{ name: HOOK_SECRET, widget: secret, required: true }]
+env: [{ name: HOOK_SECRET, widget: secret, required: true }, { name: SITE, required: true }]
 triggers:
   - { id: pager, type: webhook, path: /pager, secret: HOOK_SECRET, respond: last_step }
   - { id: hub, type: webhook, path: /hub, secret: HOOK_SECRET, signature: github, respond: last_step }
@@ -44,14 +46,47 @@ graph: { nodes: [{ id: a, type: end, result: 'got {{ event.payload.what }}' }] }
     let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     let set = env.run_with_input(&["secret", "set", "HOOK_SECRET"], secret.as_bytes());
     assert_eq!(set.code, 0, "{set}");
-    let running = Running::start(&env);
+    let mut running = Running::start(&env);
+    let fires = || running.get("/api/v1/triggers").to_string().contains("/hooks/pager");
+    until("the server does not know its triggers", fires);
     let page = page("triggers.md");
-    for words in ["To send one by hand", "With `signature: github` the body alone"] {
+    let send = |words: &str| {
         let mut command = Command::new("sh");
         command.args(["-c", &block(&page, words, "sh")]);
         command.env("SERVER", &running.address).env("SECRET", secret);
-        let sent = command.output().unwrap();
-        let told = String::from_utf8_lossy(&sent.stdout).into_owned();
-        assert_eq!(told, "got disk full", "{words}: {sent:?}");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let ways = ["To send one by hand", "With `signature: github` the body alone"];
+    // What is missing is for the operator.
+    for words in ways {
+        let told = send(words);
+        assert!(told.contains("WEBHOOK_NOT_READY") && !told.contains("SITE"), "{words}: {told}");
+    }
+    let set = env.run(&["env", "set", "hooks", "SITE", "here"]);
+    assert_eq!(set.code, 0, "{set}");
+    for words in ways {
+        assert_eq!(send(words), "got disk full", "{words}");
+    }
+    running.server.urge(Signal::TERM);
+    let (_, remarks) = running.server.ended();
+    let told = "a request to `pager` of `project.hooks` starts nothing: ";
+    assert!(remarks.contains(told) && remarks.contains("SITE"), "{remarks}");
+}
+
+#[test]
+fn a_secret_that_signs_nothing_is_told_of() {
+    let text = "name: Hooks\nenv: [{ name: KEY, widget: secret }]\ntriggers: [{ id: pager, type: webhook, path: /pager, secret: KEY }]\ngraph: { nodes: [{ id: a, type: end }] }\n";
+    let env = with_workflow("hooks", text);
+    for (secret, told) in
+        [("", "has no value"), ("not base 64", "is not base64"), ("whsec_MDEyMzQ1Njc4OWFi", "")]
+    {
+        if !secret.is_empty() {
+            let set = env.run_with_input(&["secret", "set", "KEY"], secret.as_bytes());
+            assert_eq!(set.code, 0, "{set}");
+        }
+        let listed = env.run(&["trigger", "list", "--json"]).stdout;
+        let is_told = listed.contains("so every request is refused");
+        assert_eq!(is_told, !told.is_empty(), "{secret}: {listed}");
+        assert!(listed.contains(told), "{secret}: {listed}");
     }
 }

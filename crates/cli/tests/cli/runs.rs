@@ -197,8 +197,52 @@ fn a_run_that_nobody_performs_says_so() {
     assert!(list.stdout.contains("  interrupted  "), "{list}");
     assert!(list.stderr.contains("cairn runs resume RUN"), "{list}");
     assert!(shown.stdout.contains(&format!("→ cairn runs resume {run}")), "{shown}");
-    // Programs are told what is recorded.
-    assert_eq!(runs(&env)[0]["status"], "running");
+    assert_eq!(runs(&env)[0]["status"], "interrupted");
+    for (status, is_there) in [("interrupted", true), ("running", false)] {
+        let listed = env.run(&["runs", "list", "--status", status]);
+        assert_eq!(listed.stdout.contains(&run), is_there, "{status}: {listed}");
+    }
+}
+
+#[test]
+fn why_a_run_was_cancelled_is_told() {
+    let text = "name: Ask\ngraph: { nodes: [{ id: a, type: human, prompt: 'Go on?' }] }\n";
+    let env = with_workflow("ask", text);
+    let (mut child, run) = alone(&env, &["run", "ask"], "waiting");
+    let cancelled = env.run(&["runs", "cancel", &run, "--reason", "wrong input"]);
+    assert_eq!(cancelled.code, 0, "{cancelled}");
+    child.wait().unwrap();
+    let told = env.run(&["runs", "events", &run]);
+    assert!(told.stdout.contains(": wrong input"), "{told}");
+    let late = env.run(&["runs", "answer", &run, "--approve"]);
+    assert!(late.code == 2 && late.stderr.contains("asks nothing"), "{late}");
+}
+
+#[test]
+fn what_is_waited_for_takes_its_time() {
+    let text = "name: Slow\ngraph: { nodes: [{ id: a, type: wait, duration_sec: 1 }] }\n";
+    let env = with_workflow("slow", text);
+    let ran = env.run(&["run", "slow", "--json"]);
+    let ran: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran}"));
+    let took = ran["steps"]["a"]["durationMs"].as_u64().unwrap();
+    assert!((900..60_000).contains(&took), "{ran:#}");
+}
+
+#[test]
+fn a_workflow_that_leads_an_agent_says_how_it_is_gone_through() {
+    let env = crate::env::TestEnv::new();
+    let ran = env.run(&["run", "wr.quick-task"]);
+    assert!(ran.code == 2 && ran.stderr.contains("cairn guide wr.quick-task"), "{ran}");
+}
+
+#[test]
+fn a_text_that_looks_like_a_number_can_be_given() {
+    let text = "name: Typed\ntriggers: [{ id: ask, type: manual, input: { id: { type: string } } }]\ngraph: { nodes: [{ id: a, type: end, result: '{{ event.payload.id }}' }] }\n";
+    let env = with_workflow("typed", text);
+    let wrong = env.run(&["run", "typed", "--set", "id=12345"]);
+    assert!(wrong.stderr.contains(r#"--set 'id="12345"'"#), "{wrong}");
+    let right = env.run(&["run", "typed", "--set", r#"id="12345""#]);
+    assert_eq!((right.code, right.stdout.trim()), (0, "12345"), "{right}");
 }
 
 #[test]

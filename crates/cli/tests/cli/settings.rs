@@ -95,7 +95,7 @@ fn a_check_says_what_a_run_lacks() {
     `TOKEN` is a secret, and stands in a file for all to read
       → take it out with `cairn env unset`, and set it with `cairn secret set`
     `LIMIT` has no value, and a run needs it
-      → cairn env set triage LIMIT
+      → cairn env set triage LIMIT VALUE
     `TOKEN` has no value, and a run needs it
       → cairn secret set --workflow triage TOKEN
     --- stderr

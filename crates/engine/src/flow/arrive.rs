@@ -9,7 +9,7 @@ use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{Event as Recorded, EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
-use cairn_core::plan::Plan;
+use cairn_core::plan::{Dialect, Plan};
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store as store;
@@ -239,6 +239,9 @@ impl Inner {
         depth: u32,
     ) -> Result<bool> {
         let plan = &found.compiled()?.plan;
+        if plan.dialect == Dialect::Guided {
+            return Err(led(plan));
+        }
         let named = plan.triggers.iter().any(|trigger| Some(&trigger.id) == trigger_id.as_ref());
         if !named && plan.entry.is_empty() {
             return Err(no_entry(plan));
@@ -394,6 +397,17 @@ impl Arrival {
 }
 
 /// Why a run that names no trigger cannot begin.
+fn led(plan: &Plan) -> Error {
+    let id = &plan.workflow_id;
+    Error::Invalid {
+        message: format!(
+            "`{id}` leads an agent or a person through its steps: it cannot run by itself"
+        ),
+        fix: format!("go through it with `cairn guide {id}`, or let an agent start it over MCP"),
+        details: json!({"field": "workflow"}),
+    }
+}
+
 fn no_entry(plan: &Plan) -> Error {
     let triggers: Vec<&str> = plan.triggers.iter().map(|trigger| trigger.id.as_str()).collect();
     Error::Invalid {

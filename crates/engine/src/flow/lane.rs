@@ -283,21 +283,24 @@ impl Actor {
         batch.events.push(event);
         batch.begun.push(id);
         let run = Run::new(state, inner.options.limits);
-        self.insert(Active {
-            run,
-            ready,
-            started,
-            first: EventIndex(0),
-            queued_ms: now_ms(),
-            progress: Progress::default(),
-            under_way: HashMap::new(),
-            response: None,
-        });
+        self.insert(
+            inner,
+            Active {
+                run,
+                ready,
+                started,
+                first: EventIndex(0),
+                queued_ms: now_ms(),
+                progress: Progress::default(),
+                under_way: HashMap::new(),
+                response: None,
+            },
+        );
         self.waiting.push_back(id);
     }
 
-    fn insert(&mut self, mut active: Active) {
-        if self.draining.is_some() {
+    fn insert(&mut self, inner: &Inner, mut active: Active) {
+        if self.draining.is_some() || inner.is_holding() {
             active.run.hold();
         }
         self.runs.insert(active.run.state.run_id, active);
@@ -307,16 +310,19 @@ impl Actor {
         let Adopted { state, progress, ready, started, first, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
-        self.insert(Active {
-            run,
-            ready,
-            started,
-            first,
-            queued_ms,
-            progress,
-            under_way: HashMap::new(),
-            response: None,
-        });
+        self.insert(
+            inner,
+            Active {
+                run,
+                ready,
+                started,
+                first,
+                queued_ms,
+                progress,
+                under_way: HashMap::new(),
+                response: None,
+            },
+        );
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if let Some(reason) = unfit {

@@ -40,6 +40,8 @@ pub(super) struct Lanes {
     taking: AsyncMutex<()>,
     /// Whether nothing more is begun.
     draining: AtomicBool,
+    /// Whether the steps of runs are left to another process.
+    holding: AtomicBool,
 }
 
 impl Lanes {
@@ -85,6 +87,10 @@ impl Lanes {
         }
     }
 
+    pub(super) fn hold(&self) {
+        self.holding.store(true, Ordering::Release);
+    }
+
     pub(super) async fn stop(&self, patience: Duration) -> Left {
         let mut left = Left::default();
         let all = async {
@@ -104,6 +110,11 @@ impl Inner {
     /// Whether nothing more is begun.
     pub(super) fn is_draining(&self) -> bool {
         self.lanes.draining.load(Ordering::Acquire)
+    }
+
+    /// Whether the steps of runs are left to another process.
+    pub(super) fn is_holding(&self) -> bool {
+        self.lanes.holding.load(Ordering::Acquire)
     }
 
     /// The lane that new runs of a workflow go into.

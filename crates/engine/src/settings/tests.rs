@@ -94,7 +94,7 @@ fn a_setting_is_needed_only_where_it_is_shown() {
         "cairn secret set --workflow w TOKEN",
         "a secret stands in no file"
     );
-    assert_eq!(remedy(&plan(), "w", "LIMIT"), "cairn env set w LIMIT");
+    assert_eq!(remedy(&plan(), "w", "LIMIT"), "cairn env set w LIMIT VALUE");
 }
 
 #[test]

@@ -172,6 +172,13 @@ async fn start(
             return Ok(refused(Refusal { status: 400, code: "WEBHOOK_BODY_INVALID" }));
         }
         // What is wrong is for those who may see the workflow.
+        Err(error @ engine::Error::SettingsInvalid { .. }) => {
+            let (workflow, trigger) = (&place.workflow, &place.trigger);
+            let trouble =
+                format!("a request to `{trigger}` of `{workflow}` starts nothing: {error}");
+            shared.automation.engine.tell_trouble(&trouble);
+            return Ok(refused(Refusal { status: 503, code: "WEBHOOK_NOT_READY" }));
+        }
         Err(_) => return Err(Failure(Error::NotReady)),
     };
     let Call { asked, response, ended } = call;

@@ -48,6 +48,17 @@ pub(super) struct Keys {
 }
 
 impl Scheme {
+    /// Why nothing can be signed with a secret.
+    pub(super) fn fault(&self, secret: &Secret) -> Option<&'static str> {
+        match self {
+            Self::Standard { .. } if standard_key(secret).is_none() => {
+                Some("is not base64 behind `whsec_`, as Standard Webhooks has it")
+            }
+            _ if secret.expose().is_empty() => Some("is empty"),
+            _ => None,
+        }
+    }
+
     /// What tells a genuine request from every other.
     pub(super) fn verify(
         &self,

@@ -64,8 +64,17 @@ pub(crate) fn text_note(text: &str) -> String {
 pub(crate) fn with_flag(error: cairn_engine::Error, payload: &Value) -> Error {
     let cairn_engine::Error::Invalid { message, fix, details } = error else { return error.into() };
     let field = details.pointer("/faults/0/field").and_then(Value::as_str);
-    let missing = field.filter(|field| !field.is_empty() && payload.get(field).is_none());
-    let fix = missing.map_or(fix, |field| format!("give it a value with `--set {field}=VALUE`"));
+    let fix = match field.map(|field| (field, payload.get(field))) {
+        Some(("", _)) | None => fix,
+        Some((field, None)) => format!("give it a value with `--set {field}=VALUE`"),
+        // What looks like a number is one, unless it is quoted.
+        Some((field, Some(given @ (Value::Number(_) | Value::Bool(_)))))
+            if message.contains("`string`") =>
+        {
+            format!("write it as a text: `--set '{field}=\"{given}\"'`")
+        }
+        Some(_) => fix,
+    };
     cairn_engine::Error::Invalid { message, fix, details }.into()
 }
 

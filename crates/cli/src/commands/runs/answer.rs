@@ -49,6 +49,12 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
         None => {
             let past = engine.past(run).await?;
             let open: Vec<&TaskId> = past.state.tasks.keys().collect();
+            if open.is_empty() {
+                return Err(Error::Usage {
+                    message: "the run asks nothing, or nothing any more".to_owned(),
+                    suggestion: format!("see what became of it with `cairn runs show {run}`"),
+                });
+            }
             let [task] = open.as_slice() else {
                 return Err(Error::Usage {
                     message: format!("the run asks {} questions", open.len()),

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     workflow: Option<String>,
 
     /// Show only runs that stand here; may be repeated
-    #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled"])]
+    #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled", "interrupted"])]
     status: Vec<String>,
 
     /// Show at most this many
@@ -39,14 +39,23 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     // Runs of a workflow that is gone are asked for by its whole id.
     let whole = |given: &String| sources::catalog(config).find(given).map(|found| found.id.clone());
     let workflow = args.workflow.as_ref().map(|given| whole(given).unwrap_or(given.clone()));
+    // The log has no such word: it is under way there.
+    let recorded = |status: &String| match status.as_str() {
+        INTERRUPTED => "running".to_owned(),
+        _ => status.clone(),
+    };
     let filter = Filter {
         workflow,
-        statuses: args.status.clone(),
+        statuses: args.status.iter().map(recorded).collect(),
         limit: Some(args.limit),
         ..Filter::default()
     };
     let found = engine.list(&filter).await?;
     let mut rows: Vec<Run> = found.iter().map(Run::from).collect();
+    for (row, summary) in rows.iter_mut().zip(&found) {
+        nobody(&engine, summary, &mut row.status).await;
+    }
+    rows.retain(|row| args.status.is_empty() || args.status.contains(&row.status));
     let output = &config.output;
     if output.json {
         output.object(&json!({"items": rows}))?;
@@ -55,9 +64,6 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     if rows.is_empty() {
         output.remark("no runs; start one with `cairn run WORKFLOW`");
         return Ok(Exit::Success);
-    }
-    for (row, summary) in rows.iter_mut().zip(&found) {
-        nobody(&engine, summary, &mut row.status).await;
     }
     let now_ms = fresh::now_ms();
     let heading = ["RUN", "WORKFLOW", "STATUS", "TRIGGER", "ASKED FOR"];

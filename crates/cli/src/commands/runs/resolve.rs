@@ -44,7 +44,10 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
     if config.output.json {
         config.output.object(&json!({"runId": run, "step": args.step, "decision": decision}))?;
     } else {
-        config.output.line(&format!("decided; go on with `cairn runs resume {run}`"))?;
+        config.output.line("decided")?;
+        if engine.is_here(run).await? {
+            config.output.remark(&format!("go on with `cairn runs resume {run}`"));
+        }
     }
     Ok(Exit::Success)
 }

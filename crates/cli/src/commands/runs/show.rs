@@ -41,11 +41,11 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         return step::run(id, &past, config).await;
     }
     let mut shown = Shown::from(&past);
+    let is_left = nobody(&engine, &past.summary, &mut shown.run.status).await;
     if config.output.json {
         config.output.object(&shown)?;
         return Ok(Exit::Success);
     }
-    let is_left = nobody(&engine, &past.summary, &mut shown.run.status).await;
     let order = order(&engine, &past).await;
     print(&shown, &order, &config.output)?;
     if is_left {

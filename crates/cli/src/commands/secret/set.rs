@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_engine::redact::LENGTH_MIN;
 use cairn_engine::secrets::Secret;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
@@ -42,11 +43,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         true => asked(&args.name).map_err(unread)?,
         false => piped().map_err(unread)?,
     };
+    let length = value.expose().len();
     let version = config.vault()?.set(&scope, &args.name, &value, fresh::now_ms())?;
     if config.output.json {
         config.output.object(&json!({"name": args.name, "version": version}))?;
     } else {
         config.output.line(&format!("set {}", args.name))?;
+    }
+    if length < LENGTH_MIN {
+        config.output.remark(&format!(
+            "note: it has {length} bytes; what has fewer than {LENGTH_MIN} cannot be told from other \
+             text, and is recorded where a step prints it"
+        ));
     }
     Ok(Exit::Success)
 }

@@ -19,9 +19,7 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let found = sources::catalog(config).list()?;
-    // Which secrets there are takes no key.
-    let held = config.vault()?.list()?;
-    let items = watched::list(&found, &super::types(), &held, fresh::now_ms());
+    let items = watched::list(&found, &super::types(), &config.vault()?, fresh::now_ms());
     let output = &config.output;
     if output.json {
         output.object(&Triggers { items })?;
