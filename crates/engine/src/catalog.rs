@@ -397,13 +397,9 @@ impl Source {
         let bytes = self.tree.files.get(path).cloned().unwrap_or_default();
         let document = source::parse(path, &bytes).ok();
         // A file is of the dialect that it looks like.
-        let outcome = match document.as_ref().is_some_and(graph::is_workflow) {
-            true => graph::compile(&self.tree, path, &self.types),
+        let outcome = match document.as_ref().is_some_and(graph::is_meant) {
+            true => with(graph::compile(&self.tree, path, &self.types), self.left_out(path)),
             false => guided::compile(&self.tree, path, &Builtins::standard()),
-        };
-        let outcome = match document.as_ref().is_some_and(graph::is_workflow) {
-            true => with(outcome, self.left_out(path)),
-            false => outcome,
         };
         let given = document.as_ref().and_then(|document| document.get("id")?.as_text());
         let id = outcome.as_ref().ok().map(|compiled| compiled.plan.workflow_id.as_str()).or(given);

@@ -36,11 +36,11 @@ use cairn_core::plan::{
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
-use crate::Compiled;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest};
 use crate::ids::SourceKind;
 use crate::read::{Fields, Report, Spot};
 use crate::source::{self, Node, Position, SourceTree};
+use crate::{Compiled, guided};
 use edges::Link;
 
 /// How many steps a workflow may have.
@@ -81,6 +81,16 @@ pub fn compile(
 #[must_use]
 pub fn is_workflow(document: &Node) -> bool {
     document.get("graph").is_some_and(|graph| graph.get("nodes").is_some())
+}
+
+/// Whether whoever wrote a document had a graph in mind, as far as its fields say.
+#[must_use]
+pub fn is_meant(document: &Node) -> bool {
+    let source::Value::Map(entries) = &document.value else { return false };
+    let names = entries.iter().map(|entry| entry.key.as_str());
+    let of_graphs = |name: &&str| ["env", "graph", "nodes", "triggers"].contains(name);
+    !guided::is_workflow(document)
+        && (names.clone().any(|name| of_graphs(&name)) || nearest("graph", names).is_some())
 }
 
 /// Whether the triggers of a workflow are to fire. It is no part of the plan, so that

@@ -349,6 +349,25 @@ fn graphs_are_found_with_their_files() {
 }
 
 #[test]
+fn a_graph_that_lacks_its_graph_is_told_so() {
+    let nodes = "{ nodes: [{ id: a, type: end }] }";
+    let env = TestEnv::new();
+    for (text, told) in [
+        (format!("name: A\ngraphs: {nodes}\n"), "did you mean `graph`?"),
+        ("name: A\ntriggers: [{ type: manual }]\n".to_owned(), "`graph`"),
+        ("name: A\ngraph: { edges: [] }\n".to_owned(), "`nodes`"),
+    ] {
+        fs::write(env.path("a.yaml"), &text).unwrap();
+        let found = env.run(&["workflow", "validate", "a.yaml"]);
+        let all = format!("{}{}", found.stdout, found.stderr);
+        assert!(
+            found.code != 0 && all.contains(told) && !all.contains("`steps`"),
+            "{text}: {found}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_in_graphs_are_marked() {
     let env = TestEnv::new();
     write(&env, "workflows/uptime.yaml", &GRAPH.replace("check.status", "chek.status"));

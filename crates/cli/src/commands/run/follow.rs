@@ -203,6 +203,11 @@ fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
             for line in step.map(last_lines).unwrap_or_default() {
                 output.remark(&format!("  {line}"));
             }
+            if error.code == "EXPR_UNDEFINED" {
+                output.remark(
+                    "  → where a value may be missing, say what stands for it: `| default('')`",
+                );
+            }
             let (id, from) = (shown.run.run_id, error.step.as_deref().unwrap_or("STEP"));
             output.remark(&format!(
                 "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from {from}`"

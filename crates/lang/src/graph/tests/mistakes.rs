@@ -173,7 +173,7 @@ fn places_inside_long_texts_and_files() {
     w/nodes/judge.md:2:9: error[unknown_name]: there is no step `together`; known are `a`, `b`, `c`, `d`
     w/nodes/judge.md:3:19: error[unknown_name]: there is no step `disk`; known are `a`, `b`, `c`, `d`
     w/workflow.yaml:10:23: error[step_not_before] /graph/nodes/0/prompt: `b` cannot have run before `a`; nothing has run before this step
-    w/workflow.yaml:10:43: error[unknown_field] /graph/nodes/0/prompt: there is no field of the event `nope`; known are `at`, `channel`, `id`, `key`, `payload`, `source`, `text`, `thread`, `trigger`, `type`, `user`
+    w/workflow.yaml:10:43: error[unknown_field] /graph/nodes/0/prompt: there is no field of the event `nope`; known are `at`, `channel`, `id`, `key`, `payload`, `source`, `text`, `thread`, `trace`, `trigger`, `type`, `user`
     w/workflow.yaml:13:38: error[unknown_name] /graph/nodes/2/script: there is no file `nodes/chek.sh`; did you mean `nodes/check.sh`?
     w/workflow.yaml:14:38: error[invalid_value] /graph/nodes/3/script: `../secret.py` leads out of the workflow's folder; keep the file under `nodes/`
     "#);
