@@ -219,6 +219,29 @@ fn why_a_run_was_cancelled_is_told() {
 }
 
 #[test]
+fn a_run_of_another_process_can_be_followed() {
+    let text = "name: Ask\ngraph: { nodes: [{ id: a, type: human, prompt: 'Go on?' }] }\n";
+    let env = with_workflow("ask", text);
+    let (mut child, run) = alone(&env, &["run", "ask"], "waiting");
+    let mut follow = env.command(&["runs", "events", &run, "--follow"]);
+    let mut follow = follow.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut told = std::io::BufReader::new(follow.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("asks") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut told, &mut line).unwrap(),
+            0,
+            "nothing is asked"
+        );
+    }
+    assert_eq!(env.run(&["runs", "answer", &run, "--approve"]).code, 0);
+    let rest = std::io::read_to_string(told).unwrap();
+    assert!(follow.wait().unwrap().success() && rest.contains("run_completed"), "{rest}");
+    child.wait().unwrap();
+}
+
+#[test]
 fn what_is_waited_for_takes_its_time() {
     let text = "name: Slow\ngraph: { nodes: [{ id: a, type: wait, duration_sec: 1 }] }\n";
     let env = with_workflow("slow", text);

@@ -349,6 +349,35 @@ fn graphs_are_found_with_their_files() {
 }
 
 #[test]
+fn what_a_step_gives_to_a_workflow_is_held_to_what_that_takes() {
+    let env = TestEnv::new();
+    let child = "name: Child
+triggers: [{ id: ask, type: manual, input: { name: { type: string, required: true }, n: { type: integer } } }]
+graph: { nodes: [{ id: a, type: end }] }
+";
+    write(&env, "workflows/child.yaml", child);
+    for (input, wanted) in [
+        (
+            "{ nmae: Ada, n: 1 }",
+            &["no field `nmae`", "did you mean `name`?", "`name` is missing"][..],
+        ),
+        ("{ name: Ada, n: seven }", &["`n` is not of the type `integer`"]),
+        ("[1]", &["the input is not an object"]),
+        ("{ name: '{{ run.id }}', n: '{{ run.attempt }}' }", &[]),
+        ("{ name: Ada }", &[]),
+        ("'{{ event.payload }}'", &[]),
+    ] {
+        let caller = format!(
+            "name: Caller\ngraph:\n  nodes:\n    - {{ id: a, type: workflow, workflow: child, input: {input} }}\n"
+        );
+        write(&env, "workflows/caller.yaml", &caller);
+        let found = env.run(&["workflow", "validate"]);
+        assert!(wanted.iter().all(|told| found.stdout.contains(told)), "{input}: {found}");
+        assert_eq!(wanted.is_empty(), found.stdout.contains("0 warnings"), "{input}: {found}");
+    }
+}
+
+#[test]
 fn a_graph_that_lacks_its_graph_is_told_so() {
     let nodes = "{ nodes: [{ id: a, type: end }] }";
     let env = TestEnv::new();

@@ -1,18 +1,43 @@
 //! What workflows expect of each other.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use cairn_core::catalog::SettingFault;
 use cairn_core::plan::{Action, Plan};
 use cairn_lang::builtins;
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity};
 use cairn_lang::graph;
 use cairn_lang::source::{self, Node, Position, Value};
+use serde_json::{Map, Value as Json};
 
 use super::{Found, meant};
+use crate::trigger::input;
 
-/// Says what some workflows expect of each other and is not so: workflows that are not there,
-/// and addresses that two of them listen at. The ids are those of all workflows there are.
-pub fn across(found: &mut [Found], ids: &[String]) {
+/// A workflow that others may start.
+struct Known {
+    id: String,
+    /// What it takes, if it says so.
+    rules: Option<Map<String, Json>>,
+}
+
+impl Known {
+    fn of(found: &Found) -> Self {
+        let plan = found.outcome.as_ref().ok().map(|compiled| &compiled.plan);
+        let rules = plan.and_then(|plan| input::rules(plan, None)).cloned();
+        Self { id: found.id.clone(), rules }
+    }
+
+    fn is_named(&self, given: &str) -> bool {
+        self.id == given || self.id.split_once('.').is_some_and(|(_, name)| name == given)
+    }
+}
+
+/// Says what some workflows expect of each other and is not so: workflows that are not there or
+/// take something else, and addresses that two of them listen at. The others are there, too.
+pub fn across(found: &mut [Found], others: &[Arc<Found>]) {
+    let others = others.iter().map(AsRef::as_ref);
+    let known: Vec<Known> = found.iter().chain(others).map(Known::of).collect();
     let mut paths: BTreeMap<String, String> = BTreeMap::new();
     for workflow in found {
         let Ok(compiled) = &workflow.outcome else { continue };
@@ -23,7 +48,7 @@ pub fn across(found: &mut [Found], ids: &[String]) {
         if !graph::is_workflow(&document) {
             continue;
         }
-        let mut told = unknown(&compiled.plan, &document, ids);
+        let mut told = starts(&compiled.plan, &document, &known);
         if graph::is_enabled(&document) {
             told.extend(shared(&compiled.plan, &document, &mut paths));
         }
@@ -36,37 +61,78 @@ pub fn across(found: &mut [Found], ids: &[String]) {
     }
 }
 
-/// The workflows that a plan names and that are not there.
-fn unknown(plan: &Plan, document: &Node, ids: &[String]) -> Vec<Diagnostic> {
-    let called = |(place, id): (usize, &str)| {
-        let node = nodes(document).get(place)?.get("workflow")?;
-        missing(id, ids, node, format!("/graph/nodes/{place}/workflow"))
-    };
+/// What is wrong with the workflows that a plan starts.
+fn starts(plan: &Plan, document: &Node, known: &[Known]) -> Vec<Diagnostic> {
     let steps = nodes(document).iter().enumerate().filter_map(|(place, node)| {
         let step = plan.step(&node.get("id")?.as_text()?.parse().ok()?)?;
         match &step.action {
             Action::Typed { config, r#type } if r#type.as_str() == "workflow" => {
-                Some((place, config.0.get("workflow")?.as_str()?))
+                Some((place, node, &config.0))
             }
             _ => None,
         }
     });
-    let mut told: Vec<Diagnostic> = steps.filter_map(called).collect();
+    let mut told = Vec::new();
+    for (place, node, config) in steps {
+        let Some(id) = config.get("workflow").and_then(Json::as_str) else { continue };
+        let pointer = format!("/graph/nodes/{place}");
+        match known.iter().find(|known| known.is_named(id)) {
+            Some(child) => told.extend(misgiven(child, config.get("input"), node, &pointer)),
+            None => told.extend(
+                node.get("workflow")
+                    .and_then(|node| missing(id, known, node, format!("{pointer}/workflow"))),
+            ),
+        }
+    }
     let handler = plan.policy.error_workflow_id.as_deref().and_then(|id| {
         let node = document.get("on_error")?.get("trigger_workflow")?;
-        missing(id, ids, node, "/on_error/trigger_workflow".to_owned())
+        missing(id, known, node, "/on_error/trigger_workflow".to_owned())
     });
     told.extend(handler);
     told
 }
 
-fn missing(given: &str, ids: &[String], node: &Node, pointer: String) -> Option<Diagnostic> {
-    let named =
-        |id: &&String| *id == given || id.split_once('.').is_some_and(|(_, name)| name == given);
-    if ids.iter().any(|id| named(&id)) || builtins::canonical(given).is_some() {
+/// What a step gives to a workflow that does not take it.
+fn misgiven(child: &Known, given: Option<&Json>, node: &Node, pointer: &str) -> Vec<Diagnostic> {
+    let Some(rules) = &child.rules else { return Vec::new() };
+    let given = given.cloned().unwrap_or_default();
+    if given.is_string() {
+        // What a template comes to is known when it is there.
+        return Vec::new();
+    }
+    let is_open = |name: &str| given.get(name).is_some_and(is_template) && rules.contains_key(name);
+    let faults = input::fill(rules, given.clone()).err().unwrap_or_default();
+    let at = |name: &str| {
+        let input = node.get("input");
+        input.and_then(|input| input.get(name)).or(input).unwrap_or(node).at
+    };
+    let diagnostic = |fault: SettingFault| {
+        let SettingFault { field, message, hint } = fault;
+        let is_unknown = !field.is_empty() && !rules.contains_key(&field);
+        let near = meant(&field, rules.keys().map(String::as_str)).filter(|_| is_unknown);
+        let hint = near.map_or(hint, |near| format!("did you mean `{near}`?"));
+        let (code, message) = (Code::InvalidValue, format!("`{}`: {message}", child.id));
+        let at = at(&field);
+        told(code, at, format!("{pointer}/input/{field}"), message, hint)
+    };
+    faults.into_iter().filter(|fault| !is_open(&fault.field)).map(diagnostic).collect()
+}
+
+/// Whether something in a value is known only when a run is there.
+fn is_template(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.contains("{{") || text.contains("{%"),
+        Json::Array(items) => items.iter().any(is_template),
+        Json::Object(members) => members.values().any(is_template),
+        _ => false,
+    }
+}
+
+fn missing(given: &str, known: &[Known], node: &Node, pointer: String) -> Option<Diagnostic> {
+    if known.iter().any(|known| known.is_named(given)) || builtins::canonical(given).is_some() {
         return None;
     }
-    let hint = match meant(given, ids.iter().map(String::as_str)) {
+    let hint = match meant(given, known.iter().map(|known| known.id.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             "it must be there when the run gets to it; `cairn workflow list` shows those there are"

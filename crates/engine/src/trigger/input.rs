@@ -4,7 +4,7 @@
 //! payload that breaks them, whichever way it came.
 
 use cairn_core::catalog::SettingFault;
-use cairn_core::plan::Plan;
+use cairn_core::plan::{Plan, Trigger};
 use cairn_core::text::Slug;
 use regex::Regex;
 use serde_json::{Map, Value, json};
@@ -158,10 +158,16 @@ fn regex(pattern: &Value) -> Option<Regex> {
 /// A run that no trigger of the plan starts is held to the rules of one as well, when all of
 /// them have some: only then does the compiler rely on them.
 pub fn of_run(plan: &Plan, trigger: Option<&Slug>, payload: Value) -> Result<Value> {
+    match rules(plan, trigger) {
+        Some(rules) => fill(rules, payload).map_err(|faults| invalid(&faults)),
+        None => Ok(payload),
+    }
+}
+
+/// The rules that a run is held to, if there are any.
+pub(crate) fn rules<'p>(plan: &'p Plan, trigger: Option<&Slug>) -> Option<&'p Map<String, Value>> {
     let own = trigger.and_then(|id| plan.triggers.iter().find(|trigger| trigger.id == *id));
-    let rules = |trigger: &cairn_core::plan::Trigger| {
-        trigger.config.0.get("input").and_then(Value::as_object).cloned()
-    };
+    let rules = |trigger: &'p Trigger| trigger.config.0.get("input").and_then(Value::as_object);
     let rules = match own {
         Some(own) => rules(own),
         None => {
@@ -170,8 +176,7 @@ pub fn of_run(plan: &Plan, trigger: Option<&Slug>, payload: Value) -> Result<Val
             all.and_then(|all| all.into_iter().nth(manual.unwrap_or_default()))
         }
     };
-    let Some(rules) = rules.filter(|rules| !rules.is_empty()) else { return Ok(payload) };
-    fill(&rules, payload).map_err(|faults| invalid(&faults))
+    rules.filter(|rules| !rules.is_empty())
 }
 
 /// An input that breaks the rules, as an error.

@@ -63,10 +63,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Ok(path) => seen.insert(path),
         Err(_) => true,
     });
-    // Those that were named, and those that are found without naming them.
-    let mut ids: Vec<String> = found.iter().map(|found| found.id.clone()).collect();
-    ids.extend(catalog.list()?.iter().map(|found| found.id.clone()));
-    across(&mut found, &ids);
+    across(&mut found, &catalog.list()?);
     let told: Vec<Vec<Diagnostic>> = found.iter().map(sources::diagnostics).collect();
     let count = |severity: &str| {
         let of = |list: &Vec<Diagnostic>| list.iter().filter(|d| d.severity == severity).count();
