@@ -12,8 +12,8 @@ pub fn part(events: &[NewEvent], max: usize) -> usize {
         (Some(earlier), Some(later)) => is_boundary(earlier, later),
         _ => true,
     };
-    let (less, more) = (1..=max.min(events.len()), max..=events.len());
-    less.rev().find(may_part).or_else(|| more.into_iter().find(may_part)).unwrap_or(events.len())
+    let (less, more) = ((1..=max.min(events.len())).rev(), max..=events.len());
+    less.chain(more).find(may_part).unwrap_or(events.len())
 }
 
 /// Whether a run can go on when only the earlier of two events is recorded: they are of two

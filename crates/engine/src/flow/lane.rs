@@ -94,6 +94,22 @@ struct Active {
     response: Option<Value>,
 }
 
+impl Active {
+    /// A run that is asked for now.
+    fn new(run: Run, ready: Arc<Ready>, started: RunStarted) -> Self {
+        Self {
+            run,
+            ready,
+            started,
+            first: EventIndex(0),
+            queued_ms: now_ms(),
+            progress: Progress::default(),
+            under_way: HashMap::new(),
+            response: None,
+        }
+    }
+}
+
 struct Actor {
     inner: Weak<Inner>,
     session: SessionId,
@@ -282,20 +298,7 @@ impl Actor {
         state.apply(&placed);
         batch.events.push(event);
         batch.begun.push(id);
-        let run = Run::new(state, inner.options.limits);
-        self.insert(
-            inner,
-            Active {
-                run,
-                ready,
-                started,
-                first: EventIndex(0),
-                queued_ms: now_ms(),
-                progress: Progress::default(),
-                under_way: HashMap::new(),
-                response: None,
-            },
-        );
+        self.insert(inner, Active::new(Run::new(state, inner.options.limits), ready, started));
         self.waiting.push_back(id);
     }
 
@@ -309,20 +312,8 @@ impl Actor {
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
         let Adopted { state, progress, ready, started, first, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
-        let run = Run::new(state, inner.options.limits);
-        self.insert(
-            inner,
-            Active {
-                run,
-                ready,
-                started,
-                first,
-                queued_ms,
-                progress,
-                under_way: HashMap::new(),
-                response: None,
-            },
-        );
+        let fresh = Active::new(Run::new(state, inner.options.limits), ready, started);
+        self.insert(inner, Active { first, queued_ms, progress, ..fresh });
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if let Some(reason) = unfit {

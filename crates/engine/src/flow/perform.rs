@@ -126,7 +126,7 @@ impl Inner {
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
         let Work { step: trace, key, chain, ready, settings, slots: _ } = work;
-        let instance = trace.instance.clone();
+        let instance = &trace.instance;
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
         let Some((step, r#type)) = found.and_then(|step| match &step.action {
@@ -149,7 +149,7 @@ impl Inner {
             Settings::Recorded(config) => config,
             Settings::Faulty(fault) => return Err(fault),
             Settings::Secret(run) => {
-                match self.secret_settings(&run, graph, &instance, &bindings).await {
+                match self.secret_settings(&run, graph, instance, &bindings).await {
                     Ok(config) => config,
                     // What cannot be put together may be quoted.
                     Err(fault) => return redacted(Err(fault), &bindings),
@@ -162,10 +162,10 @@ impl Inner {
             workspace: None,
             idempotency_key: key,
             chain,
-            trace: Some(trace),
             timeout,
             assets: Arc::clone(&ready.assets),
-            secrets: used(graph, &instance),
+            secrets: used(graph, instance),
+            trace: Some(trace),
         };
         let limit = timeout.saturating_add(performer.grace());
         let done = tokio::time::timeout(limit, performer.perform(config, &ctx)).await;
