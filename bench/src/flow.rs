@@ -13,6 +13,7 @@ use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
     Arrival, Automations, Event, Filter, NoEvaluator, NoSettings, Options, Parts,
 };
+use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
@@ -100,6 +101,7 @@ impl Bench<'_> {
         let directory = Directory { kind: SourceKind::Project, root };
         let catalog = Catalog::new(vec![directory]).knowing(types.clone());
         let parts = Parts {
+            host: SystemHost::shared(),
             store: cairn_store::open(&cairn_store::Config::files(home.join("data")))?,
             catalog: Arc::new(catalog),
             types,

@@ -11,6 +11,7 @@ use cairn_core::id::RunId;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Automations, Options, Parts, chain};
+use cairn_engine::host::SystemHost;
 use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 
@@ -24,11 +25,11 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
     // An engine that was killed together with its supervisors left their commands behind.
     cairn_steps::process::sweep_left();
     let home = config.home()?;
-    let sockets = Some(home.join("sockets"));
     let environment = Kept { home, vault: config.vault()?, catalog: Arc::clone(&catalog) };
     let workers = Arc::new(Workers::new());
     let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
     let parts = Parts {
+        host: SystemHost::shared(),
         store,
         catalog,
         types: cairn_steps::catalog::types(),
@@ -36,7 +37,7 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         environment: Arc::new(environment),
         evaluator: workers,
     };
-    let options = Options { sockets, trouble, ..Options::default() };
+    let options = Options { trouble, ..Options::default() };
     Ok(Automations::new(parts, config.limits.options(options)))
 }
 

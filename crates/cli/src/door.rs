@@ -9,6 +9,7 @@ use cairn_core::guided::decide::Wanted;
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::Automations;
 use cairn_engine::guided::{Guide, Options};
+use cairn_engine::host::SystemHost;
 use cairn_mcp::Door;
 use cairn_store::Store;
 use cairn_triggers::channel::Channels;
@@ -48,5 +49,5 @@ pub(crate) fn guide(
     };
     let options = Options { preferences, workspace };
     let performers = cairn_steps::catalog::all(&config.step_settings()?);
-    Ok(Guide::new(store, catalog, performers, options))
+    Ok(Guide::new(store, catalog, performers, SystemHost::shared(), options))
 }

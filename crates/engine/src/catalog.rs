@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use cairn_core::catalog as steps;
 use cairn_core::digest::WorkflowHash;
@@ -47,8 +46,8 @@ pub struct Catalog {
     is_quick: AtomicBool,
 }
 
-/// In what time few files are looked at.
-const QUICK: Duration = Duration::from_micros(500);
+/// How many files are looked at in no time.
+const FEW: usize = 64;
 
 /// What was read, and how the files were then.
 struct Read {
@@ -103,6 +102,14 @@ impl Catalog {
         Self { directories, bindings: None, pinned: None, types, read, is_quick }
     }
 
+    /// The workflows of a tree that is at hand, and of no directory.
+    #[must_use]
+    pub fn of_tree(tree: SourceTree, types: steps::Catalog) -> Self {
+        let catalog = Self::new(Vec::new()).knowing(types);
+        let found = list(&[catalog.source(None, tree, Vec::new())]);
+        Self { read: Mutex::new(Some(Read { stamps: Vec::new(), found })), ..catalog }
+    }
+
     /// The same workflows, of which graphs may use these types of steps and triggers.
     #[must_use]
     pub fn knowing(self, types: steps::Catalog) -> Self {
@@ -141,9 +148,8 @@ impl Catalog {
 
     /// How the files are now.
     fn stamps(&self) -> Vec<Stamp> {
-        let begun = Instant::now();
         let stamps = tree::stamps(&self.directories, self.bindings.as_deref());
-        self.is_quick.store(begun.elapsed() <= QUICK, Ordering::Relaxed);
+        self.is_quick.store(stamps.len() <= FEW, Ordering::Relaxed);
         stamps
     }
 

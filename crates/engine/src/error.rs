@@ -60,6 +60,9 @@ pub enum Error {
     /// The run is over.
     #[error("the run `{0}` is complete; there is no step to acknowledge")]
     RunComplete(String),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    NoEntropy(String),
     /// There is no such run.
     #[error("there is no run {0}")]
     RunUnknown(RunId),
@@ -69,6 +72,14 @@ pub enum Error {
         /// The run.
         run: RunId,
         /// The session it lives in.
+        session: SessionId,
+    },
+    /// The process that owns a session took a command, and did not say what came of it.
+    #[error(
+        "the process that owns session {session} took the command and has not answered; it may still happen"
+    )]
+    InDoubt {
+        /// The session.
         session: SessionId,
     },
     /// The process that performs the run says no.
@@ -211,8 +222,10 @@ impl Error {
             Self::TokenSessionLocked(_) => "TOKEN_SESSION_LOCKED",
             Self::Invalid { .. } => "VALIDATION_ERROR",
             Self::RunComplete(_) => "RUN_COMPLETE",
+            Self::NoEntropy(_) => "SYSTEM_NO_ENTROPY",
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
+            Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
             Self::RunRefused { refused: Rejection::NotAsked(_), .. } => "TASK_FORBIDDEN",

@@ -11,6 +11,7 @@ mod hand;
 mod index;
 mod lane;
 mod lanes;
+mod mail;
 mod pace;
 mod past;
 mod payload;
@@ -18,7 +19,6 @@ mod perform;
 mod plans;
 mod retire;
 mod snapshots;
-mod socket;
 mod tail;
 pub mod trace;
 mod watch;
@@ -37,7 +37,7 @@ use cairn_core::catalog::Catalog as Types;
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
-use cairn_core::id::{ChangeId, RunId, SessionId, TaskId};
+use cairn_core::id::{ChangeId, EventId, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Plan, Retention};
 use cairn_core::projection::run::RunState;
@@ -46,7 +46,7 @@ use tokio::sync::Semaphore;
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
-use crate::guided::{now_ms, random};
+use crate::host::Host;
 use crate::performer::Performers;
 use lanes::Lanes;
 use plans::Plans;
@@ -64,6 +64,8 @@ pub struct Automations {
 
 /// What an engine of automations is made of.
 pub struct Parts {
+    /// The machine it runs on.
+    pub host: Arc<dyn Host>,
     /// Where everything is kept.
     pub store: Store,
     /// The workflows.
@@ -108,8 +110,6 @@ pub struct Options {
     pub snapshot_every: usize,
     /// How long an agent waits for its next step before it is told how the run goes.
     pub hand_patience: Duration,
-    /// Where this process listens for others; nowhere when there is no place.
-    pub sockets: Option<std::path::PathBuf>,
     /// Tells people of trouble that no caller hears of.
     pub trouble: fn(&str),
 }
@@ -129,7 +129,6 @@ impl Default for Options {
             retention: RETENTION,
             snapshot_every: 2_000,
             hand_patience: Duration::from_secs(20),
-            sockets: None,
             trouble: |_| {},
         }
     }
@@ -173,6 +172,7 @@ impl Evaluator for NoEvaluator {
 }
 
 pub(crate) struct Inner {
+    host: Arc<dyn Host>,
     store: Store,
     catalog: Arc<Catalog>,
     performers: Performers,
@@ -195,16 +195,17 @@ impl Automations {
     /// [`Self::recover`] is called.
     #[must_use]
     pub fn new(parts: Parts, options: Options) -> Self {
-        let Parts { store, catalog, types, performers, environment, evaluator } = parts;
+        let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
         let inner = Inner {
             plans: Plans::new(store.clone(), types),
-            index: index::Index::new(store.clone()),
+            index: index::Index::new(Arc::clone(&host), store.clone()),
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
             telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
             pace: pace::Pace::default(),
+            host,
             store,
             catalog,
             performers,
@@ -228,7 +229,7 @@ impl Automations {
             if let Err(error) = found {
                 (self.inner.options.trouble)(&format!("runs that were left: {error}"));
             }
-            tokio::time::sleep(LOOK_AFTER).await;
+            self.inner.host.sleep(LOOK_AFTER).await;
             found = self.inner.take_up_left().await.map(drop);
         }
     }
@@ -303,13 +304,13 @@ impl Automations {
 
     /// Lets a run begin no more steps.
     pub async fn pause(&self, run: RunId, by: &str) -> Result<()> {
-        let change = ChangeId::mint(now_ms(), random()?);
+        let change = self.inner.change_id()?;
         self.inner.tell(run, Command::Pause { change, by: by.to_owned() }).await
     }
 
     /// Lets a paused run go on.
     pub async fn resume(&self, run: RunId, by: &str) -> Result<()> {
-        let change = ChangeId::mint(now_ms(), random()?);
+        let change = self.inner.change_id()?;
         self.inner.tell(run, Command::Resume { change, by: by.to_owned() }).await
     }
 
@@ -341,7 +342,7 @@ impl Automations {
 
     /// What a fork of a run would do again, and what it would keep.
     pub async fn preview(&self, from: &From) -> Result<cairn_core::flow::Fork> {
-        let id = RunId::mint(now_ms(), random()?);
+        let id = self.inner.run_id()?;
         Ok(self.inner.forked(from, id).await?.fork)
     }
 
@@ -368,9 +369,7 @@ impl Automations {
     /// Whether some process performs the runs of a session, as far as can be seen without
     /// taking it.
     pub async fn is_performed(&self, session: SessionId) -> bool {
-        let folder = self.inner.options.sockets.as_deref();
-        let elsewhere = async { socket::is_heard(folder?, session).await };
-        self.inner.lanes.get(session).is_some() || elsewhere.await.unwrap_or(true)
+        self.inner.lanes.get(session).is_some() || self.inner.store.mailbox.is_open(session).await
     }
 
     /// Runs that are asked for from now on are begun, and their steps left to whoever recovers
@@ -396,9 +395,9 @@ impl Automations {
     pub async fn keep_tidy(&self) {
         let mut pause = TIDY_FIRST;
         loop {
-            tokio::time::sleep(pause).await;
+            self.inner.host.sleep(pause).await;
             // What cannot be done now is done in an hour.
-            let _ = self.inner.tidy(now_ms()).await;
+            let _ = self.inner.tidy(self.inner.host.now_ms()).await;
             pause = TIDY_EVERY;
         }
     }
@@ -410,10 +409,27 @@ impl Automations {
 
     /// Stops: what is under way is left to whoever recovers it.
     pub async fn stop(&self, patience: Duration) -> Left {
-        let left = self.inner.lanes.stop(patience).await;
+        let left = self.inner.lanes.stop(&*self.inner.host, patience).await;
         // What is not known of the sessions now is read at the next start.
         let _ = self.inner.index.catch_up().await;
         left
+    }
+}
+
+impl Inner {
+    /// A fresh id for a run.
+    fn run_id(&self) -> Result<RunId> {
+        Ok(RunId::mint(self.host.now_ms(), self.host.entropy()?))
+    }
+
+    /// A fresh id for an event.
+    fn event_id(&self) -> Result<EventId> {
+        Ok(EventId::mint(self.host.now_ms(), self.host.entropy()?))
+    }
+
+    /// A fresh id for a change that somebody makes to a run.
+    fn change_id(&self) -> Result<ChangeId> {
+        Ok(ChangeId::mint(self.host.now_ms(), self.host.entropy()?))
     }
 }
 

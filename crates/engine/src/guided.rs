@@ -18,7 +18,6 @@ mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, SourceKind};
 use cairn_core::event::{NewEvent, Scope, limits};
@@ -36,6 +35,7 @@ use serde_json::json;
 
 use crate::catalog::{self, Catalog, Found};
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::performer::Performers;
 use answer::{Answer, Checkpointed, Resumable, SessionOpened};
 use ask::{At, Checkpoint, Continue, Intent, Resume, Start, Tokens, Wanted};
@@ -59,6 +59,7 @@ struct Inner {
     store: Store,
     catalog: Arc<Catalog>,
     performers: Performers,
+    host: Arc<dyn Host>,
     options: Options,
     known: Known,
     cache: Cache,
@@ -74,16 +75,18 @@ pub struct Options {
 }
 
 impl Guide {
-    /// A guide over a store.
+    /// A guide over a store, on a machine.
     #[must_use]
     pub fn new(
         store: Store,
         catalog: Arc<Catalog>,
         performers: Performers,
+        host: Arc<dyn Host>,
         options: Options,
     ) -> Self {
         let (known, cache) = (Known::default(), Cache::default());
-        Self { inner: Arc::new(Inner { store, catalog, performers, options, known, cache }) }
+        let inner = Inner { store, catalog, performers, host, options, known, cache };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Begins a run and gives its first step.
@@ -135,12 +138,12 @@ impl Inner {
             });
         }
         let hash = plan.hash().map_err(|error| Error::Broken(error.to_string()))?;
-        let now = now_ms();
-        let run = RunId::mint(now, random()?);
-        let id = ask.session.unwrap_or(SessionId::mint(now, random()?));
+        let now = self.host.now_ms();
+        let run = RunId::mint(now, self.host.entropy()?);
+        let id = ask.session.unwrap_or(SessionId::mint(now, self.host.entropy()?));
         let workspace = ask.workspace.as_ref().or(self.options.workspace.as_ref());
         let workspace = workspace.map(PathBuf::as_path);
-        let mut mint = minter()?;
+        let mut mint = minter(&*self.host)?;
         let begun = decide::begin(
             decide::Start {
                 plan,
@@ -180,8 +183,7 @@ impl Inner {
             let id_warning = catalog.id_warning(&found);
             Ok((found, id_warning))
         };
-        let found = tokio::task::spawn_blocking(find).await;
-        found.map_err(|error| Error::Broken(error.to_string()))?
+        self.host.wait_for(find).await?
     }
 
     /// Records a run's beginning, with what is seen of its checkout.
@@ -193,7 +195,7 @@ impl Inner {
         workspace: Option<&Path>,
     ) -> Result<()> {
         for _ in 0..TRIES_MAX {
-            let (mut decided, mut mint) = (decided.clone(), minter()?);
+            let (mut decided, mut mint) = (decided.clone(), minter(&*self.host)?);
             let seen = workspace::observe(workspace, &session.view, &mut mint);
             decided.events.splice(0..0, seen);
             if session.view.session.is_none() {
@@ -238,7 +240,7 @@ impl Inner {
                 self.perform(&mut session, run, node, attempt, Some(ack)).await?;
                 continue;
             }
-            let mut mint = minter()?;
+            let mut mint = minter(&*self.host)?;
             let decided = decide::advance(position.here(&session), ack, &mut mint);
             let label = Spot::new(&session, run, node).label;
             let mut decided = decided.map_err(|rejection| rejected(rejection, label.as_str()))?;
@@ -331,7 +333,7 @@ impl Inner {
                 return Ok(Checkpointed { label, node, tokens, notes_only, warnings: Vec::new() });
             }
             let position = Position::load(self, &session, run, node).await?;
-            let decided = noted(&session, &position, attempt, &ask)?;
+            let decided = noted(&*self.host, &session, &position, attempt, &ask)?;
             self.append_or_look(&mut session, run, decided).await?;
         }
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
@@ -373,12 +375,13 @@ impl Inner {
 
 /// The events of a checkpoint: a node of its own, or notes in the place of others.
 fn noted(
+    host: &dyn Host,
     session: &Session,
     position: &Position,
     attempt: AttemptId,
     ask: &Checkpoint,
 ) -> Result<Decided> {
-    let (here, mut mint) = (position.here(session), minter()?);
+    let (here, mut mint) = (position.here(session), minter(host)?);
     if ask.replaces_notes {
         let notes = ask.output.notes.as_deref().unwrap_or_default();
         let current = session.view.outputs.current(position.node, OutputChannel::Recap);
@@ -425,22 +428,9 @@ fn rejected(rejection: Rejection, label: &str) -> Error {
     }
 }
 
-/// Milliseconds since 1970, for people.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(crate) fn random() -> Result<u128> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::Broken(format!("asking the system for random bytes: {error}")))?;
-    Ok(u128::from_le_bytes(bytes))
-}
-
 /// Gives event ids: the time, and random bits that go up by one within a call.
-fn minter() -> Result<impl FnMut() -> EventId> {
-    let (now, mut bits) = (now_ms(), random()?);
+fn minter(host: &dyn Host) -> Result<impl FnMut() -> EventId + use<>> {
+    let (now, mut bits) = (host.now_ms(), host.entropy()?);
     Ok(move || {
         bits = bits.wrapping_add(1);
         EventId::mint(now, bits)

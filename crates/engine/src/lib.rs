@@ -4,7 +4,7 @@
 //! engine knows no door: it takes questions as plain values and answers with plain values.
 //!
 //! In reading order: workflows ([`catalog`]), what starts runs ([`trigger`]), what the engine
-//! does itself ([`performer`]), the values that workflows ask for ([`settings`], [`secrets`])
+//! does itself ([`performer`]), the machine it runs on ([`host`]), the values that workflows ask for ([`settings`], [`secrets`])
 //! and how they stay hidden ([`redact`]), guided runs ([`guided`]), failures ([`error`]).
 
 pub mod catalog;
@@ -12,6 +12,7 @@ pub mod error;
 mod file;
 pub mod flow;
 pub mod guided;
+pub mod host;
 pub mod performer;
 pub mod redact;
 pub mod secrets;

@@ -13,6 +13,7 @@ use cairn_core::catalog::{Catalog as Types, StepType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{self, Automations, NoEvaluator, NoSettings, Parts};
 use cairn_engine::guided::{Guide, Options};
+use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
 use cairn_mcp::{Door, ToolSet, serve_streams};
@@ -33,6 +34,7 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
     let types = types(&performers);
     let catalog = Arc::new(catalog.knowing(types.clone()));
     let parts = Parts {
+        host: SystemHost::shared(),
         store: store.clone(),
         catalog: Arc::clone(&catalog),
         types,
@@ -41,7 +43,13 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
         evaluator: Arc::new(NoEvaluator),
     };
     let automations = Automations::new(parts, flow::Options::default());
-    let guide = Guide::new(store, Arc::clone(&catalog), performers, Options::default());
+    let guide = Guide::new(
+        store,
+        Arc::clone(&catalog),
+        performers,
+        SystemHost::shared(),
+        Options::default(),
+    );
     let triggers = cairn_triggers::catalog::all(Channels::default());
     Door { guide, automations, triggers, catalog, holder: Holder { scopes: vec![Scope::Run] } }
 }

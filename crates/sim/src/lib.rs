@@ -8,12 +8,13 @@
 //! and nothing of how the store works. The tests put these together: [`record`] keeps every
 //! moment of a run, [`campaign`] crashes it at each, [`strike`] lets single calls fail, and
 //! [`life`] plays a whole history by a seed. [`flow`] holds the interpreter of automations
-//! against a reference.
+//! against a reference, and [`engine`] runs the whole engine on a simulated machine.
 
 pub mod campaign;
 pub mod crash;
 pub mod disk;
 pub mod effect;
+pub mod engine;
 pub mod fault;
 mod file;
 pub mod flow;

@@ -10,6 +10,7 @@ use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::guided::answer::Answer;
 use cairn_engine::guided::ask::{At, Continue, Intent, Output, Resume, Start, Tokens, Wanted};
 use cairn_engine::guided::{Guide, Options};
+use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
 use cairn_steps::catalog::Settings;
@@ -47,7 +48,7 @@ fn guide(home: &Path, performers: Performers) -> Guide {
     let directory = Directory { kind: SourceKind::Project, root: home.join("workflows") };
     let options = Options { workspace: Some(home.join("work")), ..Options::default() };
     let catalog = Arc::new(Catalog::new(vec![directory]));
-    Guide::new(store, catalog, performers, options)
+    Guide::new(store, catalog, performers, SystemHost::shared(), options)
 }
 
 fn steps(home: &Path) -> Performers {

@@ -3,7 +3,7 @@
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
 //! (commit and recovery), `seal`,
-//! then the ports: `log`, `sessions`, `blobs`, `leases`, `keys`, `derived`, `runs`.
+//! then the ports: `log`, `sessions`, `blobs`, `leases`, `mailbox`, `keys`, `derived`, `runs`.
 
 mod blobs;
 mod checkup;
@@ -17,6 +17,7 @@ mod leases;
 mod load;
 mod lock;
 mod log;
+mod mailbox;
 mod pace;
 mod runs;
 mod seal;
@@ -99,6 +100,7 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
     Ok(Store {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(fs.clone(), layout.clone())),
+        mailbox: Arc::new(mailbox::Sockets::new(layout.sockets())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
         derived: crate::memory::derived(),
         runs: crate::memory::runs(),

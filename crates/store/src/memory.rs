@@ -1,5 +1,7 @@
 //! A store that nothing outlives, for tests. It keeps the same promises, durability aside.
 
+pub(crate) mod mailbox;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +31,7 @@ pub(crate) fn open() -> Store {
         blobs: memory.clone(),
         leases: memory.clone(),
         keys: memory.clone(),
+        mailbox: Arc::new(mailbox::Inboxes::default()),
         derived: Arc::clone(&memory) as _,
         runs: memory,
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::port::mailbox::Mailbox;
 use crate::port::{Blobs, Derived, EventLog, Keys, Leases, RunIndex, Sessions};
 use crate::{files, memory};
 
@@ -33,6 +34,7 @@ pub struct Store {
     pub blobs: Arc<dyn Blobs>,
     pub leases: Arc<dyn Leases>,
     pub keys: Arc<dyn Keys>,
+    pub mailbox: Arc<dyn Mailbox>,
     pub derived: Arc<dyn Derived>,
     pub runs: Arc<dyn RunIndex>,
 }

@@ -1,6 +1,8 @@
 //! The ports: what the rest of Cairn may ask of a store. The conformance suite holds
 //! every backend to what the comments here say.
 
+pub mod mailbox;
+
 use async_trait::async_trait;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;

@@ -1,6 +1,6 @@
 //! What starts runs: received once, durably, and then begun.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cairn_core::canonical::{self, exact};
@@ -8,7 +8,7 @@ use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived}
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{Event as Recorded, EventData, NewEvent, Scope, limits};
 use cairn_core::flow::Command;
-use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
+use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::{Dialect, Plan};
 use cairn_core::text::Slug;
 use cairn_core::time;
@@ -26,7 +26,6 @@ use super::watch::Ended;
 use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
-use crate::guided::{now_ms, random};
 use crate::trigger::input;
 
 /// How deep what starts a run may nest.
@@ -96,21 +95,20 @@ impl Inner {
             return Ok(found);
         }
         let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
-        let found = tokio::task::spawn_blocking(move || catalog.find(&workflow)).await;
-        found.map_err(|error| Error::Broken(error.to_string()))?
+        self.host.wait_for(move || catalog.find(&workflow)).await?
     }
 
     pub(super) async fn receive(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
         let found = self.find(&arrival.workflow).await?;
         let arrival = arrival.fitting(&found)?;
-        let run = run_of(&arrival, &found)?;
+        let run = self.run_of(&arrival, &found)?;
         self.receive_as(&found, run, arrival).await
     }
 
     pub(super) async fn receive_paced(self: &Arc<Self>, arrival: Arrival) -> Result<Asked> {
         let found = self.find(&arrival.workflow).await?;
         let arrival = arrival.fitting(&found)?;
-        let run = run_of(&arrival, &found)?;
+        let run = self.run_of(&arrival, &found)?;
         self.receive_in_turn(&found, run, arrival).await
     }
 
@@ -138,7 +136,7 @@ impl Inner {
     pub(super) async fn call(self: &Arc<Self>, arrival: Arrival) -> Result<Call> {
         let found = self.find(&arrival.workflow).await?;
         let arrival = arrival.fitting(&found)?;
-        let run = run_of(&arrival, &found)?;
+        let run = self.run_of(&arrival, &found)?;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
         let asked = self.receive_in_turn(&found, run, arrival).await;
         if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
@@ -163,10 +161,10 @@ impl Inner {
         require_recordable(&event, key.as_deref())?;
         let (Some(trigger), Some(key)) = (&trigger, key) else {
             let name = trigger.as_ref().map_or("manual", Slug::as_str);
-            let given = given(&event, name, "", now_ms());
+            let given = given(&event, name, "", self.host.now_ms());
             return self.begin(found, run, trigger, given, depth).await;
         };
-        let given = given(&event, trigger.as_str(), &key, now_ms());
+        let given = given(&event, trigger.as_str(), &key, self.host.now_ms());
         let received = received(found, run, trigger, key, &given, depth);
         let replayed = self.note_received(&found.id, received).await?;
         // Whoever received it before may have been cut off before it began.
@@ -189,9 +187,8 @@ impl Inner {
     /// Records that a trigger fired; says whether it had been recorded before.
     async fn note_received(&self, workflow: &str, received: TriggerReceived) -> Result<bool> {
         let session = triggers_of(workflow);
-        let now = now_ms();
         let event = |data: EventData| -> Result<NewEvent> {
-            let id = EventId::mint(now, random()?);
+            let id = self.event_id()?;
             Ok(NewEvent { id, scope: Scope::Session, data })
         };
         let mut events = vec![event(received.into())?];
@@ -269,7 +266,7 @@ impl Inner {
         let input = payload::value(&self.store, &queued.input).await?;
         let event = input.get("event").cloned().unwrap_or_default();
         let found = self.find(&queued.workflow_id).await?;
-        let again = RunId::mint(now_ms(), random()?);
+        let again = self.run_id()?;
         self.begin_given(&found, again, queued.trigger_id, event, None, 0).await?;
         Ok(Asked { run: again, replayed: false })
     }
@@ -288,7 +285,7 @@ impl Inner {
             let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
             vec![Command::ChildRefused { instance: instance.clone(), fault }]
         };
-        let given = given(&event, "workflow", "", now_ms());
+        let given = given(&event, "workflow", "", self.host.now_ms());
         let begun = async {
             require_recordable(&event, None)?;
             let found = self.find(workflow).await?;
@@ -316,7 +313,7 @@ impl Inner {
         let workflows: Vec<String> =
             self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
         let read = self.store.runs.sessions().await?;
-        let read: HashMap<SessionId, SessionRead> =
+        let read: BTreeMap<SessionId, SessionRead> =
             read.into_iter().map(|read| (read.session, read)).collect();
         // One that cannot be begun, for want of a setting perhaps, holds up no other.
         let mut failed = None;
@@ -424,12 +421,14 @@ pub(super) fn fitting(plan: &Plan, trigger: Option<&Slug>, mut event: Value) -> 
     Ok(event)
 }
 
-/// The run that an arrival starts: the same for the same key.
-fn run_of(arrival: &Arrival, found: &Found) -> Result<RunId> {
-    Ok(match (&arrival.trigger, &arrival.key) {
-        (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
-        _ => RunId::mint(now_ms(), random()?),
-    })
+impl Inner {
+    /// The run that an arrival starts: the same for the same key.
+    fn run_of(&self, arrival: &Arrival, found: &Found) -> Result<RunId> {
+        match (&arrival.trigger, &arrival.key) {
+            (Some(trigger), Some(key)) => Ok(RunId::derive(&[&found.id, trigger.as_str(), key])),
+            _ => self.run_id(),
+        }
+    }
 }
 
 /// Whether what came in can be recorded.

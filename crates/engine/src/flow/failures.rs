@@ -4,7 +4,7 @@
 //! changes nothing. So it is done when a run fails, and once more for the latest failures when
 //! an engine takes over from one that is gone.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -37,11 +37,11 @@ impl Inner {
     /// Tells of a failure beside whatever else goes on.
     pub(super) fn tell_of_failure_later(self: &Arc<Self>, run: RunId) {
         let inner = Arc::clone(self);
-        tokio::spawn(async move {
+        self.host.spawn(Box::pin(async move {
             if let Err(error) = inner.tell_of_failure(run).await {
                 (inner.options.trouble)(&format!("nobody is told that {run} failed: {error}"));
             }
-        });
+        }));
     }
 
     /// Tells everybody who takes the failures of a run's workflow; gives their runs.
@@ -90,7 +90,7 @@ impl Inner {
             limit: Some(LOOKED_AT_MAX),
             ..Filter::default()
         };
-        let mut known: HashMap<String, Vec<Taker>> = HashMap::new();
+        let mut known: BTreeMap<String, Vec<Taker>> = BTreeMap::new();
         for failed in self.index.list(&filter).await? {
             if !known.contains_key(&failed.workflow) {
                 let takers = self.takers_of(&failed.workflow).await?;
@@ -142,8 +142,7 @@ impl Inner {
             }
         }
         let catalog = Arc::clone(&self.catalog);
-        let all = tokio::task::spawn_blocking(move || catalog.list()).await;
-        for found in all.map_err(|error| Error::Broken(error.to_string()))?? {
+        for found in self.host.wait_for(move || catalog.list()).await?? {
             let known = takers.iter().any(|taker| taker.found.id == found.id);
             let trigger = error_triggers(&found).find(|trigger| names(trigger, &plan.workflow_id));
             if let Some(trigger) = trigger.map(|trigger| trigger.id.clone()).filter(|_| !known) {

@@ -1,7 +1,7 @@
 //! The list of runs: noted as they go, caught up on from the sessions.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::arrive::asked_for;
 use crate::error::Result;
+use crate::host::Host;
 
 /// How long notes are gathered before they are written. A run that is soon over is written
 /// once; whoever reads the list has what is noted written first.
@@ -108,6 +109,7 @@ impl Summary {
 
 /// The list of runs. What is noted is written a little later, by a task of its own.
 pub(super) struct Index {
+    host: Arc<dyn Host>,
     store: Store,
     noted: Arc<Noted>,
 }
@@ -120,7 +122,7 @@ struct Noted {
     /// Held by whoever reads and writes, so that nothing older is written over what is newer.
     turn: AsyncMutex<()>,
     /// The sessions that this process writes to: their workflow, and the last event.
-    moved: Mutex<HashMap<SessionId, (String, EventIndex)>>,
+    moved: Mutex<BTreeMap<SessionId, (String, EventIndex)>>,
     wake: Notify,
     writing: Mutex<bool>,
 }
@@ -145,8 +147,8 @@ impl Noted {
 }
 
 impl Index {
-    pub(super) fn new(store: Store) -> Self {
-        Self { store, noted: Arc::default() }
+    pub(super) fn new(host: Arc<dyn Host>, store: Store) -> Self {
+        Self { host, store, noted: Arc::default() }
     }
 
     /// Notes how a run is.
@@ -169,15 +171,16 @@ impl Index {
             return self.noted.wake.notify_one();
         }
         let (store, noted) = (self.store.clone(), Arc::clone(&self.noted));
-        tokio::spawn(async move {
+        let host = Arc::clone(&self.host);
+        self.host.spawn(Box::pin(async move {
             loop {
-                tokio::time::sleep(GATHER).await;
+                host.sleep(GATHER).await;
                 let turn = noted.turn.lock().await;
                 write(&store, &noted, None).await;
                 drop(turn);
                 noted.wake.notified().await;
             }
-        });
+        }));
     }
 
     /// Writes what was noted, and reads what sessions hold beyond what the list knows of them.
@@ -186,7 +189,7 @@ impl Index {
         let marks = self.store.sessions.marks().await?;
         write(&self.store, &self.noted, Some(&marks)).await;
         let known = self.store.runs.sessions().await?;
-        let mut known: HashMap<SessionId, SessionRead> =
+        let mut known: BTreeMap<SessionId, SessionRead> =
             known.into_iter().map(|read| (read.session, read)).collect();
         for (session, mark) in marks {
             let read = known.remove(&session);
@@ -320,7 +323,7 @@ async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>
     if rows.is_empty() && (marks.is_none() || moved.is_empty()) {
         return;
     }
-    let marks: HashMap<SessionId, &Mark> =
+    let marks: BTreeMap<SessionId, &Mark> =
         marks.unwrap_or_default().iter().map(|(id, mark)| (*id, mark)).collect();
     let known = moved.into_iter().map(|moved| {
         let mark = marks.get(&moved.0).copied();

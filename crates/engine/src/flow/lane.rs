@@ -5,7 +5,7 @@ mod effects;
 mod handle;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,7 +21,6 @@ use cairn_store::Blob;
 use cairn_store::port::Lease;
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::task::AbortHandle;
 
 pub(super) use handle::Lane;
 
@@ -33,7 +32,7 @@ use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
 use super::{Inner, Left};
 use crate::error::{Error, Result};
-use crate::guided::{now_ms, random};
+use crate::host::{Either, Host, Task, either};
 
 /// How many messages are decided on together.
 const BATCH_MAX: usize = 512;
@@ -90,21 +89,21 @@ struct Active {
     first: EventIndex,
     queued_ms: u64,
     progress: Progress,
-    under_way: HashMap<StepInstanceKey, AbortHandle>,
+    under_way: BTreeMap<StepInstanceKey, Task>,
     response: Option<Value>,
 }
 
 impl Active {
     /// A run that is asked for now.
-    fn new(run: Run, ready: Arc<Ready>, started: RunStarted) -> Self {
+    fn new(run: Run, ready: Arc<Ready>, started: RunStarted, queued_ms: u64) -> Self {
         Self {
             run,
             ready,
             started,
             first: EventIndex(0),
-            queued_ms: now_ms(),
+            queued_ms,
             progress: Progress::default(),
-            under_way: HashMap::new(),
+            under_way: BTreeMap::new(),
             response: None,
         }
     }
@@ -112,11 +111,12 @@ impl Active {
 
 struct Actor {
     inner: Weak<Inner>,
+    host: Arc<dyn Host>,
     session: SessionId,
     workflow: String,
-    runs: HashMap<RunId, Active>,
+    runs: BTreeMap<RunId, Active>,
     /// Runs that ended here lately: whoever asks for one of them again comes late.
-    over: HashSet<RunId>,
+    over: BTreeSet<RunId>,
     /// Runs that wait for their turn.
     waiting: VecDeque<RunId>,
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
@@ -130,7 +130,7 @@ struct Actor {
     /// Whether runs wait for room on the disk.
     crowded: bool,
     /// The plans that runs of the session are pinned to, as far as this process saw to it.
-    pinned: HashSet<WorkflowHash>,
+    pinned: BTreeSet<WorkflowHash>,
     /// The last event that was recorded.
     through: EventIndex,
     /// Runs of which a snapshot is due.
@@ -155,13 +155,14 @@ impl Actor {
         workflow: &str,
         lease: Box<dyn Lease>,
         (messages, shared): (mpsc::UnboundedSender<Message>, Arc<Shared>),
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             inner: Arc::downgrade(inner),
+            host: Arc::clone(&inner.host),
             session: lease.session(),
             workflow: workflow.to_owned(),
-            runs: HashMap::new(),
-            over: HashSet::new(),
+            runs: BTreeMap::new(),
+            over: BTreeSet::new(),
             waiting: VecDeque::new(),
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
@@ -171,22 +172,21 @@ impl Actor {
             draining: inner.is_draining().then(Drain::default),
             freed: false,
             crowded: false,
-            pinned: HashSet::new(),
+            pinned: BTreeSet::new(),
             through: EventIndex(0),
             due: Vec::new(),
             snapshot_every: inner.options.snapshot_every,
-            bits: random().unwrap_or_default(),
+            bits: inner.host.entropy()?,
             _lease: lease,
-        }
+        })
     }
 
     async fn live(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
         loop {
             let nap = self.next_timer();
-            let first = tokio::select! {
-                biased;
-                message = inbox.recv() => message,
-                () = tokio::time::sleep(nap) => None,
+            let first = match either(inbox.recv(), || self.host.sleep(nap)).await {
+                Either::First(message) => message,
+                Either::Second(()) => None,
             };
             let Some(inner) = self.inner.upgrade() else { return };
             wait_for_room(&inner).await;
@@ -230,7 +230,7 @@ impl Actor {
 
     fn call_off_all(&mut self) {
         for active in self.runs.values_mut() {
-            active.under_way.drain().for_each(|(_, task)| task.abort());
+            std::mem::take(&mut active.under_way).values().for_each(Task::abort);
         }
     }
 
@@ -292,13 +292,14 @@ impl Actor {
             batch.blobs.push(blob);
         }
         self.bits = stir(self.bits);
-        let event_id = EventId::mint(now_ms(), self.bits);
+        let event_id = EventId::mint(self.host.now_ms(), self.bits);
         let event = NewEvent { id: event_id, scope: Scope::Run(id), data: queued.into() };
         let placed = event.clone().at(self.session, EventIndex(0));
         state.apply(&placed);
         batch.events.push(event);
         batch.begun.push(id);
-        self.insert(inner, Active::new(Run::new(state, inner.options.limits), ready, started));
+        let run = Run::new(state, inner.options.limits);
+        self.insert(inner, Active::new(run, ready, started, self.host.now_ms()));
         self.waiting.push_back(id);
     }
 
@@ -312,8 +313,9 @@ impl Actor {
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
         let Adopted { state, progress, ready, started, first, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
-        let fresh = Active::new(Run::new(state, inner.options.limits), ready, started);
-        self.insert(inner, Active { first, queued_ms, progress, ..fresh });
+        let run = Run::new(state, inner.options.limits);
+        let fresh = Active::new(run, ready, started, queued_ms);
+        self.insert(inner, Active { first, progress, ..fresh });
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if let Some(reason) = unfit {
@@ -342,7 +344,7 @@ impl Actor {
             *bits = stir(*bits);
             *bits
         };
-        let mut moment = Moment { now_ms: now_ms(), random: &mut chance };
+        let mut moment = Moment { now_ms: self.host.now_ms(), random: &mut chance };
         let decided = active.run.decide(&active.ready.graph, command, &mut moment);
         let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
         if events.iter().any(|event| status_after(&event.data).is_some()) {
@@ -363,10 +365,10 @@ impl Actor {
             let begun = active.progress.begin(&active.run.state, through);
             let Some(snapshot) = begun else { continue };
             let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-            tokio::spawn(async move {
+            self.host.spawn(Box::pin(async move {
                 let stored = inner.store_snapshot(snapshot).await.map(Box::new);
                 let _ = messages.send(Message::Stored(id, stored));
-            });
+            }));
         }
     }
 
@@ -376,7 +378,7 @@ impl Actor {
         active.progress.end(stored.as_deref());
         let Some(stored) = stored else { return };
         self.bits = stir(self.bits);
-        let event_id = EventId::mint(now_ms(), self.bits);
+        let event_id = EventId::mint(self.host.now_ms(), self.bits);
         let Stored { taken, blobs, .. } = *stored;
         batch.events.push(NewEvent { id: event_id, scope: Scope::Run(id), data: taken.into() });
         batch.blobs.extend(blobs);
@@ -422,11 +424,11 @@ impl Actor {
             return ROOM_NAP;
         }
         let Some(Reverse((due_ms, _, _))) = self.timers.peek() else { return NAP_MAX };
-        Duration::from_millis(due_ms.saturating_sub(now_ms())).min(NAP_MAX)
+        Duration::from_millis(due_ms.saturating_sub(self.host.now_ms())).min(NAP_MAX)
     }
 
     fn fire_timers(&mut self, batch: &mut Batch) {
-        let now = now_ms();
+        let now = self.host.now_ms();
         while let Some(Reverse((due_ms, run, timer))) = self.timers.peek().copied() {
             if due_ms > now {
                 return;

@@ -1,6 +1,6 @@
 //! Which lane a run is in, and who goes on with what was left.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,21 +8,20 @@ use std::time::Duration;
 use cairn_core::event::guided::{RunStarted, SessionCreated};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::Command;
-use cairn_core::id::{EventId, RunId, SessionId};
+use cairn_core::id::{RunId, SessionId};
 use cairn_core::projection::run::RunState;
 use cairn_store as store;
 use cairn_store::AppendPlan;
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::task::AbortHandle;
 
 use super::index::{Filter, Summary};
 use super::lane::{Adopted, Lane, Message};
 use super::past::unfit;
 use super::plans::Ready;
 use super::snapshots::Progress;
-use super::{Inner, Left, socket};
+use super::{Inner, Left, mail};
 use crate::error::{Error, Result};
-use crate::guided::{now_ms, random};
+use crate::host::{Host, Task};
 
 /// How long a session is left alone whose lane could not record what it decided.
 const REVIVE_MIN: Duration = Duration::from_millis(100);
@@ -31,11 +30,11 @@ const REVIVE_MAX: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Lanes {
     /// The lane that new runs of a workflow go into.
-    by_workflow: AsyncMutex<HashMap<String, Lane>>,
+    by_workflow: AsyncMutex<BTreeMap<String, Lane>>,
     /// Every lane of this process.
-    open: Mutex<HashMap<SessionId, Lane>>,
+    open: Mutex<BTreeMap<SessionId, Lane>>,
     /// What hears other processes, for each of them.
-    listening: Mutex<HashMap<SessionId, AbortHandle>>,
+    listening: Mutex<BTreeMap<SessionId, Task>>,
     /// Held while sessions are taken over, so that none is taken twice.
     taking: AsyncMutex<()>,
     /// Whether nothing more is begun.
@@ -45,7 +44,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Lane>> {
+    fn open(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Lane>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +58,7 @@ impl Lanes {
         listener.into_iter().for_each(|listener| listener.abort());
     }
 
-    fn listening(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, AbortHandle>> {
+    fn listening(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Task>> {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +90,7 @@ impl Lanes {
         self.holding.store(true, Ordering::Release);
     }
 
-    pub(super) async fn stop(&self, patience: Duration) -> Left {
+    pub(super) async fn stop(&self, host: &dyn Host, patience: Duration) -> Left {
         let mut left = Left::default();
         let all = async {
             for lane in self.all() {
@@ -101,7 +100,7 @@ impl Lanes {
             }
         };
         // Whoever takes longer is recovered like anybody else.
-        let _ = tokio::time::timeout(patience, all).await;
+        let _ = host.within(patience, all).await;
         left
     }
 }
@@ -152,7 +151,7 @@ impl Inner {
     }
 
     fn is_young(&self, session: SessionId) -> bool {
-        let age_ms = now_ms().saturating_sub(session.minted_ms());
+        let age_ms = self.host.now_ms().saturating_sub(session.minted_ms());
         u128::from(age_ms) < self.options.session_age_max.as_millis()
     }
 
@@ -177,29 +176,25 @@ impl Inner {
     }
 
     async fn new_session(self: &Arc<Self>, workflow: &str) -> Result<Lane> {
-        let now = now_ms();
-        let session = SessionId::mint(now, random()?);
-        let id = EventId::mint(now, random()?);
+        let session = SessionId::mint(self.host.now_ms(), self.host.entropy()?);
+        let id = self.event_id()?;
         let created = NewEvent { id, scope: Scope::Session, data: SessionCreated {}.into() };
         let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
         self.store.log.append(session, plan).await?;
         let lease = self.store.leases.acquire(session).await?;
-        let lane = Lane::open(self, workflow, lease);
-        self.enlist(&lane);
+        let lane = Lane::open(self, workflow, lease)?;
+        self.enlist(&lane).await;
         Ok(lane)
     }
 
     /// Takes a lane in, and lets other processes speak to its runs.
-    fn enlist(self: &Arc<Self>, lane: &Lane) {
+    async fn enlist(self: &Arc<Self>, lane: &Lane) {
         self.lanes.open().insert(lane.session, lane.clone());
         // It may have been opened while all others were told.
         if self.is_draining() {
             drop(lane.drain());
         }
-        let folder = self.options.sockets.as_ref();
-        if let Some(listener) =
-            folder.and_then(|folder| socket::listen(folder, lane.clone(), Arc::downgrade(self)))
-        {
+        if let Some(listener) = mail::listen(self, lane.clone()).await {
             self.lanes.listening().insert(lane.session, listener);
         }
     }
@@ -225,30 +220,30 @@ impl Inner {
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
         let open = self.index.list(&filter).await?;
         let runs = self.adopted(session, &open).await?;
-        let lane = Lane::open(self, workflow, lease);
+        let lane = Lane::open(self, workflow, lease)?;
         lane.has_bytes(self.store.log.status(session).await?.bytes);
         for run in runs {
             lane.send(Message::Adopt(Box::new(run)))?;
         }
-        self.enlist(&lane);
+        self.enlist(&lane).await;
         Ok(Some(lane))
     }
 
     /// Takes a session up again whose lane could not record what it decided. Nothing of that
     /// came to pass, so its runs go on from what is recorded.
     pub(super) fn revive(self: &Arc<Self>, session: SessionId, workflow: String) {
-        let inner = Arc::downgrade(self);
-        tokio::spawn(async move {
+        let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        self.host.spawn(Box::pin(async move {
             let mut pause = REVIVE_MIN;
             loop {
-                tokio::time::sleep(pause).await;
+                host.sleep(pause).await;
                 let Some(inner) = inner.upgrade() else { return };
                 if inner.take_over(session, &workflow).await.is_ok() {
                     return;
                 }
                 pause = (pause * 2).min(REVIVE_MAX);
             }
-        });
+        }));
     }
 
     /// Runs of a session as their events left them.
@@ -319,7 +314,7 @@ impl Inner {
     pub(super) async fn take_up_left(self: &Arc<Self>) -> Result<usize> {
         self.index.catch_up().await?;
         let open = self.index.list(&Filter { is_over: Some(false), ..Filter::default() }).await?;
-        let mut sessions: HashMap<SessionId, String> = HashMap::new();
+        let mut sessions: BTreeMap<SessionId, String> = BTreeMap::new();
         for summary in open.iter().filter(|summary| self.lanes.get(summary.session).is_none()) {
             sessions.insert(summary.session, summary.workflow.clone());
         }
@@ -357,8 +352,7 @@ impl Inner {
             Ok(lane) => lane.tell(run, command).await,
             Err(session) => {
                 let elsewhere = Error::RunElsewhere { run, session };
-                let folder = self.options.sockets.as_deref().ok_or(elsewhere.clone())?;
-                socket::tell(folder, session, run, &command).await.unwrap_or(Err(elsewhere))
+                self.tell_owner(session, run, &command).await?.unwrap_or(Err(elsewhere))
             }
         };
         match told {
@@ -373,10 +367,10 @@ impl Inner {
     /// Says something to a run without waiting.
     pub(super) fn tell_later(self: &Arc<Self>, run: RunId, command: Command) {
         let inner = Arc::clone(self);
-        tokio::spawn(async move {
+        self.host.spawn(Box::pin(async move {
             // A parent that is over does not mind.
             let _ = inner.tell(run, command).await;
-        });
+        }));
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many runs of a workflow may begin in a span of time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cairn_core::plan::RateLimit;
@@ -9,17 +9,16 @@ use super::Inner;
 use super::index::Filter;
 use crate::catalog::Found;
 use crate::error::{Error, Result};
-use crate::guided::now_ms;
 
 /// How many runs of before are looked at.
 const LEARNT_MAX: u32 = 1_000;
 
 /// When runs began, by workflow.
 #[derive(Debug, Default)]
-pub(super) struct Pace(Mutex<HashMap<String, VecDeque<u64>>>);
+pub(super) struct Pace(Mutex<BTreeMap<String, VecDeque<u64>>>);
 
 impl Pace {
-    fn begun(&self) -> MutexGuard<'_, HashMap<String, VecDeque<u64>>> {
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<u64>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,18 +64,20 @@ impl Inner {
         if !self.pace.is_known(&found.id) {
             self.pace.learn(&found.id, self.begun_lately(&found.id, &limit).await?);
         }
-        self.pace.take(&found.id, &limit, now_ms()).map_err(|after_ms| Error::RateLimited {
-            workflow: found.id.clone(),
-            runs_max: limit.runs_max,
-            per_ms: limit.per_ms,
-            after_ms,
+        self.pace.take(&found.id, &limit, self.host.now_ms()).map_err(|after_ms| {
+            Error::RateLimited {
+                workflow: found.id.clone(),
+                runs_max: limit.runs_max,
+                per_ms: limit.per_ms,
+                after_ms,
+            }
         })
     }
 
     /// When runs of a workflow began that still count, as the list of runs has them: a restart
     /// does not let in what it would not have.
     async fn begun_lately(&self, workflow: &str, limit: &RateLimit) -> Result<Vec<u64>> {
-        let since = now_ms().saturating_sub(limit.per_ms);
+        let since = self.host.now_ms().saturating_sub(limit.per_ms);
         let filter = Filter {
             workflow: Some(workflow.to_owned()),
             limit: usize::try_from(limit.runs_max.min(LEARNT_MAX)).ok(),

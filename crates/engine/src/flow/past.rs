@@ -24,7 +24,6 @@ use super::plans::Ready;
 use super::watch::{Ended, failure};
 use super::{Inner, arrive, payload, unknown};
 use crate::error::{Error, Result};
-use crate::guided::{now_ms, random};
 
 /// Everything that is recorded of a run.
 #[derive(Clone, Debug)]
@@ -164,7 +163,7 @@ impl Inner {
     }
 
     pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
-        self.fork_as(from, RunId::mint(now_ms(), random()?)).await
+        self.fork_as(from, self.run_id()?).await
     }
 
     /// Goes on from an earlier step, in the run of this id.

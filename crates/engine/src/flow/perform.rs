@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::canonical::exact;
@@ -118,9 +118,10 @@ impl Inner {
         let own = Arc::clone(&work.slots);
         let _own = own.acquire().await;
         let _shared = self.slots.acquire().await;
-        let begun = Instant::now();
+        let begun = self.host.uptime();
         let result = unpanicked(self.try_perform(work)).await;
-        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration_ms =
+            u64::try_from(self.host.uptime().saturating_sub(begun).as_millis()).unwrap_or(u64::MAX);
         Command::Complete { instance, result, duration_ms }
     }
 
@@ -168,14 +169,14 @@ impl Inner {
             trace: Some(trace),
         };
         let limit = timeout.saturating_add(performer.grace());
-        let done = tokio::time::timeout(limit, performer.perform(config, &ctx)).await;
+        let done = self.host.within(limit, performer.perform(config, &ctx)).await;
         let done = match done {
-            Err(_) => Err(late(timeout)),
-            Ok(Ok(outcome)) => match outcome.fault {
+            None => Err(late(timeout)),
+            Some(Ok(outcome)) => match outcome.fault {
                 Some(failed) => Err(Fault { output: Some(outcome.output), ..fault(failed) }),
                 None => Ok(Outcome { output: exact(outcome.output), case: outcome.case }),
             },
-            Ok(Err(failed)) => Err(fault(failed)),
+            Some(Err(failed)) => Err(fault(failed)),
         };
         redacted(done, &bindings)
             .map_err(|fault| Fault { output: fault.output.and_then(kept), ..fault })

@@ -1,6 +1,6 @@
 //! Plans made ready to be gone through, each once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::catalog::Catalog as Types;
@@ -19,7 +19,7 @@ const KEPT_MAX: usize = 256;
 pub(super) struct Plans {
     store: Store,
     types: Types,
-    ready: Mutex<HashMap<WorkflowHash, Arc<Ready>>>,
+    ready: Mutex<BTreeMap<WorkflowHash, Arc<Ready>>>,
 }
 
 /// A plan made ready, with the files that belong to it.

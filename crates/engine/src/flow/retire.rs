@@ -3,12 +3,12 @@
 //! A run that is retired is not listed any more. Its bytes are given back with its session,
 //! once all runs of that are retired and no new one can come.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cairn_core::event::engine::RunRetired;
 use cairn_core::event::{EventData, NewEvent, Scope};
-use cairn_core::id::{EventId, EventIndex, RunId, SessionId};
+use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::RunStatus;
 use cairn_store as store;
@@ -19,7 +19,6 @@ use super::Inner;
 use super::arrive::triggers_of;
 use super::index::{Filter, Summary};
 use crate::error::Result;
-use crate::guided::{now_ms, random};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How many runs are retired in one commit.
@@ -146,9 +145,8 @@ impl Inner {
 
     /// Adds that runs are retired to a session; says whether it is there.
     async fn append_retired(&self, session: SessionId, runs: &[RunId]) -> Result<bool> {
-        let now = now_ms();
         let event = |run: &RunId| {
-            let (id, scope) = (EventId::mint(now, random()?), Scope::Run(*run));
+            let (id, scope) = (self.event_id()?, Scope::Run(*run));
             Ok(NewEvent { id, scope, data: RunRetired {}.into() })
         };
         let mut events: Vec<NewEvent> = runs.iter().map(event).collect::<Result<_>>()?;
@@ -171,7 +169,7 @@ impl Inner {
     }
 
     /// The runs that a session says are retired.
-    pub(super) async fn retired_in(&self, session: SessionId) -> Result<HashSet<RunId>> {
+    pub(super) async fn retired_in(&self, session: SessionId) -> Result<BTreeSet<RunId>> {
         let events = self.store.log.read(session, EventIndex(0)).await?;
         let retired = events.iter().filter(|e| matches!(e.data, EventData::RunRetired(_)));
         Ok(retired.filter_map(|event| event.scope.run()).collect())

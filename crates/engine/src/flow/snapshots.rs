@@ -86,7 +86,7 @@ impl Inner {
     /// Stores a snapshot; none when it cannot be.
     pub(super) async fn store_snapshot(&self, snapshot: RunSnapshot) -> Option<Stored> {
         let max = self.options.inline_max;
-        let made = tokio::task::spawn_blocking(move || make(snapshot, max)).await;
+        let made = self.host.wait_for(move || make(snapshot, max)).await;
         let stored = made.ok()?.ok()?;
         for blob in &stored.blobs {
             self.store.blobs.put(blob.clone()).await.ok()?;

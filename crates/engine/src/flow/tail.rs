@@ -3,9 +3,9 @@
 //! Whoever performs a run tells the watchers of its own process. The sessions of others are
 //! looked at from time to time, and what has come to them since is told in the same way.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
@@ -26,10 +26,10 @@ const REST: u32 = 20;
 #[derive(Default)]
 pub(super) struct Tail {
     /// The first event of each session that nobody was told of.
-    next: Mutex<HashMap<SessionId, EventIndex>>,
+    next: Mutex<BTreeMap<SessionId, EventIndex>>,
     /// How the sessions of others were when they were last looked at; none before anybody
     /// follows them.
-    seen: AsyncMutex<Option<HashMap<SessionId, Seen>>>,
+    seen: AsyncMutex<Option<BTreeMap<SessionId, Seen>>>,
 }
 
 struct Seen {
@@ -39,7 +39,7 @@ struct Seen {
 }
 
 impl Tail {
-    fn next(&self) -> MutexGuard<'_, HashMap<SessionId, EventIndex>> {
+    fn next(&self) -> MutexGuard<'_, BTreeMap<SessionId, EventIndex>> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,10 +54,11 @@ impl Inner {
     pub(super) async fn follow_others(self: &Arc<Self>) -> Result<()> {
         self.begin_to_follow().await?;
         loop {
-            let begun = Instant::now();
+            let begun = self.host.uptime();
             // What cannot be read now may be read the next time.
             let _ = self.look_at_others().await;
-            tokio::time::sleep(LOOK_EVERY.max(begun.elapsed() * REST)).await;
+            let taken = self.host.uptime().saturating_sub(begun);
+            self.host.sleep(LOOK_EVERY.max(taken * REST)).await;
         }
     }
 
@@ -65,9 +66,9 @@ impl Inner {
     async fn begin_to_follow(&self) -> Result<()> {
         let mut seen = self.tail.seen.lock().await;
         self.index.catch_up().await?;
-        let mut marks: HashMap<SessionId, Mark> =
+        let mut marks: BTreeMap<SessionId, Mark> =
             self.store.sessions.marks().await?.into_iter().collect();
-        let mut known = HashMap::new();
+        let mut known = BTreeMap::new();
         for read in self.store.runs.sessions().await? {
             self.tail.next().entry(read.session).or_insert(read.next);
             // One that has moved since is looked at once more.

@@ -1,6 +1,6 @@
 //! Whoever wants to know how runs go.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cairn_core::event::Event;
@@ -64,8 +64,8 @@ pub(super) fn failure(error: &Failure, instance: Option<&StepInstanceKey>) -> Va
 pub(super) struct Watchers {
     all: broadcast::Sender<Told>,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
-    ends: Mutex<HashMap<RunId, Vec<oneshot::Sender<Ended>>>>,
-    responses: Mutex<HashMap<RunId, Vec<oneshot::Sender<Value>>>>,
+    ends: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<Ended>>>>,
+    responses: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<Value>>>>,
 }
 
 impl Default for Watchers {
@@ -141,7 +141,7 @@ impl Watchers {
     }
 }
 
-fn forget_gone<T>(waiting: &Mutex<HashMap<RunId, Vec<oneshot::Sender<T>>>>, run: RunId) {
+fn forget_gone<T>(waiting: &Mutex<BTreeMap<RunId, Vec<oneshot::Sender<T>>>>, run: RunId) {
     let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(tells) = waiting.get_mut(&run) else { return };
     tells.retain(|tell| !tell.is_closed());

@@ -1,7 +1,6 @@
 //! Plans and snapshots that were read lately. They never change, so they are never stale.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::digest::{Digest, SnapshotRef, WorkflowHash};
@@ -49,7 +48,7 @@ pub(super) async fn artifact(store: &Store, digest: Digest) -> Result<Value> {
     serde_json::from_slice(&bytes).map_err(|error| Error::Broken(error.to_string()))
 }
 
-struct Shelf<K, V>(Mutex<HashMap<K, Arc<V>>>);
+struct Shelf<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
 
 impl<K, V> Default for Shelf<K, V> {
     fn default() -> Self {
@@ -57,7 +56,7 @@ impl<K, V> Default for Shelf<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V> Shelf<K, V> {
+impl<K: Ord, V> Shelf<K, V> {
     fn get(&self, key: &K) -> Option<Arc<V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }

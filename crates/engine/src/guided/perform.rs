@@ -101,7 +101,8 @@ impl Inner {
         };
         // What has been performed is recorded, whatever else happens to the run meanwhile.
         for _ in 0..TRIES_MAX {
-            let decided = decide::perform(position.here(session), told, ack, &mut minter()?);
+            let decided =
+                decide::perform(position.here(session), told, ack, &mut minter(&*self.host)?);
             let decided = decided.map_err(|rejection| rejected(rejection, ""))?;
             self.append_or_look(session, run, decided).await?;
             if session.view.attempts.of(node, attempt).is_some() {

@@ -1,6 +1,6 @@
 //! Sessions as this process knows them: read once, then only what is new.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::guided::decide;
@@ -132,7 +132,7 @@ pub(super) struct Known {
 
 #[derive(Default)]
 struct Recent {
-    by_id: HashMap<SessionId, (u64, Arc<tokio::sync::Mutex<Session>>)>,
+    by_id: BTreeMap<SessionId, (u64, Arc<tokio::sync::Mutex<Session>>)>,
     uses: BTreeMap<u64, SessionId>,
     clock: u64,
 }

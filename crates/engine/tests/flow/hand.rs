@@ -256,8 +256,7 @@ async fn what_was_left_in_the_middle_goes_on_when_the_agent_comes_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_is_done_through_another_process_than_the_one_that_performs_the_run() {
-    let mut world = World::new(&[("relay", RELAY)]);
-    world.options.sockets = Some(world.home.path().join("s"));
+    let world = World::new(&[("relay", RELAY)]);
     let (owner, other) = (world.engine(), world.engine());
     let first = start(&owner, "relay").await;
     let run = first.session.unwrap().run;
@@ -386,8 +385,7 @@ async fn what_makes_no_sense_is_refused_and_writes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_begun_by_whoever_performs_its_workflow() {
-    let mut world = World::new(&[("relay", RELAY)]);
-    world.options.sockets = Some(world.home.path().join("s"));
+    let world = World::new(&[("relay", RELAY)]);
     let (owner, other) = (world.engine(), world.engine());
     let before = start(&owner, "relay").await;
     let first = start(&other, "relay").await;

@@ -13,6 +13,7 @@ use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
     Arrival, Automations, Ended, Event, NoEvaluator, NoSettings, Options, Parts, Past,
 };
+use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer, Performers};
 use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
@@ -105,6 +106,7 @@ impl World {
         let directory = Directory { kind: SourceKind::Project, root };
         let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
         let parts = Parts {
+            host: SystemHost::shared(),
             store,
             catalog: Arc::new(Catalog::new(vec![directory]).knowing(types(&performers))),
             types: types(&performers),

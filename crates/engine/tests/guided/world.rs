@@ -18,6 +18,7 @@ use cairn_engine::guided::ask::{
     At, Checkpoint, CheckpointAt, Continue, Intent, Output, Start, Tokens, Wanted,
 };
 use cairn_engine::guided::{Guide, Options};
+use cairn_engine::host::SystemHost;
 use cairn_engine::performer::Performers;
 use cairn_lang::ids::SourceKind;
 use cairn_store::port::{Prefix, Status};
@@ -205,7 +206,13 @@ fn guide(
         root: AsRef::<Path>::as_ref(root).to_path_buf(),
     };
     let catalog = Catalog::new(folders.iter().map(directory).collect());
-    Guide::new(store.clone(), Arc::new(catalog), performers, Options::default())
+    Guide::new(
+        store.clone(),
+        Arc::new(catalog),
+        performers,
+        SystemHost::shared(),
+        Options::default(),
+    )
 }
 
 /// What an agent sends to go on.

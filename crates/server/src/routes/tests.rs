@@ -5,6 +5,7 @@ use axum::http::{Request, StatusCode, header};
 use cairn_api::token::Scope;
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::host::SystemHost;
 use cairn_engine::secrets::{KeySource, Secret, Vault};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
@@ -26,6 +27,7 @@ impl World {
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let catalog = Arc::new(Catalog::new(Vec::new()));
         let parts = Parts {
+            host: SystemHost::shared(),
             store: store.clone(),
             catalog: Arc::clone(&catalog),
             types: cairn_steps::catalog::types(),

@@ -12,6 +12,7 @@ use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Parts};
+use cairn_engine::host::SystemHost;
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
 use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping, Telemetry};
@@ -102,6 +103,7 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
     let mut steps = cairn_steps::catalog::Settings::new(PathBuf::new(), PathBuf::new());
     steps.guard = Guard::new(Policy::new(vec!["127.0.0.1:*".parse().unwrap()]));
     let parts = Parts {
+        host: SystemHost::shared(),
         store: store.clone(),
         catalog: Arc::clone(&catalog),
         types: cairn_steps::catalog::types(),

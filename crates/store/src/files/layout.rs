@@ -25,6 +25,11 @@ impl Layout {
         self.root.join("trash")
     }
 
+    /// Where the owners of sessions listen.
+    pub(super) fn sockets(&self) -> PathBuf {
+        self.root.join("sockets")
+    }
+
     pub(super) fn keys(&self) -> PathBuf {
         self.root.join("keys")
     }

@@ -9,19 +9,17 @@ use cairn_core::text::Slug;
 use crate::error::{Error, Result};
 use crate::flow::Inner;
 use crate::flow::arrive::{Arrival, given};
-use crate::flow::socket::{self, Begin};
-use crate::guided::{now_ms, random};
+use crate::flow::mail::Begin;
 
 impl Inner {
     /// Has a run begun by whoever performs its workflow; none when that is nobody, this
     /// process, or one that knows another version of the workflow.
     pub(super) async fn begin_there(self: &Arc<Self>, arrival: &Arrival) -> Result<Option<RunId>> {
-        let Some(folder) = &self.options.sockets else { return Ok(None) };
         let found = self.find(&arrival.workflow).await?;
         let name = arrival.trigger.as_ref().map_or("manual", Slug::as_str);
-        let now = now_ms();
+        let now = self.host.now_ms();
         let asked = Begin {
-            run: RunId::mint(now, random()?),
+            run: self.run_id()?,
             workflow: found.id.clone(),
             hash: found.hash()?.to_string(),
             trigger: arrival.trigger.clone(),
@@ -32,7 +30,7 @@ impl Inner {
             if self.lanes.get(read.session).is_some() {
                 return Ok(None);
             }
-            let Some(begun) = socket::begin(folder, read.session, &asked).await else { continue };
+            let Some(begun) = self.ask_to_begin(read.session, &asked).await? else { continue };
             // Whoever went away, or took too long to answer, may have begun it all the same.
             if begun || self.found(asked.run).await.is_ok() {
                 return Ok(Some(asked.run));

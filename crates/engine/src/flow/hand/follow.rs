@@ -6,13 +6,12 @@ use std::time::Duration;
 use cairn_core::event::engine::WaitingFor;
 use cairn_core::id::{EventIndex, RunId};
 use cairn_core::projection::run::{RunState, StepStatus};
-use tokio::time::{Instant, timeout_at};
+use cairn_store::port::mailbox::Follower;
 
 use super::log;
 use crate::error::Result;
-use crate::flow::socket::{self, Told};
 use crate::flow::{Inner, Past, Watch};
-use crate::guided::now_ms;
+use crate::host::Host;
 
 /// How long a run that waits for people is looked at, since something may be computed beside.
 const REST: Duration = Duration::from_millis(250);
@@ -33,13 +32,13 @@ enum Follow {
     /// It is performed here.
     Here(Watch, RunId),
     /// It is performed by a process that tells.
-    There(Told),
+    There(Follower),
     /// It is performed by a process that does not.
     Silent,
 }
 
 impl Follow {
-    async fn next(&mut self) {
+    async fn next(&mut self, host: &dyn Host) {
         match self {
             Self::Here(watch, run) => {
                 while let Some(told) = watch.next().await {
@@ -55,7 +54,7 @@ impl Follow {
                     *self = Self::Silent;
                 }
             }
-            Self::Silent => tokio::time::sleep(LOOK_AGAIN).await,
+            Self::Silent => host.sleep(LOOK_AGAIN).await,
         }
     }
 }
@@ -63,7 +62,7 @@ impl Follow {
 impl Inner {
     /// A run as soon as an agent has something to do or to be told, or after a while.
     pub(super) async fn settle(self: &Arc<Self>, past: Past, since: Since) -> Result<Past> {
-        let (run, by) = (past.summary.run, Instant::now() + self.options.hand_patience);
+        let (run, by) = (past.summary.run, self.host.uptime() + self.options.hand_patience);
         if is_settled(&past, since) {
             return self.whole(past).await;
         }
@@ -73,8 +72,9 @@ impl Inner {
             if is_settled(&past, since) {
                 return self.whole(past).await;
             }
-            let until = if rests(&past.state) { by.min(Instant::now() + REST) } else { by };
-            if timeout_at(until, follow.next()).await.is_err() {
+            let left = by.saturating_sub(self.host.uptime());
+            let left = if rests(&past.state) { left.min(REST) } else { left };
+            if self.host.within(left, follow.next(&*self.host)).await.is_none() {
                 return self.past(run).await;
             }
         }
@@ -86,11 +86,11 @@ impl Inner {
         let Some(last) = past.events.last().map(|event| event.id.minted_ms()) else {
             return Ok(past);
         };
-        if now_ms() > last {
+        if self.host.now_ms() > last {
             return Ok(past);
         }
-        while now_ms() == last {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+        while self.host.now_ms() == last {
+            self.host.sleep(Duration::from_millis(1)).await;
         }
         self.past(past.summary.run).await
     }
@@ -100,12 +100,10 @@ impl Inner {
         let watch = self.watchers.watch();
         Ok(match self.lane_of(run).await? {
             Ok(_) => Follow::Here(watch, run),
-            Err(session) => match &self.options.sockets {
-                Some(folder) => {
-                    socket::follow(folder, session, run).await.map_or(Follow::Silent, Follow::There)
-                }
-                None => Follow::Silent,
-            },
+            Err(session) => {
+                let follower = self.store.mailbox.follow(session).await?;
+                follower.map_or(Follow::Silent, Follow::There)
+            }
         })
     }
 }

@@ -10,6 +10,7 @@ use cairn_core::flow::{Effect, part};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_store as store;
 use cairn_store::port::Room;
+use cairn_store::port::mailbox::Followers;
 use cairn_store::{AppendPlan, Appended, Blob};
 use tokio::sync::oneshot;
 
@@ -49,7 +50,7 @@ impl Batch {
 /// Waits until there is room to record what runs under way come to. They lose nothing by it.
 pub(super) async fn wait_for_room(inner: &Inner) {
     while let Err(cairn_store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
-        tokio::time::sleep(ROOM_NAP).await;
+        inner.host.sleep(ROOM_NAP).await;
     }
 }
 
@@ -122,6 +123,7 @@ impl Actor {
         }
         if let Some(through) = through {
             self.take_snapshots(inner, through);
+            self.shared.followers.get().into_iter().for_each(Followers::wake);
         }
         Ok(())
     }

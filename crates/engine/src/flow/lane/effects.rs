@@ -12,14 +12,13 @@ use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::End;
 use serde_json::Value;
-use tokio::task::AbortHandle;
 
 use super::{Active, Actor, Message, OVER_MAX, summary};
 use crate::flow::perform::{Settings, Work};
 use crate::flow::trace::{TraceParent, Try};
 use crate::flow::watch::{Ended, failure};
 use crate::flow::{Event, Inner};
-use crate::guided::now_ms;
+use crate::host::{BoxFuture, Task};
 
 impl Actor {
     /// Has a step performed. One that comes alone is begun here and now: many are over at once,
@@ -40,7 +39,7 @@ impl Actor {
             slots: Arc::clone(&self.slots),
         };
         let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-        let mut step = Box::pin(async move {
+        let mut step: BoxFuture<()> = Box::pin(async move {
             let command = inner.perform(work).await;
             // A lane that is gone is recovered by whoever comes next.
             let _ = messages.send(Message::Tell(id, command, None));
@@ -48,8 +47,7 @@ impl Actor {
         if is_alone && poll_fn(|ctx| Poll::Ready(step.as_mut().poll(ctx).is_ready())).await {
             return;
         }
-        let task = tokio::spawn(step);
-        active.under_way.insert(instance, task.abort_handle());
+        active.under_way.insert(instance, self.host.spawn(step));
     }
 
     /// Lets something happen; a step may be the only one that begins now.
@@ -73,12 +71,12 @@ impl Actor {
                 let (source, is_expression) = (prepared.source().clone(), prepared.is_expression());
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 let at = instance.clone();
-                let task = tokio::spawn(async move {
+                let task = self.host.spawn(Box::pin(async move {
                     let result = inner.evaluator.evaluate(&source, is_expression, context).await;
                     let command = Command::Evaluated { instance: at, ask, result };
                     let _ = messages.send(Message::Tell(id, command, None));
-                });
-                active.under_way.insert(instance, task.abort_handle());
+                }));
+                active.under_way.insert(instance, task);
             }
             Effect::Timer { timer, due_ms } => self.timers.push(Reverse((due_ms, id, timer))),
             Effect::Child { instance, child, workflow, input } => {
@@ -91,12 +89,12 @@ impl Actor {
                     Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
                 let event = event.within(Some(step.parent()));
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
-                tokio::spawn(async move {
+                self.host.spawn(Box::pin(async move {
                     let told = inner.child(child, &workflow, event, parent, depth).await;
                     for command in told {
                         let _ = messages.send(Message::Tell(id, command, None));
                     }
-                });
+                }));
             }
             Effect::Respond { response } => {
                 active.response = Some(response.clone());
@@ -105,8 +103,7 @@ impl Actor {
             // Whoever is asked sees it in the list of runs.
             Effect::Task(_) => {}
             Effect::CallOff => {
-                let tasks: Vec<AbortHandle> = active.under_way.drain().map(|(_, t)| t).collect();
-                tasks.iter().for_each(AbortHandle::abort);
+                std::mem::take(&mut active.under_way).values().for_each(Task::abort);
                 if active.run.state.end.is_none() {
                     let _ = self.messages.send(Message::Tell(id, Command::Stopped, None));
                 }
@@ -132,7 +129,7 @@ impl Actor {
             _ => Value::Null,
         };
         let mut row = summary(self.session, &self.workflow, &active);
-        row.ended_ms = Some(now_ms());
+        row.ended_ms = Some(self.host.now_ms());
         row.last = Some(self.through);
         inner.index.note(row);
         let ended = Ended { status, result, response: active.response.clone() };

@@ -1,11 +1,12 @@
 //! What others hold of a lane.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cairn_core::flow::Command;
 use cairn_core::id::{RunId, SessionId};
 use cairn_store::port::Lease;
+use cairn_store::port::mailbox::Followers;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Actor, Message, NewRun};
@@ -27,16 +28,23 @@ pub(super) struct Shared {
     pub(super) bytes: AtomicU64,
     /// Whether it takes no new runs.
     pub(super) closed: AtomicBool,
+    /// Those in other processes who want to know when something is recorded.
+    pub(super) followers: OnceLock<Followers>,
 }
 
 impl Lane {
     /// Begins to decide for a session that this process owns.
-    pub(in crate::flow) fn open(inner: &Arc<Inner>, workflow: &str, lease: Box<dyn Lease>) -> Self {
+    pub(in crate::flow) fn open(
+        inner: &Arc<Inner>,
+        workflow: &str,
+        lease: Box<dyn Lease>,
+    ) -> Result<Self> {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (session, shared) = (lease.session(), Arc::<Shared>::default());
         let parts = (messages.clone(), Arc::clone(&shared));
-        tokio::spawn(Actor::new(inner, workflow, lease, parts).live(inbox));
-        Self { session, messages, shared }
+        let actor = Actor::new(inner, workflow, lease, parts)?;
+        inner.host.spawn(Box::pin(actor.live(inbox)));
+        Ok(Self { session, messages, shared })
     }
 
     pub(in crate::flow) fn send(&self, message: Message) -> Result<()> {
@@ -53,6 +61,12 @@ impl Lane {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Tell(run, command, Some(reply)))?;
         answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+    }
+
+    /// Has others told when something is recorded.
+    pub(in crate::flow) fn is_followed_by(&self, followers: Followers) {
+        // A lane is listened to once.
+        drop(self.shared.followers.set(followers));
     }
 
     /// How many bytes the session has, as far as this process has added to it.

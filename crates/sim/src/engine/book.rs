@@ -1,0 +1,182 @@
+//! What the world knows: what was acknowledged to whoever asked, what reached the disk, and what
+//! was done outside. Nothing of how the engine works.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cairn_core::event::engine::StepStarted;
+use cairn_core::event::{Event, EventData};
+use cairn_core::id::{RunId, SessionId, TimerId};
+use cairn_core::instance::StepInstanceKey;
+
+use super::executor::Process;
+use super::workflows;
+
+/// The book. Clones are the same one.
+#[derive(Clone, Default)]
+pub(super) struct Book(Arc<Mutex<Entries>>);
+
+#[derive(Default)]
+pub(super) struct Entries {
+    pub(super) violations: Vec<String>,
+    pub(super) runs: BTreeMap<RunId, RunEntry>,
+    /// Everything that was recorded, in the order in which it reached the disk.
+    pub(super) log: Vec<Event>,
+    fired: BTreeSet<TimerId>,
+    /// Who performed which try.
+    tries: BTreeMap<Try, Process>,
+    /// Who may have been replaced as the owner of a session without knowing it.
+    pub(super) replaced: BTreeSet<Process>,
+    /// What a request with a key was told.
+    pub(super) keys: BTreeMap<(String, String), Vec<Told>>,
+    /// Runs that somebody was told of.
+    pub(super) promised: BTreeSet<RunId>,
+    /// Runs whose cancellation was acknowledged.
+    pub(super) cancelled: BTreeSet<RunId>,
+    /// The keys that are recorded as received.
+    pub(super) received: BTreeSet<(String, String)>,
+}
+
+type Try = (RunId, StepInstanceKey, u32);
+
+/// What somebody was told who asked for a run.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Told {
+    /// It is there.
+    Accepted(RunId),
+    /// It never will be.
+    Refused(String),
+    /// Nothing: the process ended before, or could not say.
+    Nothing,
+}
+
+/// A run as its events tell it.
+#[derive(Clone, Debug)]
+pub(super) struct RunEntry {
+    pub(super) workflow: String,
+    pub(super) session: SessionId,
+    pub(super) is_started: bool,
+    pub(super) end: Option<&'static str>,
+    intents: BTreeSet<(StepInstanceKey, u32)>,
+}
+
+impl Book {
+    pub(super) fn open(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn violation(&self, what: String) {
+        self.open().violations.push(what);
+    }
+}
+
+impl Entries {
+    fn wrong(&mut self, what: String) {
+        self.violations.push(what);
+    }
+
+    /// Something reached the disk.
+    pub(super) fn recorded(&mut self, event: Event) {
+        if let EventData::TriggerReceived(received) = &event.data {
+            self.received.insert((received.workflow_id.clone(), received.key.clone()));
+        }
+        if let Some(run) = event.scope.run() {
+            self.of_run(run, &event);
+        }
+        self.log.push(event);
+    }
+
+    fn of_run(&mut self, run: RunId, event: &Event) {
+        if let EventData::RunQueued(queued) = &event.data {
+            let entry = RunEntry {
+                workflow: queued.workflow_id.clone(),
+                session: event.session,
+                is_started: false,
+                end: None,
+                intents: BTreeSet::new(),
+            };
+            if let Some(known) = self.runs.insert(run, entry) {
+                self.wrong(format!("{run} is asked for twice: in {} too", known.session));
+            }
+            return;
+        }
+        let name = event.data.kind().name();
+        if matches!(event.data, EventData::RunRetired(_) | EventData::SnapshotTaken(_)) {
+            return;
+        }
+        let Some(entry) = self.runs.get_mut(&run) else {
+            return self.wrong(format!("{name} of {run}, which was never asked for"));
+        };
+        let (session, end) = (entry.session, entry.end);
+        if session != event.session {
+            self.wrong(format!(
+                "{name} of {run} is in {}, and the run in {session}",
+                event.session
+            ));
+            return;
+        }
+        if let Some(end) = end {
+            return self.wrong(format!("{name} of {run} behind its {end}"));
+        }
+        self.within(run, event);
+    }
+
+    fn within(&mut self, run: RunId, event: &Event) {
+        let Some(entry) = self.runs.get_mut(&run) else { return };
+        match &event.data {
+            EventData::RunStarted(_) => {
+                entry.is_started = true;
+                let workflow = entry.workflow.clone();
+                self.hold_limit(&workflow, run);
+            }
+            EventData::StepStarted(StepStarted { instance, attempt, .. }) => {
+                entry.intents.insert((instance.clone(), *attempt));
+            }
+            EventData::TimerFired(fired) => {
+                if !self.fired.insert(fired.timer_id) {
+                    self.wrong(format!("timer {} of {run} fired twice", fired.timer_id));
+                }
+            }
+            EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
+                entry.end = Some(event.data.kind().name());
+            }
+            _ => {}
+        }
+    }
+
+    /// No more runs of a workflow are under way than may be.
+    fn hold_limit(&mut self, workflow: &str, run: RunId) {
+        let written = workflows::ALL.iter().find(|written| written.id == workflow);
+        let most = written.map_or(usize::MAX, |written| written.at_once);
+        let under_way = |entry: &&RunEntry| {
+            entry.workflow == workflow && entry.is_started && entry.end.is_none()
+        };
+        let count = self.runs.values().filter(under_way).count();
+        if count > most {
+            self.wrong(format!("{run} begins as the {count}th of {workflow}, which allows {most}"));
+        }
+    }
+
+    /// Something is about to be done outside.
+    pub(super) fn performs(&mut self, process: Process, step: Try) {
+        let (run, instance, attempt) = &step;
+        // Whoever was replaced may still do what it had recorded before.
+        let is_owner = !self.replaced.contains(&process);
+        match self.runs.get(run) {
+            None => self.wrong(format!("{instance} of {run} is performed, which is not recorded")),
+            Some(entry) if !entry.intents.contains(&(instance.clone(), *attempt)) => {
+                self.wrong(format!("try {attempt} of {instance} of {run} is performed unrecorded"));
+            }
+            Some(RunEntry { end: Some(end), .. }) if is_owner => {
+                self.wrong(format!("{instance} of {run} is performed behind its {end}"));
+            }
+            Some(_) => {}
+        }
+        if let Some(other) = self.tries.insert(step.clone(), process) {
+            let (run, instance, attempt) = &step;
+            self.wrong(format!(
+                "try {attempt} of {instance} of {run} is performed by {process:?} after {other:?}"
+            ));
+        }
+    }
+}

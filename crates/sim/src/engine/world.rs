@@ -1,0 +1,439 @@
+//! Several processes on one store, people who ask things of them, and everything that goes wrong.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cairn_core::event::engine::InterruptDecision;
+use cairn_core::flow::{Answer, Verdict};
+use cairn_core::id::RunId;
+use cairn_core::projection::run::{RunState, StepStatus};
+use cairn_engine::catalog::Catalog;
+use cairn_engine::flow::{
+    Arrival, Automations, Event, From as ForkPoint, NoEvaluator, Options, Parts,
+};
+use cairn_engine::host::BoxFuture;
+use cairn_engine::performer::Performers;
+use cairn_store::Store;
+use serde_json::json;
+
+use super::book::{Book, Told};
+use super::executor::{Machine, Process};
+use super::host::SimHost;
+use super::outside::{Act, People};
+use super::shelf::{self, Owners, Weather};
+use super::workflows::{self, Written};
+
+/// How often something may be polled before a world counts as stuck.
+const POLLS_MAX: u64 = 2_000_000;
+
+/// What happened how often.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// A place where a process runs, one after another.
+struct Seat {
+    process: Process,
+    engine: Option<Automations>,
+}
+
+pub(super) struct World {
+    pub(super) machine: Machine,
+    pub(super) book: Book,
+    pub(super) counts: Counts,
+    store: Store,
+    catalog: Arc<Catalog>,
+    weather: Weather,
+    owners: Owners,
+    forgot: Arc<AtomicBool>,
+    seats: Vec<Seat>,
+    options: Options,
+    started: u32,
+    /// How much goes wrong, in a hundred things that happen.
+    roughness: usize,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let machine = Machine::new(seed);
+        let pick = |of: [u32; 4]| of.get(machine.below(4)).copied().unwrap_or(u32::MAX);
+        let options = Options {
+            session_max: u64::from(pick([2_000, 8_000, 30_000, u32::MAX])),
+            runs_per_minute: pick([6, 60, u32::MAX, u32::MAX]),
+            snapshot_every: pick([5, 40, 2_000, 2_000]) as usize,
+            ..Options::default()
+        };
+        let store = cairn_store::open(&cairn_store::Config::Memory);
+        let roughness = [0, 10, 20, 40].get(machine.below(4)).copied().unwrap_or_default();
+        let seats = 1 + machine.below(3);
+        let mut world = Self {
+            store: store.unwrap_or_else(|error| panic!("a store in memory opens: {error}")),
+            catalog: Arc::new(Catalog::of_tree(workflows::tree(), workflows::types())),
+            book: Book::default(),
+            counts: Counts::new(),
+            weather: Weather::default(),
+            owners: Owners::default(),
+            forgot: Arc::default(),
+            seats: Vec::new(),
+            options,
+            started: 0,
+            roughness,
+            machine,
+        };
+        for _ in 0..seats {
+            world.seats.push(Seat { process: Process(0), engine: None });
+        }
+        (0..seats).for_each(|seat| world.start(seat));
+        world
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Starts a process.
+    fn start(&mut self, seat: usize) {
+        self.started += 1;
+        let process = Process(self.started);
+        let (machine, book) = (self.machine.clone(), self.book.clone());
+        let around = (&self.book, &self.weather, &self.owners);
+        let act = Act { machine: machine.clone(), process, book };
+        let environment = People { machine: machine.clone(), forgot: Arc::clone(&self.forgot) };
+        let parts = Parts {
+            host: SimHost::shared(machine.clone(), process),
+            store: shelf::store(&self.store, &machine, process, around),
+            catalog: Arc::clone(&self.catalog),
+            types: workflows::types(),
+            performers: Performers::new(vec![Arc::new(act)]),
+            environment: Arc::new(environment),
+            evaluator: Arc::new(NoEvaluator),
+        };
+        let engine = Automations::new(parts, self.options.clone());
+        let looking = engine.clone();
+        machine.spawn(process, Box::pin(async move { looking.look_after_all().await }));
+        if let Some(seat) = self.seats.get_mut(seat) {
+            *seat = Seat { process, engine: Some(engine) };
+        }
+    }
+
+    /// Plays the world to its end.
+    pub(super) fn play(&mut self) {
+        let deeds = 10 + self.machine.below(70);
+        for _ in 0..deeds {
+            match self.machine.percent(self.roughness) {
+                true => self.something_goes_wrong(),
+                false => self.somebody_asks(),
+            }
+            let pause = [1, 20, 200, 3_000].get(self.machine.below(4)).copied().unwrap_or(1);
+            if !self.pass(Duration::from_millis(self.machine.below(pause) as u64)) {
+                return;
+            }
+        }
+        self.calm_down();
+    }
+
+    /// Lets time pass; says no when something was found, or nothing ends.
+    fn pass(&mut self, pause: Duration) -> bool {
+        let until = self.machine.now() + pause;
+        if !self.machine.play(until, POLLS_MAX) {
+            self.book.violation("the world does not come to rest".to_owned());
+        }
+        if self.machine.panics() > 0 {
+            self.book.violation("a task panicked".to_owned());
+        }
+        self.book.open().violations.is_empty()
+    }
+
+    /// Does something in a process, if it is there.
+    fn within(&self, seat: usize, deed: impl FnOnce(Automations) -> BoxFuture<()>) {
+        let Some(Seat { process, engine: Some(engine) }) = self.seats.get(seat) else { return };
+        self.machine.spawn(*process, deed(engine.clone()));
+    }
+
+    fn somebody_asks(&mut self) {
+        let seat = self.machine.below(self.seats.len());
+        match self.machine.below(20) {
+            0..=10 => self.ask_for_run(seat),
+            11..=13 => self.cancel(seat),
+            14 | 15 => self.janitor(seat, false),
+            16 => self.pause(seat),
+            17 => self.resume(seat),
+            18 => self.fork(seat),
+            _ => self.look(seat),
+        }
+    }
+
+    fn ask_for_run(&mut self, seat: usize) {
+        let asked: Vec<&Written> =
+            workflows::ALL.iter().filter(|w| w.id != "project.oops").collect();
+        let Some(written) = asked.get(self.machine.below(asked.len())) else { return };
+        let keyed = written.has_trigger && self.machine.percent(80);
+        let key = keyed.then(|| format!("k{}", self.machine.below(12)));
+        let trigger = if keyed { "m".parse().ok() } else { None };
+        let workflow = written.id.to_owned();
+        let slot = (workflow.clone(), key.clone().unwrap_or_default());
+        let event = Event { payload: json!({}), kind: "manual".to_owned(), ..Event::default() };
+        let arrival = Arrival { workflow, trigger, key: key.clone(), event, depth: 0 };
+        self.count(if keyed { "asked with a key" } else { "asked without a key" });
+        let (book, paced) = (self.book.clone(), self.machine.percent(60));
+        let number = {
+            let mut book = book.open();
+            let told = book.keys.entry(slot.clone()).or_default();
+            told.push(Told::Nothing);
+            told.len() - 1
+        };
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                let asked = match paced {
+                    true => engine.receive_paced(arrival).await,
+                    false => engine.receive(arrival).await,
+                };
+                let mut book = book.open();
+                let told = match asked {
+                    Ok(asked) => {
+                        book.promised.insert(asked.run);
+                        Told::Accepted(asked.run)
+                    }
+                    Err(error) if is_refusal(error.code()) => Told::Refused(error.to_string()),
+                    Err(_) => Told::Nothing,
+                };
+                if let Some(place) = book.keys.get_mut(&slot).and_then(|told| told.get_mut(number))
+                {
+                    *place = told;
+                }
+            })
+        });
+    }
+
+    /// A run that is not over, by chance; rarely one that is.
+    fn some_run(&self) -> Option<RunId> {
+        let book = self.book.open();
+        let over = self.machine.percent(10);
+        let open: Vec<RunId> = book
+            .runs
+            .iter()
+            .filter(|(_, run)| over || run.end.is_none())
+            .map(|(id, _)| *id)
+            .collect();
+        open.get(self.machine.below(open.len())).copied()
+    }
+
+    fn cancel(&mut self, seat: usize) {
+        let Some(run) = self.some_run() else { return };
+        let queued = self.book.open().runs.get(&run).is_some_and(|run| !run.is_started);
+        self.count(if queued { "cancelled while queued" } else { "cancelled" });
+        let book = self.book.clone();
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                if engine.cancel(run, "somebody", "enough").await.is_ok() {
+                    book.open().cancelled.insert(run);
+                }
+            })
+        });
+    }
+
+    fn pause(&mut self, seat: usize) {
+        let Some(run) = self.some_run() else { return };
+        self.count("paused");
+        self.within(seat, |engine| {
+            Box::pin(async move { drop(engine.pause(run, "somebody").await) })
+        });
+    }
+
+    fn resume(&mut self, seat: usize) {
+        let Some(run) = self.some_run() else { return };
+        self.count("resumed");
+        self.within(seat, |engine| {
+            Box::pin(async move { drop(engine.resume(run, "somebody").await) })
+        });
+    }
+
+    fn fork(&mut self, seat: usize) {
+        let Some(run) = self.some_run() else { return };
+        self.count("forked");
+        let book = self.book.clone();
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                let Ok((_, state)) = engine.state(run).await else { return };
+                let Some(step) = state.steps.keys().next().cloned() else { return };
+                let from = ForkPoint { run, step, changes: Vec::new(), on_new_plan: false };
+                if let Ok(forked) = engine.fork(&from).await {
+                    book.open().promised.insert(forked.run);
+                }
+            })
+        });
+    }
+
+    fn look(&mut self, seat: usize) {
+        self.within(seat, |engine| {
+            Box::pin(async move { drop(engine.list(&cairn_engine::flow::Filter::default()).await) })
+        });
+    }
+
+    /// Answers what is asked of people; at the end also what holds runs up.
+    fn janitor(&mut self, seat: usize, everything: bool) {
+        self.count("answered");
+        let open: Vec<RunId> = {
+            let book = self.book.open();
+            book.runs.iter().filter(|(_, run)| run.end.is_none()).map(|(id, _)| *id).collect()
+        };
+        let machine = self.machine.clone();
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                for run in open {
+                    let Ok((_, state)) = engine.state(run).await else { continue };
+                    tend(&engine, &machine, run, state, everything).await;
+                }
+            })
+        });
+    }
+
+    fn something_goes_wrong(&mut self) {
+        let seat = self.machine.below(self.seats.len());
+        let Some(process) = self.seats.get(seat).map(|seat| seat.process) else { return };
+        match self.machine.below(12) {
+            0..=2 => self.crash(seat),
+            3 | 4 => {
+                self.count("process stopped");
+                self.machine.stop(process, true);
+            }
+            5 => self.machine.stop(process, false),
+            6 => self.take_lease_away(process),
+            7 => {
+                self.count("disk fails");
+                self.weather.fails.store(true, Ordering::Relaxed);
+                self.pass(Duration::from_millis(50));
+                self.weather.fails.store(false, Ordering::Relaxed);
+            }
+            8 => {
+                self.count("disk full");
+                self.weather.is_full.store(true, Ordering::Relaxed);
+                self.pass(Duration::from_millis(900));
+                self.weather.is_full.store(false, Ordering::Relaxed);
+            }
+            9 => {
+                self.count("clock jumps");
+                let far = [-3_600_000, -700, 5_000, 600_000];
+                self.machine.jump(far.get(self.machine.below(4)).copied().unwrap_or_default());
+            }
+            10 => {
+                self.count("setting missing");
+                let forgot = !self.forgot.load(Ordering::Relaxed);
+                self.forgot.store(forgot, Ordering::Relaxed);
+            }
+            _ => self.stop_well(seat),
+        }
+    }
+
+    fn crash(&mut self, seat: usize) {
+        self.count("process killed");
+        let Some(place) = self.seats.get_mut(seat) else { return };
+        let engine = place.engine.take();
+        self.machine.crash(place.process);
+        drop(engine);
+        if self.machine.percent(70) {
+            let pause = self.machine.below(2_000) as u64;
+            if self.pass(Duration::from_millis(pause)) {
+                self.start(seat);
+            }
+        } else {
+            self.start(seat);
+        }
+    }
+
+    fn stop_well(&mut self, seat: usize) {
+        self.count("process ended well");
+        self.within(seat, |engine| {
+            Box::pin(async move { drop(engine.stop(Duration::from_secs(5)).await) })
+        });
+        self.pass(Duration::from_secs(6));
+        self.crash(seat);
+    }
+
+    /// Somebody removes the lock file of a session, and another process takes the session.
+    fn take_lease_away(&mut self, process: Process) {
+        let sessions = self.owners.of(process);
+        let Some(session) = sessions.get(self.machine.below(sessions.len())) else { return };
+        self.count("lease lost");
+        if self.owners.take_away(*session).is_some() {
+            self.book.open().replaced.insert(process);
+        }
+    }
+
+    /// Everything works again, and people do what is asked of them: every run comes to its end.
+    fn calm_down(&mut self) {
+        self.weather.fails.store(false, Ordering::Relaxed);
+        self.weather.is_full.store(false, Ordering::Relaxed);
+        self.forgot.store(false, Ordering::Relaxed);
+        for seat in 0..self.seats.len() {
+            let Some(place) = self.seats.get(seat) else { continue };
+            self.machine.stop(place.process, false);
+            if place.engine.is_none() {
+                self.start(seat);
+            }
+        }
+        for _ in 0..60 {
+            if !self.pass(Duration::from_secs(10)) {
+                return;
+            }
+            if self.book.open().runs.values().all(|run| run.end.is_some()) {
+                // Whoever is told of a failure begins a run of its own.
+                self.pass(Duration::from_secs(30));
+                if self.book.open().runs.values().all(|run| run.end.is_some()) {
+                    return;
+                }
+            }
+            (0..self.seats.len()).for_each(|seat| self.janitor(seat, true));
+        }
+        let open: Vec<String> = {
+            let book = self.book.open();
+            let open = book.runs.iter().filter(|(_, run)| run.end.is_none());
+            open.map(|(id, run)| format!("{id} of {}", run.workflow)).collect()
+        };
+        self.book.violation(format!("runs that never end: {}", open.join(", ")));
+    }
+
+    /// How many processes there were.
+    pub(super) const fn processes(&self) -> u32 {
+        self.started
+    }
+
+    /// Ends all processes, so that nothing of the world is left.
+    pub(super) fn end(&mut self) {
+        for seat in &mut self.seats {
+            let engine = seat.engine.take();
+            self.machine.crash(seat.process);
+            drop(engine);
+        }
+    }
+}
+
+/// Whether an error says that nothing comes of what was asked, now or later.
+fn is_refusal(code: &str) -> bool {
+    ["SETTING_INVALID", "VALIDATION_ERROR", "RUN_RATE_LIMITED", "TRIGGER_LOOP", "RUN_OVERFLOW"]
+        .contains(&code)
+}
+
+/// Does what a run asks of people.
+async fn tend(
+    engine: &Automations,
+    machine: &Machine,
+    run: RunId,
+    state: RunState,
+    everything: bool,
+) {
+    for task in state.tasks.keys() {
+        let verdict = if machine.percent(70) { Verdict::Approved } else { Verdict::Rejected };
+        let answer = Answer { verdict, values: json!({}) };
+        drop(engine.answer(run, *task, "somebody", answer).await);
+    }
+    let unknown = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Unknown);
+    for (instance, _) in unknown {
+        let all = [InterruptDecision::Retry, InterruptDecision::Fail, InterruptDecision::Skip];
+        let decision = all.get(machine.below(3)).copied().unwrap_or(InterruptDecision::Fail);
+        drop(engine.resolve(run, instance.clone(), "somebody", decision).await);
+    }
+    if state.paused && everything {
+        drop(engine.resume(run, "somebody").await);
+    }
+}

@@ -1,0 +1,215 @@
+//! Inboxes as Unix sockets in the data directory.
+//!
+//! A connection is one letter, in lines: the sender writes the letter, the owner answers
+//! `ready`, the sender writes `go`, the owner answers. A sender that waits no longer for `ready`
+//! closes the connection, and then `go` never comes: so a letter is taken or withdrawn, and
+//! neither side needs a clock for that. A connection that begins with `follow` is told of
+//! everything that is recorded, a line each.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_core::id::SessionId;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+
+use crate::error::{Error, Result};
+use crate::memory::mailbox::within;
+use crate::port::mailbox::{
+    Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Patience,
+};
+
+/// How long a letter may be.
+const LINE_MAX: u64 = 16 << 20;
+/// How long a sender may take to write its letter, or to say `go`.
+const SENDER_MAX: Duration = Duration::from_secs(10);
+
+const READY: &str = "ready";
+const GO: &str = "go";
+const FOLLOW: &str = "follow";
+
+/// The sockets of a data directory.
+pub(super) struct Sockets {
+    folder: PathBuf,
+}
+
+/// The folder, held open: a socket is named below its descriptor, since the path of a socket is
+/// short and that of a data directory may not be.
+struct Folder(File);
+
+impl Folder {
+    fn open(path: &PathBuf) -> io::Result<Self> {
+        let directory = rustix::fs::OFlags::DIRECTORY.bits().cast_signed();
+        OpenOptions::new().read(true).custom_flags(directory).open(path).map(Self)
+    }
+
+    fn socket(&self, session: SessionId) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{}", self.0.as_raw_fd(), name(session)))
+    }
+}
+
+fn name(session: SessionId) -> String {
+    format!("{}.sock", session.to_string().trim_start_matches("sess_"))
+}
+
+impl Sockets {
+    pub(super) const fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    async fn connect(&self, session: SessionId) -> Option<UnixStream> {
+        let folder = Folder::open(&self.folder).ok()?;
+        UnixStream::connect(folder.socket(session)).await.ok()
+    }
+
+    fn failed(&self, what: &str, source: io::Error) -> Error {
+        let context = format!("{what} {}", self.folder.display());
+        Error::Io { context: context.into(), source: Arc::new(source) }
+    }
+}
+
+/// Ends a task with what it belongs to.
+struct Ends(AbortHandle);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[async_trait]
+impl Mailbox for Sockets {
+    async fn open(&self, session: SessionId) -> Result<Inbox> {
+        let listen = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            let folder = Folder::open(&self.folder)?;
+            let path = folder.socket(session);
+            // Whoever listened there before is gone: the session is ours.
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => UnixListener::bind(&path),
+            }
+        };
+        let listener = listen().map_err(|source| self.failed("listening in", source))?;
+        let (letters, inbox) = mpsc::channel(LETTERS_MAX);
+        let followers = Followers::default();
+        let moved = followers.moved();
+        let task = tokio::spawn(async move {
+            // An owner that is out of descriptors for a moment is not deaf for ever.
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        let (letters, moved) = (letters.clone(), moved.clone());
+                        tokio::spawn(hear(stream, letters, moved));
+                    }
+                    Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                }
+            }
+        });
+        Ok(Inbox::new(inbox, followers, Ends(task.abort_handle())))
+    }
+
+    async fn ask(&self, session: SessionId, text: String, patience: Patience) -> Result<Delivery> {
+        let Patience { to_take, to_answer } = patience;
+        let taken = async {
+            let stream = self.connect(session).await?;
+            let (from, mut to) = stream.into_split();
+            let mut from = BufReader::new(from.take(LINE_MAX));
+            say(&mut to, &text).await.ok()?;
+            (line(&mut from).await? == READY).then_some((from, to))
+        };
+        let (mut from, mut to) = match within(taken, to_take).await {
+            Some(Some(both)) => both,
+            Some(None) => return Ok(Delivery::Nobody),
+            None => return Ok(Delivery::Withdrawn),
+        };
+        // From here on the owner may act on it.
+        let answered = async {
+            say(&mut to, GO).await.ok()?;
+            line(&mut from).await
+        };
+        let answer = within(answered, to_answer).await.flatten();
+        Ok(answer.map_or(Delivery::InDoubt, Delivery::Answered))
+    }
+
+    async fn follow(&self, session: SessionId) -> Result<Option<Follower>> {
+        let begun = async {
+            let stream = self.connect(session).await?;
+            let (from, mut to) = stream.into_split();
+            let mut from = BufReader::new(from.take(u64::MAX));
+            say(&mut to, FOLLOW).await.ok()?;
+            // Once this is answered, nothing is missed.
+            (line(&mut from).await? == READY).then_some((from, to))
+        };
+        let Ok(Some((mut from, to))) = tokio::time::timeout(SENDER_MAX, begun).await else {
+            return Ok(None);
+        };
+        let followers = Followers::default();
+        let moved = followers.moved();
+        let task = tokio::spawn(async move {
+            while line(&mut from).await.is_some() {
+                followers.wake();
+            }
+        });
+        Ok(Some(Follower::new(&moved, (Ends(task.abort_handle()), to))))
+    }
+
+    async fn is_open(&self, session: SessionId) -> bool {
+        self.connect(session).await.is_some()
+    }
+}
+
+type Lines = BufReader<tokio::io::Take<OwnedReadHalf>>;
+
+/// The next line, without its end; none when there is no whole one.
+async fn line(from: &mut Lines) -> Option<String> {
+    let mut line = String::new();
+    from.read_line(&mut line).await.ok()?;
+    line.strip_suffix('\n').map(str::to_owned)
+}
+
+async fn say(to: &mut OwnedWriteHalf, line: &str) -> io::Result<()> {
+    to.write_all(format!("{line}\n").as_bytes()).await
+}
+
+/// Hears one connection to its end.
+async fn hear(
+    stream: UnixStream,
+    letters: mpsc::Sender<Letter>,
+    mut moved: watch::Receiver<u64>,
+) -> Option<()> {
+    let (from, mut to) = stream.into_split();
+    let mut from = BufReader::new(from.take(LINE_MAX));
+    let text = tokio::time::timeout(SENDER_MAX, line(&mut from)).await.ok()??;
+    if text == FOLLOW {
+        moved.mark_unchanged();
+        say(&mut to, READY).await.ok()?;
+        loop {
+            tokio::select! {
+                biased;
+                // Whoever has heard enough closes the connection.
+                _ = line(&mut from) => return None,
+                told = moved.changed() => told.ok()?,
+            }
+            say(&mut to, ".").await.ok()?;
+        }
+    }
+    let room = letters.reserve().await.ok()?;
+    say(&mut to, READY).await.ok()?;
+    let go = tokio::time::timeout(SENDER_MAX, line(&mut from)).await.ok()??;
+    if go != GO {
+        return None;
+    }
+    let (letter, _, answered) = Letter::new(text);
+    room.send(letter);
+    say(&mut to, &answered.await.ok()?).await.ok()
+}
