@@ -14,7 +14,7 @@ pub(crate) fn session(number: u64) -> SessionId {
 }
 
 fn plan(events: Vec<NewEvent>) -> AppendPlan {
-    AppendPlan { events, seen: Vec::new(), blobs: Vec::new() }
+    AppendPlan { events, ..AppendPlan::default() }
 }
 
 fn event(number: u64, scope: Scope, data: impl Into<EventData>) -> NewEvent {

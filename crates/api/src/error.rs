@@ -451,8 +451,25 @@ fn store_details(error: &store::Error) -> Option<Value> {
             Some(json!({"recordedKey": key, "missingKey": missing}))
         }
         E::InvalidEvent { place, .. } => Some(json!({"place": place})),
-        E::Locked { session, holder } | E::Owned { session, holder } => {
+        E::Locked { session, holder } => {
             Some(json!({"sessionId": session.to_string(), "holder": holder}))
+        }
+        E::Owned { session, owner } => Some(json!({
+            "sessionId": session.to_string(),
+            "pid": owner.as_ref().map(|owner| owner.pid),
+            "processStartTicks": owner.as_ref().and_then(|owner| owner.started),
+            "sinceMs": owner.as_ref().map(|owner| owner.since_ms),
+            "purpose": owner.as_ref().map(|owner| &owner.purpose),
+        })),
+        E::Fenced { session, held, current } | E::EpochBackwards { session, held, current } => {
+            Some(json!({
+                "sessionId": session.to_string(),
+                "heldEpoch": held.0,
+                "currentEpoch": current.0,
+            }))
+        }
+        E::Unfenced { session, current } => {
+            Some(json!({"sessionId": session.to_string(), "currentEpoch": current.0}))
         }
         E::Exists(session) | E::NotFound(session) | E::UnknownVersion { session, .. } => {
             Some(json!({"sessionId": session.to_string()}))

@@ -367,7 +367,8 @@ impl Inner {
     async fn append(&self, session: &mut Session, run: RunId, decided: Decided) -> Result<()> {
         let last = session.view.runs.get(&run).map(|view| view.last_index);
         let blobs = decided.blobs.into_iter().map(|(kind, bytes)| Blob { kind, bytes }).collect();
-        let plan = AppendPlan { events: decided.events, seen: vec![(run, last)], blobs };
+        let plan =
+            AppendPlan { events: decided.events, seen: vec![(run, last)], blobs, fence: None };
         self.store.log.append(session.id, plan).await?;
         session.sync(&*self.store.log).await
     }

@@ -12,6 +12,8 @@ use crate::world::{self, Actor, Violation};
 pub enum Step {
     /// Appends the next plan.
     Append,
+    /// Becomes the owner of the session.
+    Acquire,
     /// Seals the session.
     Seal,
     /// Reads the session, and goes on from what it sees.
@@ -80,6 +82,9 @@ pub fn record(
             Step::Append => {
                 actor.append(next).map_err(world::refused("appending"))?;
                 next += 1;
+            }
+            Step::Acquire => {
+                actor.acquire().map_err(world::refused("acquiring"))?;
             }
             Step::Seal => actor.seal().map_err(world::refused("sealing"))?,
             Step::Read => next = actor.read()?,

@@ -10,9 +10,9 @@ use crate::fs::SimFs;
 use crate::record::{Moment, Step};
 use crate::world::{self, Actor, Violation, refused};
 
-/// Create, three appends, and a seal among them.
-pub const WORKLOAD: [Step; 5] =
-    [Step::Append, Step::Append, Step::Append, Step::Seal, Step::Append];
+/// Create, three appends, an owner and a seal among them.
+pub const WORKLOAD: [Step; 6] =
+    [Step::Append, Step::Append, Step::Acquire, Step::Append, Step::Seal, Step::Append];
 
 /// How a run ended.
 pub enum End {
@@ -74,6 +74,9 @@ impl Run {
                 Step::Append => {
                     actor.append(self.acknowledged)?;
                     self.acknowledged += 1;
+                }
+                Step::Acquire => {
+                    actor.acquire()?;
                 }
                 Step::Seal => actor.seal()?,
                 Step::Read => {}

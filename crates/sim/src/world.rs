@@ -4,7 +4,7 @@
 //! which of them were acknowledged or served, and nothing of how the store works.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_core::digest::SnapshotRef;
 use cairn_core::event::engine::{RunPaused, RunResumed, SnapshotTaken};
@@ -12,7 +12,8 @@ use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::id::{ChangeId, EventId, EventIndex, RunId, SessionId};
 use cairn_core::pin::BlobKind;
-use cairn_store::{AppendPlan, Appended, Blob, Error, Health, Store, files};
+use cairn_store::port::Lease;
+use cairn_store::{AppendPlan, Appended, Blob, Epoch, Error, Health, Store, files};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::disk::Disk;
@@ -89,13 +90,14 @@ pub fn plan(number: usize) -> AppendPlan {
         events.push(event("snapshot", run, taken.into()));
         blobs.push(blob);
     }
-    AppendPlan { events, seen: Vec::new(), blobs }
+    AppendPlan { events, blobs, ..AppendPlan::default() }
 }
 
 /// A process that uses the store.
 pub struct Actor {
     runtime: Runtime,
     store: Store,
+    lease: Mutex<Option<Box<dyn Lease>>>,
 }
 
 impl Actor {
@@ -110,12 +112,32 @@ impl Actor {
             let _inside = runtime.enter();
             files::open_on(Arc::new(fs.clone()), &config)?
         };
-        Ok(Self { runtime, store })
+        Ok(Self { runtime, store, lease: Mutex::default() })
     }
 
-    /// Appends the plan of this number.
+    /// Appends the plan of this number, as the owner where only owners may.
     pub fn append(&self, number: usize) -> Result<Appended, Error> {
-        self.runtime.block_on(self.store.log.append(session(), plan(number)))
+        let fence = self.held().as_ref().map(|lease| lease.epoch());
+        let append = |fence| {
+            let plan = AppendPlan { fence, ..plan(number) };
+            self.runtime.block_on(self.store.log.append(session(), plan))
+        };
+        match append(fence) {
+            Err(Error::Unfenced { .. }) => append(Some(self.acquire()?)),
+            appended => appended,
+        }
+    }
+
+    /// Becomes the owner of the session.
+    pub fn acquire(&self) -> Result<Epoch, Error> {
+        let lease = self.runtime.block_on(self.store.leases.acquire(session(), "simulate"))?;
+        let epoch = lease.epoch();
+        *self.held() = Some(lease);
+        Ok(epoch)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Box<dyn Lease>>> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves what was appended to its final form.

@@ -14,7 +14,7 @@ use cairn_sim::world;
 const TWO_SEALS: [Step; 7] =
     [Step::Append, Step::Append, Step::Seal, Step::Append, Step::Seal, Step::Append, Step::Append];
 
-/// Create, three appends, and a seal among them.
+/// Create, three appends, an owner and a seal among them.
 fn workload() -> Recording {
     record(&world::fresh(), 0, Reader::None, &WORKLOAD)
         .unwrap_or_else(|violation| panic!("{violation}"))

@@ -7,7 +7,7 @@ use cairn_sim::crash::Depth;
 use cairn_sim::fault::{Call, Fault, Op};
 use cairn_sim::record::{Reader, record};
 use cairn_sim::strike::{self, End};
-use cairn_sim::world;
+use cairn_sim::world::{self, Actor};
 
 /// Plays the workload once for each call of these kinds, with this fault at it; gives how
 /// often which answer came. `judge` says what must hold after a failed step.
@@ -141,6 +141,35 @@ fn a_process_that_ends_at_any_call_does_not_panic() {
     for stop in 0..last {
         strike::end_after(stop).unwrap_or_else(|violation| panic!("after {stop}: {violation}"));
     }
+}
+
+/// Whoever wrote last is asked by the lock's note alone: a rival that could not leave one must
+/// not write, or the other would go on from what it knew and write over it.
+#[test]
+fn a_rival_whose_call_fails_leaves_nobody_behind_the_truth() {
+    let mut op = 0;
+    loop {
+        let disk = world::fresh();
+        let (here, there) = (disk.process(), disk.process());
+        let writer = Actor::start(&here).unwrap();
+        for plan in 0..2 {
+            writer.append(plan).unwrap();
+        }
+        let rival = Actor::start(&there).unwrap();
+        there.fault(there.count() + op, Fault::Eio);
+        let done = rival.append(2);
+        there.calm();
+        let again = writer.append(2).unwrap_or_else(|error| panic!("after op {op}: {error}"));
+        assert!(again.replayed || done.is_err(), "op {op}: what was acknowledged is gone");
+        writer.append(3).unwrap_or_else(|error| panic!("after op {op}: {error}"));
+        assert_eq!(world::visible(&disk).unwrap(), 4, "op {op}");
+        if op > 0 && there.struck() == 0 {
+            break;
+        }
+        op += 1;
+    }
+    println!("a rival failed at each of {op} calls");
+    assert!(op > 20, "{op}");
 }
 
 /// Disks that a crash can leave, from every part of the workload.

@@ -17,7 +17,7 @@ use cairn_sim::crash::{Depth, States};
 use cairn_sim::disk::Disk;
 use cairn_sim::world::{self, session};
 use cairn_store::bundle::{ExportInfo, export, import};
-use cairn_store::{Config, Error, Health, Store, files, open, verify};
+use cairn_store::{AppendPlan, Config, Error, Health, Store, files, open, verify};
 
 /// Runs something that waits for nothing outside.
 fn now<T>(work: impl Future<Output = T>) -> T {
@@ -107,7 +107,7 @@ fn a_deleted_session_is_whole_or_gone() {
         store.log.seal(session()).await.unwrap();
         store.log.read(session(), EventIndex(0)).await.unwrap()
     });
-    let deed = async |store: &Store| store.sessions.delete(session()).await.unwrap();
+    let deed = async |store: &Store| store.sessions.delete(session(), None).await.unwrap();
     whenever("delete", &disk, deed, |store, answered| {
         match now(store.log.read(session(), EventIndex(0))) {
             Ok(read) => {
@@ -117,6 +117,37 @@ fn a_deleted_session_is_whole_or_gone() {
             Err(Error::NotFound(_)) => assert_eq!(now(store.sessions.list()).unwrap(), []),
             Err(error) => panic!("{error}"),
         }
+    });
+}
+
+#[test]
+fn an_epoch_that_was_given_out_is_never_given_out_again() {
+    let disk = world::fresh();
+    let acquired = async |store: &Store| store.leases.acquire(session(), "test").await.unwrap();
+    let plan = |number, epoch| AppendPlan { fence: Some(epoch), ..world::plan(number) };
+    let first = now(async {
+        let store = store_on(&disk);
+        store.log.append(session(), world::plan(0)).await.unwrap();
+        let epoch = acquired(&store).await.epoch();
+        store.log.append(session(), plan(1, epoch)).await.unwrap();
+        epoch
+    });
+    let given_out = Mutex::new(None);
+    let deed = async |store: &Store| {
+        *given_out.lock().unwrap() = Some(acquired(store).await.epoch());
+    };
+    whenever("acquire", &disk, deed, |store, answered| {
+        let second = given_out.lock().unwrap().unwrap();
+        assert!(second > first);
+        // Whoever was cut off while acquiring is in nobody's way.
+        let lease = now(acquired(store));
+        assert!(lease.epoch() > if answered { second } else { first });
+        for replaced in [first, second].into_iter().filter(|epoch| *epoch < lease.epoch()) {
+            let refused = now(store.log.append(session(), plan(2, replaced))).unwrap_err();
+            assert_eq!(refused.code(), "STORE_FENCED");
+        }
+        let appended = now(store.log.append(session(), plan(2, lease.epoch()))).unwrap();
+        assert!(!appended.replayed);
     });
 }
 

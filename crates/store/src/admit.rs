@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use cairn_core::digest::Digest;
-use cairn_core::event::{Event, EventData, Scope, limits};
+use cairn_core::event::{Event, EventData, Kind, Scope, limits};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::pin::{BlobKind, Pin};
 
 use crate::error::{Error, Result};
+use crate::fence::{Epoch, Ownership};
 use crate::plan::{AppendPlan, Appended};
 
 /// A fact's dedupe key, as the index holds it: half of its digest.
@@ -29,6 +30,10 @@ pub(crate) struct Index {
     next: u64,
     facts: HashMap<FactKey, EventIndex>,
     runs: HashMap<RunId, EventIndex>,
+    /// Whether any event is of a run that the engine performs.
+    performed: bool,
+    /// Who may add to it.
+    pub(crate) ownership: Ownership,
 }
 
 impl Index {
@@ -43,16 +48,13 @@ impl Index {
     }
 
     /// Takes in an event that is in the log.
-    pub(crate) fn add(&mut self, index: EventIndex, dedupe_key: &str, scope: Scope) {
-        self.insert(index, FactKey::of(dedupe_key), scope.run());
-    }
-
-    fn insert(&mut self, index: EventIndex, key: FactKey, run: Option<RunId>) {
+    pub(crate) fn add(&mut self, index: EventIndex, dedupe_key: &str, scope: Scope, kind: Kind) {
         self.next = index.0 + 1;
-        self.facts.insert(key, index);
-        if let Some(run) = run {
+        self.facts.insert(FactKey::of(dedupe_key), index);
+        if let Some(run) = scope.run() {
             self.runs.insert(run, index);
         }
+        self.performed = self.performed || kind.is_performed();
     }
 
     /// Takes in what a batch has made durable.
@@ -60,14 +62,17 @@ impl Index {
         self.next = batch.next;
         self.facts.extend(batch.facts);
         self.runs.extend(batch.runs);
+        self.performed |= batch.performed;
     }
 }
 
 /// A plan made ready for any place in a log: its lines lack only their indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
+    session: SessionId,
     pub(crate) events: Vec<PreparedEvent>,
-    pub(crate) seen: Vec<(RunId, Option<EventIndex>)>,
+    seen: Vec<(RunId, Option<EventIndex>)>,
+    fence: Option<Epoch>,
 }
 
 /// An event whose line lacks only its index.
@@ -76,9 +81,8 @@ pub(crate) struct PreparedEvent {
     key: FactKey,
     dedupe_key: String,
     run: Option<RunId>,
-    line: Vec<u8>,
-    /// Where in the line the index belongs.
-    gap: usize,
+    /// The line up to its index, and behind it.
+    line: (Vec<u8>, Vec<u8>),
     blobs: Vec<(BlobKind, Digest)>,
     /// The event at place 0, until it has its own.
     event: Event,
@@ -90,7 +94,11 @@ const EVENTS_MAX: usize = 10_000;
 impl Prepared {
     /// How many bytes its lines have.
     pub(crate) fn bytes(&self) -> usize {
-        self.events.iter().map(|event| event.line.len()).sum()
+        self.events.iter().map(PreparedEvent::bytes).sum()
+    }
+
+    fn is_performed(&self) -> bool {
+        self.events.iter().any(|event| event.event.data.kind().is_performed())
     }
 }
 
@@ -107,7 +115,7 @@ pub(crate) fn prepare(session: SessionId, plan: AppendPlan) -> Result<Prepared> 
     for (place, event) in plan.events.into_iter().enumerate() {
         event.check().map_err(|source| Error::InvalidEvent { place, source })?;
         let event = prepare_event(event.at(session, EventIndex(0)))?;
-        if event.line.len() > limits::EVENT {
+        if event.bytes() > limits::EVENT {
             return Err(Error::InvalidPlan("one of its events is larger than 4 MiB; use a blob"));
         }
         if !facts.insert(event.key) {
@@ -115,28 +123,36 @@ pub(crate) fn prepare(session: SessionId, plan: AppendPlan) -> Result<Prepared> 
         }
         events.push(event);
     }
-    Ok(Prepared { events, seen: plan.seen })
+    Ok(Prepared { session, events, seen: plan.seen, fence: plan.fence })
 }
 
 fn prepare_event(event: Event) -> Result<PreparedEvent> {
     const INDEX: &[u8] = b"\"eventIndex\":0,";
     let dedupe_key = event.dedupe_key().to_string();
     let (run, blobs) = (event.scope.run(), event.data.blobs());
-    let line = event.encode()?;
+    let mut before = event.encode()?;
     // What follows the index is ids and names, so the last match is the envelope's own.
-    let at = line.windows(INDEX.len()).rposition(|window| window == INDEX);
-    let gap = at.map_or(0, |at| at + INDEX.len() - 2);
-    Ok(PreparedEvent { key: FactKey::of(&dedupe_key), dedupe_key, run, line, gap, blobs, event })
+    let at = before.windows(INDEX.len()).rposition(|window| window == INDEX);
+    let at = at.ok_or(Error::InvalidPlan("an event's line has no place for its index"))?;
+    let mut behind = before.split_off(at + INDEX.len() - 2);
+    behind.remove(0);
+    let (key, line) = (FactKey::of(&dedupe_key), (before, behind));
+    Ok(PreparedEvent { key, dedupe_key, run, line, blobs, event })
 }
 
 impl PreparedEvent {
     /// Writes the event's line, at its place in the log.
     pub(crate) fn write(&self, index: EventIndex, out: &mut Vec<u8>) {
-        let (before, after) = self.line.split_at(self.gap.min(self.line.len()));
+        let (before, behind) = &self.line;
         out.extend_from_slice(before);
         out.extend_from_slice(index.to_string().as_bytes());
-        out.extend_from_slice(after.get(1..).unwrap_or_default());
+        out.extend_from_slice(behind);
         out.push(b'\n');
+    }
+
+    /// How many bytes its line has, with the shortest index.
+    fn bytes(&self) -> usize {
+        self.line.0.len() + 1 + self.line.1.len()
     }
 
     /// The blobs that the event needs.
@@ -174,16 +190,19 @@ pub(crate) struct Admitted {
     next: u64,
     facts: HashMap<FactKey, EventIndex>,
     runs: HashMap<RunId, EventIndex>,
+    performed: bool,
 }
 
 impl Admitted {
     /// A batch on top of an index.
     pub(crate) fn on(index: &Index) -> Self {
-        Self { next: index.next, facts: HashMap::new(), runs: HashMap::new() }
+        Self { next: index.next, facts: HashMap::new(), runs: HashMap::new(), performed: false }
     }
 
-    /// Decides what a plan means, after the batch's earlier plans.
+    /// Decides what a plan means, after the batch's earlier plans. The fence comes first: a
+    /// replaced owner is told so, even of what is recorded already.
     pub(crate) fn admit(&mut self, index: &Index, plan: &Prepared) -> Result<Admission> {
+        self.check_fence(index, plan)?;
         let there: Vec<Option<EventIndex>> =
             plan.events.iter().map(|event| self.fact(index, event.key)).collect();
         if let Some(known) = there.iter().flatten().min().zip(there.iter().flatten().max()) {
@@ -203,8 +222,21 @@ impl Admitted {
             }
             self.next += 1;
         }
+        self.performed = self.performed || plan.is_performed();
         let last = EventIndex(self.next - 1);
         Ok(Admission::Append(Appended { first, last, replayed: false, session_bytes: 0 }))
+    }
+
+    fn check_fence(&self, index: &Index, plan: &Prepared) -> Result<()> {
+        match plan.fence {
+            // It may have been removed since it was acquired.
+            Some(_) if self.next == 0 => Err(Error::NotFound(plan.session)),
+            Some(held) => index.ownership.check(plan.session, held),
+            None => {
+                let performed = index.performed || self.performed || plan.is_performed();
+                index.ownership.check_unfenced(plan.session, performed)
+            }
+        }
     }
 
     fn fact(&self, index: &Index, key: FactKey) -> Option<EventIndex> {
@@ -232,11 +264,9 @@ fn replay(
         let event = plan.events.iter().zip(there).find(|(_, at)| at.is_some() == found);
         event.map(|(event, _)| event.dedupe_key.clone())
     };
-    match name(false) {
-        Some(missing) => {
-            Err(Error::PartlyRecorded { key: name(true).unwrap_or_default(), missing })
-        }
-        None => Ok(Admission::Replay(Appended {
+    match (name(true), name(false)) {
+        (Some(key), Some(missing)) => Err(Error::PartlyRecorded { key, missing }),
+        _ => Ok(Admission::Replay(Appended {
             first: *first,
             last: *last,
             replayed: true,

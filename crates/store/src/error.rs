@@ -9,6 +9,7 @@ use cairn_core::digest::Digest;
 use cairn_core::event::Invalid;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 
+use crate::fence::{Epoch, Owner};
 use crate::health::Health;
 
 /// What the store answers with.
@@ -58,12 +59,47 @@ pub enum Error {
         holder: Option<String>,
     },
     /// Another process owns the session and performs its runs.
-    #[error("session {session} is owned by another process{}", .holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+    #[error("session {session} is owned by {}", .owner.as_deref().map_or_else(|| "another process".to_owned(), Owner::to_string))]
     Owned {
         /// The session.
         session: SessionId,
-        /// Who says to own it.
-        holder: Option<String>,
+        /// Who, as it said itself; none when it has not said so yet.
+        owner: Option<Box<Owner>>,
+    },
+    /// Another owner has taken the session over; nothing was written.
+    #[error(
+        "session {session} has a newer owner: this one holds epoch {held}, the session is at {current}"
+    )]
+    Fenced {
+        /// The session.
+        session: SessionId,
+        /// The epoch of whoever asked.
+        held: Epoch,
+        /// The session's own.
+        current: Epoch,
+    },
+    /// The session's epoch is lower than one that was given out: an older copy of its files was
+    /// put in their place. Nothing was written.
+    #[error(
+        "the epoch of session {session} went backwards: this owner holds {held}, the session is at {current}"
+    )]
+    EpochBackwards {
+        /// The session.
+        session: SessionId,
+        /// The epoch of whoever asked.
+        held: Epoch,
+        /// The session's own.
+        current: Epoch,
+    },
+    /// Only owners add to the session, and the plan carries no epoch; nothing was written.
+    #[error(
+        "session {session} belongs to an owner (epoch {current}), and the plan carries no epoch"
+    )]
+    Unfenced {
+        /// The session.
+        session: SessionId,
+        /// The session's epoch.
+        current: Epoch,
     },
     /// There is a session of that id already.
     #[error("there is a session {0} already")]
@@ -169,6 +205,16 @@ fn place(index: &Option<EventIndex>) -> String {
 }
 
 impl Error {
+    /// What a session that is not healthy answers with.
+    pub(crate) fn unhealthy(session: SessionId, health: Health, damage: Option<String>) -> Self {
+        // Whoever finds something wrong says what; the health alone says enough to act on.
+        let what = damage.unwrap_or_else(|| "nothing more is known".to_owned());
+        match health {
+            Health::UnknownVersion => Self::UnknownVersion { session, what },
+            health => Self::Corrupt { session, health, what },
+        }
+    }
+
     /// The stable name of the error: programs compare it, so it stays as it is for good.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -180,6 +226,9 @@ impl Error {
             }
             Self::Locked { .. } => "SESSION_LOCKED",
             Self::Owned { .. } => "SESSION_OWNED",
+            Self::Fenced { .. } => "STORE_FENCED",
+            Self::EpochBackwards { .. } => "STORE_EPOCH_BACKWARDS",
+            Self::Unfenced { .. } => "STORE_UNFENCED",
             Self::Exists(_) => "SESSION_EXISTS",
             Self::Busy { .. } => "STORE_BUSY",
             Self::NotFound(_) => "SESSION_NOT_FOUND",

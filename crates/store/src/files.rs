@@ -1,6 +1,6 @@
 //! Sessions as files below one data directory.
 //!
-//! In reading order: [`fs`] (the operations), `layout` (the names), `head` and `lock`
+//! In reading order: [`fs`] (the operations), `layout` (the names), `head`, `lock` and `epoch`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
 //! (commit and recovery), `seal`,
 //! then the ports: `log`, `sessions`, `blobs`, `leases`, `mailbox`, `keys`, `derived`, `runs`.
@@ -9,6 +9,7 @@ mod blobs;
 mod checkup;
 mod derived;
 mod durable;
+mod epoch;
 pub mod fs;
 mod head;
 mod keys;
@@ -99,7 +100,7 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
         Arc::new(log::FileLog::new(fs.clone(), config.clone(), layout.clone(), blobs.clone()));
     Ok(Store {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
-        leases: Arc::new(leases::FileLeases::new(fs.clone(), layout.clone())),
+        leases: Arc::new(leases::FileLeases::new(log.clone())),
         mailbox: Arc::new(mailbox::Sockets::new(layout.sockets())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
         derived: crate::memory::derived(),

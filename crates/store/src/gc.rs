@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::SessionId;
+use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::pin::BlobKind;
 
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<Sess
         if status.kept || status.health != Health::Healthy {
             continue;
         }
-        let last = cairn_core::id::EventIndex(status.events.saturating_sub(1));
+        let Some(last) = status.events.checked_sub(1).map(EventIndex) else { continue };
         let events = store.log.read(session, last).await?;
         // Runs that the engine performs are retired one by one, as their workflows say.
         let stays =
@@ -89,7 +89,7 @@ async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<Sess
         if events.last().is_none_or(stays) {
             continue;
         }
-        match if dry_run { Ok(true) } else { store.sessions.retire(session, last).await } {
+        match if dry_run { Ok(true) } else { store.sessions.retire(session, last, None).await } {
             Ok(true) => retired.push(session),
             Ok(false) => {}
             // Somebody is at work on it, so its time is not over.

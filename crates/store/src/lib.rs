@@ -7,16 +7,18 @@
 mod admit;
 pub mod bundle;
 mod error;
+mod fence;
 pub mod files;
 pub mod gc;
 mod health;
-mod memory;
+pub mod memory;
 mod open;
 mod plan;
 pub mod port;
 pub mod verify;
 
 pub use error::{Error, Result};
+pub use fence::{Epoch, Owner};
 pub use health::{Health, Notice};
 pub use open::{Config, Store, open};
 pub use plan::{AppendPlan, Appended, Blob};

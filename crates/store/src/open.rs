@@ -43,6 +43,9 @@ pub struct Store {
 pub fn open(config: &Config) -> Result<Store> {
     match config {
         Config::Files(config) => files::open(config),
-        Config::Memory => Ok(memory::open()),
+        Config::Memory => {
+            let memory = memory::Control::new(memory::Outside::system());
+            Ok(memory.store(std::process::id()))
+        }
     }
 }

@@ -5,6 +5,8 @@ use cairn_core::event::NewEvent;
 use cairn_core::id::{EventIndex, RunId};
 use cairn_core::pin::BlobKind;
 
+use crate::fence::Epoch;
+
 /// What is to become durable together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AppendPlan {
@@ -14,6 +16,8 @@ pub struct AppendPlan {
     pub seen: Vec<(RunId, Option<EventIndex>)>,
     /// Blobs that the events need and that may not be in the store yet.
     pub blobs: Vec<Blob>,
+    /// The epoch of the lease under which the plan was made; none when nobody owns the session.
+    pub fence: Option<Epoch>,
 }
 
 /// Bytes that are kept under their own digest.

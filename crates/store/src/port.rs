@@ -11,6 +11,7 @@ use cairn_core::keyring::Keyring;
 use cairn_core::pin::{BlobKind, Pin};
 
 use crate::error::Result;
+use crate::fence::Epoch;
 use crate::health::{Health, Notice};
 use crate::plan::{AppendPlan, Appended, Blob};
 
@@ -23,6 +24,14 @@ pub trait EventLog: Send + Sync {
     /// they are. When one of its runs went on after the plan's author looked, the answer is
     /// `Conflict`: look again, decide again. By the time this returns, events and blobs will
     /// survive a crash. A caller that stops waiting does not undo the append.
+    ///
+    /// Before anything else, a replay included, the plan's fence is compared with the session's
+    /// epoch, in the same act as the append: a lower one is refused with `Fenced`, a higher one
+    /// with `EpochBackwards`. A plan without a fence is refused with `Unfenced` when the session
+    /// has ever had an owner and either it or the plan holds events of runs that the engine
+    /// performs: only owners add to those. Guided runs are added to without a fence by many
+    /// processes, also while one of them performs a step of theirs under a lease. A refused plan
+    /// adds no event; blobs that came with it are left to the next collection.
     async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended>;
 
     /// Gives what happened from `from` on, in order, as far as it is durable.
@@ -107,10 +116,19 @@ pub trait Sessions: Send + Sync {
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()>;
 
     /// Removes a session and everything in it. Its blobs stay until they are collected.
-    async fn delete(&self, session: SessionId) -> Result<()>;
+    ///
+    /// An owner gives its epoch, and is refused like one that appends when it was replaced.
+    /// Whoever gives none is refused with `Owned` while somebody owns the session.
+    async fn delete(&self, session: SessionId, fence: Option<Epoch>) -> Result<()>;
 
     /// Removes a session that is not kept and whose last event is still `last`; says whether.
-    async fn retire(&self, session: SessionId, last: EventIndex) -> Result<bool>;
+    /// The fence is that of [`Sessions::delete`].
+    async fn retire(
+        &self,
+        session: SessionId,
+        last: EventIndex,
+        fence: Option<Epoch>,
+    ) -> Result<bool>;
 
     /// Adds a whole session that came from elsewhere: it is there completely or not at all.
     ///
@@ -303,16 +321,31 @@ impl RunFilter {
 /// The right to perform a session's runs, held by one process at a time.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// Takes the session for this process until the lease is dropped or the process ends.
+    /// Takes the session for this process until the lease is dropped or the process ends, and
+    /// raises its epoch: on return the new epoch will survive a crash. A crash on the way may
+    /// have raised it too, which harms nobody.
     ///
-    /// Fails with `Owned` while another process, or another part of this one, has it.
-    async fn acquire(&self, session: SessionId) -> Result<Box<dyn Lease>>;
+    /// Fails at once with `Owned` while another process, or another part of this one, has it;
+    /// `purpose` is what others are told then, in words that follow "to".
+    async fn acquire(&self, session: SessionId, purpose: &str) -> Result<Box<dyn Lease>>;
 }
 
-/// Proof that this process owns a session.
+/// The right to perform a session's runs. It is worth what its epoch is worth: the store
+/// refuses an epoch that is not the session's own, whatever else the holder believes.
+#[async_trait]
 pub trait Lease: Send + Sync {
     /// The session.
     fn session(&self) -> SessionId;
+
+    /// The number of this ownership, for everything that the owner changes.
+    fn epoch(&self) -> Epoch;
+
+    /// Whether the owner is known to have been replaced.
+    fn is_lost(&self) -> bool;
+
+    /// Completes once the owner is known to have been replaced: when the store refused one of
+    /// its changes at the latest, and earlier where a backend hears of it by itself.
+    async fn lost(&self);
 }
 
 /// The keys that sign tokens.

@@ -124,7 +124,7 @@ fn with_nodes(count: u128) -> TestEnv {
     let facts = (1..).zip(facts);
     let events =
         facts.map(|(n, (scope, data))| NewEvent { id: EventId::from_bits(n), scope, data });
-    let plan = AppendPlan { events: events.collect(), seen: Vec::new(), blobs };
+    let plan = AppendPlan { events: events.collect(), blobs, ..AppendPlan::default() };
     let store = cairn_store::open(&Config::files(env.home())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(store.log.append(SESSION.parse().unwrap(), plan)).unwrap();

@@ -193,7 +193,7 @@ impl Inner {
         };
         let mut events = vec![event(received.into())?];
         let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
-        let plan = AppendPlan { events, seen: Vec::new(), blobs };
+        let plan = AppendPlan { events, blobs, ..AppendPlan::default() };
         match self.store.log.append(session, plan.clone()).await {
             Ok(appended) => Ok(appended.replayed),
             Err(store::Error::InvalidPlan(_) | store::Error::NotFound(_)) => {

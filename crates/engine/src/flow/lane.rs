@@ -138,7 +138,7 @@ struct Actor {
     snapshot_every: usize,
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
-    _lease: Box<dyn Lease>,
+    lease: Box<dyn Lease>,
 }
 
 /// A lane that begins nothing more.
@@ -177,7 +177,7 @@ impl Actor {
             due: Vec::new(),
             snapshot_every: inner.options.snapshot_every,
             bits: inner.host.entropy()?,
-            _lease: lease,
+            lease,
         })
     }
 

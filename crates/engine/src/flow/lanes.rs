@@ -181,7 +181,7 @@ impl Inner {
         let created = NewEvent { id, scope: Scope::Session, data: SessionCreated {}.into() };
         let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
         self.store.log.append(session, plan).await?;
-        let lease = self.store.leases.acquire(session).await?;
+        let lease = self.store.leases.acquire(session, "perform runs").await?;
         let lane = Lane::open(self, workflow, lease)?;
         self.enlist(&lane).await;
         Ok(lane)
@@ -209,7 +209,7 @@ impl Inner {
         if let Some(lane) = self.lanes.get(session) {
             return Ok(Some(lane));
         }
-        let lease = match self.store.leases.acquire(session).await {
+        let lease = match self.store.leases.acquire(session, "perform runs").await {
             Ok(lease) => lease,
             Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error.into()),

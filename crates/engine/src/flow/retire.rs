@@ -13,7 +13,7 @@ use cairn_core::plan::Retention;
 use cairn_core::projection::run::RunStatus;
 use cairn_store as store;
 use cairn_store::port::SessionRead;
-use cairn_store::{AppendPlan, gc};
+use cairn_store::{AppendPlan, Epoch, gc};
 
 use super::Inner;
 use super::arrive::triggers_of;
@@ -106,7 +106,7 @@ impl Inner {
         let received = expired.iter().filter(|run| run.trigger.is_some()).map(|run| run.run);
         let received: Vec<RunId> = received.collect();
         for runs in received.chunks(BATCH_MAX) {
-            self.append_retired(triggers_of(workflow), runs).await?;
+            self.append_retired(triggers_of(workflow), runs, None).await?;
         }
         let mut by_session: BTreeMap<SessionId, Vec<&Summary>> = BTreeMap::new();
         for summary in expired {
@@ -125,16 +125,20 @@ impl Inner {
         // Only its owner adds to a session of automations. Whoever is about to go on with its
         // runs waits, and does not find it owned.
         let _taking = self.lanes.taking().await;
-        let _lease = match self.lanes.get(session) {
-            Some(_) => None,
-            None => match self.store.leases.acquire(session).await {
-                Ok(lease) => Some(lease),
+        let lease;
+        let fence = match self.lanes.get(session) {
+            Some(lane) => lane.epoch,
+            None => match self.store.leases.acquire(session, "retire runs").await {
+                Ok(acquired) => {
+                    lease = acquired;
+                    lease.epoch()
+                }
                 Err(store::Error::Owned { .. } | store::Error::NotFound(_)) => return Ok(0),
                 Err(error) => return Err(error.into()),
             },
         };
         let ids: Vec<RunId> = runs.iter().map(|summary| summary.run).collect();
-        if !self.append_retired(session, &ids).await? {
+        if !self.append_retired(session, &ids, Some(fence)).await? {
             return Ok(0);
         }
         for summary in runs {
@@ -144,14 +148,19 @@ impl Inner {
     }
 
     /// Adds that runs are retired to a session; says whether it is there.
-    async fn append_retired(&self, session: SessionId, runs: &[RunId]) -> Result<bool> {
+    async fn append_retired(
+        &self,
+        session: SessionId,
+        runs: &[RunId],
+        fence: Option<Epoch>,
+    ) -> Result<bool> {
         let event = |run: &RunId| {
             let (id, scope) = (self.event_id()?, Scope::Run(*run));
             Ok(NewEvent { id, scope, data: RunRetired {}.into() })
         };
         let mut events: Vec<NewEvent> = runs.iter().map(event).collect::<Result<_>>()?;
         loop {
-            let plan = AppendPlan { events: events.clone(), ..AppendPlan::default() };
+            let plan = AppendPlan { events: events.clone(), fence, ..AppendPlan::default() };
             match self.store.log.append(session, plan).await {
                 Ok(_) => return Ok(true),
                 Err(store::Error::NotFound(_) | store::Error::InvalidPlan(_)) => return Ok(false),
@@ -189,7 +198,7 @@ impl Inner {
                 continue;
             }
             let last = EventIndex(next.0.saturating_sub(1));
-            match self.store.sessions.retire(session, last).await {
+            match self.store.sessions.retire(session, last, None).await {
                 Ok(true) => removed.push(session),
                 // It is kept, it has moved, or somebody is at work on it.
                 Ok(false)

@@ -75,10 +75,13 @@ impl Inner {
         attempt: AttemptId,
         ack: Option<decide::Ack<'_>>,
     ) -> Result<()> {
-        let _lease = self.store.leases.acquire(session.id).await.map_err(|error| match error {
-            error @ store::Error::Owned { .. } => Error::TokenSessionLocked(error),
-            other => Error::Store(other),
-        })?;
+        let _lease =
+            self.store.leases.acquire(session.id, "perform a step").await.map_err(|error| {
+                match error {
+                    error @ store::Error::Owned { .. } => Error::TokenSessionLocked(error),
+                    other => Error::Store(other),
+                }
+            })?;
         self.sync(session).await?;
         if session.view.attempts.of(node, attempt).is_some() {
             return Ok(());

@@ -83,7 +83,7 @@ async fn a_plan_that_was_collected_is_put_back_for_the_next_run() {
     let engine = world.engine();
     let (_, past) = run(&engine, "w", json!({})).await;
     engine.stop(Duration::from_secs(5)).await;
-    world.store().sessions.delete(past.summary.session).await.unwrap();
+    world.store().sessions.delete(past.summary.session, None).await.unwrap();
     assert_eq!(collect(&world).await.deleted_blobs, 2, "the plan and its file");
     let (ended, _) = run(&engine, "w", json!({})).await;
     assert_eq!(ended.result, json!({"message": "as it was"}));

@@ -164,7 +164,7 @@ async fn every_token_error_says_what_to_send_instead() {
 async fn a_token_of_a_deleted_session_is_unknown() {
     let world = World::of(THREE);
     let first = world.start("project.three").await;
-    world.store.sessions.delete(first.session.unwrap().session).await.unwrap();
+    world.store.sessions.delete(first.session.unwrap().session, None).await.unwrap();
     let call = ack(&first.tokens.continue_token, NOTES, Vec::new());
     assert_eq!(refused(world.guide.proceed(call.clone()).await), "TOKEN_UNKNOWN_NODE");
     assert_eq!(refused(world.restarted().proceed(call).await), "TOKEN_UNKNOWN_NODE");

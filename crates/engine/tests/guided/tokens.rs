@@ -170,8 +170,11 @@ async fn an_outcome_that_leads_nowhere_is_never_computed_again() {
         scope: Scope::Node(run.run, root),
         data: record.into(),
     };
-    let plan =
-        AppendPlan { events: vec![event], seen: vec![(run.run, Some(last))], blobs: Vec::new() };
+    let plan = AppendPlan {
+        events: vec![event],
+        seen: vec![(run.run, Some(last))],
+        ..AppendPlan::default()
+    };
     world.store.log.append(run.session, plan).await.unwrap();
     let recorded = world.events(run.session).await.len();
     let call = ack(&first.tokens.continue_token, NOTES, Vec::new());

@@ -9,8 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
+use cairn_store::memory::Control;
 use cairn_store::port::{EventLog, Lease, Leases, Prefix, Room, Status};
-use cairn_store::{AppendPlan, Appended, Error, Result, Store};
+use cairn_store::{AppendPlan, Appended, Epoch, Error, Result, Store};
 
 use super::book::Book;
 use super::executor::{Machine, Process};
@@ -25,18 +26,24 @@ pub(super) struct Weather {
 }
 
 /// Who owns what, so that it can be taken away.
-#[derive(Clone, Default)]
-pub(super) struct Owners(Arc<Mutex<BTreeMap<SessionId, Owner>>>);
+#[derive(Clone)]
+pub(super) struct Owners {
+    control: Control,
+    held: Arc<Mutex<BTreeMap<SessionId, Owner>>>,
+}
 
 struct Owner {
     number: u64,
     process: Process,
-    _lease: Arc<dyn Lease>,
 }
 
 impl Owners {
+    pub(super) fn new(control: Control) -> Self {
+        Self { control, held: Arc::default() }
+    }
+
     fn open(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Owner>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sessions that a process owns.
@@ -48,8 +55,9 @@ impl Owners {
 
     /// Takes a session away from its owner, who does not hear of it.
     pub(super) fn take_away(&self, session: SessionId) -> Option<Process> {
-        let owner = self.open().remove(&session);
-        owner.map(|owner| owner.process)
+        let owner = self.open().remove(&session)?;
+        self.control.expire(session);
+        Some(owner.process)
     }
 }
 
@@ -157,15 +165,28 @@ struct Shared {
 }
 
 struct Held {
-    session: SessionId,
+    lease: Box<dyn Lease>,
     number: u64,
     process: Process,
     owners: Owners,
 }
 
+#[async_trait]
 impl Lease for Held {
     fn session(&self) -> SessionId {
-        self.session
+        self.lease.session()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.lease.epoch()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lease.is_lost()
+    }
+
+    async fn lost(&self) {
+        self.lease.lost().await;
     }
 }
 
@@ -173,24 +194,20 @@ impl Drop for Held {
     fn drop(&mut self) {
         let mut owners = self.owners.open();
         let own = |owner: &Owner| owner.number == self.number && owner.process == self.process;
-        let gone = match owners.get(&self.session).is_some_and(own) {
-            true => owners.remove(&self.session),
-            false => None,
-        };
-        drop(owners);
-        drop(gone);
+        if owners.get(&self.lease.session()).is_some_and(own) {
+            owners.remove(&self.lease.session());
+        }
     }
 }
 
 #[async_trait]
 impl Leases for Shared {
-    async fn acquire(&self, session: SessionId) -> Result<Box<dyn Lease>> {
+    async fn acquire(&self, session: SessionId, purpose: &str) -> Result<Box<dyn Lease>> {
         self.machine.sleep(Duration::from_micros(100)).await;
-        let lease: Arc<dyn Lease> = Arc::from(self.inner.acquire(session).await?);
+        let lease = self.inner.acquire(session, purpose).await?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (process, owners) = (self.process, self.owners.clone());
-        let owner = Owner { number, process, _lease: lease };
-        owners.open().insert(session, owner);
-        Ok(Box::new(Held { session, number, process, owners }))
+        owners.open().insert(session, Owner { number, process });
+        Ok(Box::new(Held { lease, number, process, owners }))
     }
 }

@@ -16,6 +16,7 @@ use cairn_engine::flow::{
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
 use cairn_store::Store;
+use cairn_store::memory::{Control, Outside};
 use serde_json::json;
 
 use super::book::{Book, Told};
@@ -53,6 +54,21 @@ pub(super) struct World {
     roughness: usize,
 }
 
+/// What the store takes from the machine.
+fn outside(machine: &Machine) -> Outside {
+    let (clock, dice) = (machine.clone(), machine.clone());
+    Outside {
+        now_ms: Arc::new(move || clock.now_ms()),
+        random_bytes: Arc::new(move || {
+            let mut bytes = [0; 32];
+            for half in bytes.chunks_exact_mut(16) {
+                half.copy_from_slice(&dice.bits().to_le_bytes());
+            }
+            Ok(bytes)
+        }),
+    }
+}
+
 impl World {
     pub(super) fn new(seed: u64) -> Self {
         let machine = Machine::new(seed);
@@ -63,16 +79,16 @@ impl World {
             snapshot_every: pick([5, 40, 2_000, 2_000]) as usize,
             ..Options::default()
         };
-        let store = cairn_store::open(&cairn_store::Config::Memory);
+        let control = Control::new(outside(&machine));
         let roughness = [0, 10, 20, 40].get(machine.below(4)).copied().unwrap_or_default();
         let seats = 1 + machine.below(3);
         let mut world = Self {
-            store: store.unwrap_or_else(|error| panic!("a store in memory opens: {error}")),
+            store: control.store(0),
             catalog: Arc::new(Catalog::of_tree(workflows::tree(), workflows::types())),
             book: Book::default(),
             counts: Counts::new(),
             weather: Weather::default(),
-            owners: Owners::default(),
+            owners: Owners::new(control),
             forgot: Arc::default(),
             seats: Vec::new(),
             options,

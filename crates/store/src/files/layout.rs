@@ -91,6 +91,10 @@ impl SessionDir {
         self.path.join(".owner")
     }
 
+    pub(super) fn epoch(&self) -> PathBuf {
+        self.path.join("epoch")
+    }
+
     pub(super) fn keep(&self) -> PathBuf {
         self.path.join("keep")
     }

@@ -24,9 +24,15 @@ pub(super) struct Held<'a>(&'a LockFile);
 
 impl Held<'_> {
     /// Notes in the file who took the lock last to change something: for the error that
-    /// others get, and for [`Held::took_last`]. Never a reason to steal it.
-    pub(super) fn sign(&self) {
-        self.0.sign();
+    /// others get, and for [`Held::took_last`]. Never a reason to steal it. Without the note
+    /// nothing may be changed: the last holder would believe that nothing was.
+    pub(super) fn sign(&self) -> Result<()> {
+        self.0.note(&self.0.mark)
+    }
+
+    /// Notes in the file who holds the lock, for those who do not get it.
+    pub(super) fn note(&self, who: &[u8]) -> Result<()> {
+        self.0.note(who)
     }
 
     /// Whether nobody else has signed since this holder did.
@@ -76,18 +82,18 @@ impl LockFile {
         Ok(self.try_take(fs)?.then(|| Held(self)))
     }
 
-    /// Takes the lock if it is free now, signs it and keeps it.
-    pub(super) fn try_keep(mut self, fs: &dyn Fs) -> Result<Option<Kept>> {
+    /// Takes the lock if it is free now, notes who has it and keeps it.
+    pub(super) fn try_keep(mut self, fs: &dyn Fs, who: &[u8]) -> Result<Option<Kept>> {
         if !self.try_take(fs)? {
             return Ok(None);
         }
-        self.sign();
-        Ok(Some(Kept(self)))
+        let kept = Kept(self);
+        kept.0.note(who)?;
+        Ok(Some(kept))
     }
 
-    fn sign(&self) {
-        // A lock without a note is as good; its holder only has to look around each time.
-        let _ = self.file.write_all_at(&self.mark, 0);
+    fn note(&self, who: &[u8]) -> Result<()> {
+        self.file.write_all_at(who, 0).map_err(failed("writing", &self.path))
     }
 
     fn give_back(&self) {

@@ -24,6 +24,7 @@ use super::seal;
 use super::session::Session;
 use crate::admit::{Prepared, prepare};
 use crate::error::{Error, Result};
+use crate::fence::{Epoch, LeaseBook};
 use crate::health::Health;
 use crate::plan::{AppendPlan, Appended};
 use crate::port::{EventLog, Prefix, Room, Status};
@@ -43,6 +44,8 @@ pub(super) struct FileLog {
     pub(super) config: Config,
     pub(super) layout: Layout,
     blobs: Arc<FileBlobs>,
+    /// The leases of this process.
+    pub(super) book: Arc<LeaseBook>,
     open: Mutex<Open>,
     pace: Pace,
 }
@@ -58,6 +61,7 @@ pub(super) struct Slot {
     session: Mutex<Session>,
     queue: Mutex<Queue>,
     arrived: Condvar,
+    book: Arc<LeaseBook>,
 }
 
 #[derive(Default)]
@@ -84,7 +88,8 @@ impl FileLog {
         layout: Layout,
         blobs: Arc<FileBlobs>,
     ) -> Self {
-        Self { fs, config, layout, blobs, open: Mutex::default(), pace: Pace::default() }
+        let (book, open, pace) = (Arc::default(), Mutex::default(), Pace::default());
+        Self { fs, config, layout, blobs, book, open, pace }
     }
 
     pub(super) fn dir(&self, session: SessionId) -> SessionDir {
@@ -105,6 +110,7 @@ impl FileLog {
             session: Mutex::new(made),
             queue: Mutex::default(),
             arrived: Condvar::new(),
+            book: Arc::clone(&self.book),
         });
         open.slots.insert(session, (slot.clone(), now));
         slot
@@ -153,6 +159,12 @@ impl FileLog {
             }
             _ => seen,
         }
+    }
+
+    /// Raises a session's epoch for a new owner. Durable when this returns.
+    pub(super) fn raise_epoch(&self, session: SessionId) -> Result<Epoch> {
+        let slot = self.slot(session);
+        held(&slot.session).write()?.raise_epoch()
     }
 
     /// Seals what was appended so far.
@@ -270,6 +282,9 @@ impl Slot {
         };
         drop(pinnings);
         for (answer, result) in answers.into_iter().zip(results) {
+            if let Err(refusal) = &result {
+                self.book.tell(refusal);
+            }
             // A caller that went away does not need the answer.
             let _ = answer.send(result);
         }
@@ -368,12 +383,7 @@ impl EventLog for FileLog {
                     known.events(from, through)
                 }
                 Health::Healthy => Err(Error::NotFound(session)),
-                Health::UnknownVersion => {
-                    Err(Error::UnknownVersion { session, what: view.damage.unwrap_or_default() })
-                }
-                health => {
-                    Err(Error::Corrupt { session, health, what: view.damage.unwrap_or_default() })
-                }
+                health => Err(Error::unhealthy(session, health, view.damage)),
             }
         })
     }

@@ -34,8 +34,7 @@ pub(super) fn seal(
     };
     let loaded = load(fs, dir, session, None, Trust::UpToHead)?;
     if loaded.health != Health::Healthy {
-        let what = loaded.damage.unwrap_or_default();
-        return Err(Error::Corrupt { session, health: loaded.health, what });
+        return Err(Error::unhealthy(session, loaded.health, loaded.damage));
     }
     let sealed = loaded.resident.sealed();
     let mut seal = Seal { fs, dir, session, tip: loaded.resident.manifest, sealed };
@@ -100,9 +99,10 @@ impl Seal<'_> {
         match self.fs.rename_new(&temporary, &path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // Nothing attests it, so a seal that was cut off left it there.
-                let orphan = read_if_there(self.fs, &path)?.unwrap_or_default();
-                let name = rel_path.replace('/', "-");
-                quarantine(self.fs, self.dir, &name, &orphan)?;
+                if let Some(orphan) = read_if_there(self.fs, &path)? {
+                    let name = rel_path.replace('/', "-");
+                    quarantine(self.fs, self.dir, &name, &orphan)?;
+                }
                 self.fs.rename(&temporary, &path).map_err(failed("renaming to", &path))
             }
             placed => placed.map_err(failed("renaming to", &path)),
@@ -151,7 +151,8 @@ impl Seal<'_> {
     /// same bytes again before the journal goes.
     fn make_sure(&self, first: EventIndex) -> Result<()> {
         let path = self.dir.manifest();
-        let manifest = read_if_there(self.fs, &path)?.unwrap_or_default();
+        // It attests what was sealed, so it has to be there: an empty one would forget it all.
+        let manifest = self.fs.read(&path).map_err(failed("reading", &path))?;
         let scan = manifest::scan(&manifest);
         for record in &scan.records {
             if let Record::SegmentClosed { last_event_index, segment_rel_path, .. } = record
@@ -162,7 +163,11 @@ impl Seal<'_> {
                 replace(self.fs, &path, &lines)?;
             }
         }
-        replace(self.fs, &path, manifest.get(..scan.end).unwrap_or_default())
+        let whole = manifest.get(..scan.end).ok_or_else(|| {
+            let what = Some("manifest.jsonl is shorter than its records".to_owned());
+            Error::unhealthy(self.session, Health::CorruptTail, what)
+        })?;
+        replace(self.fs, &path, whole)
     }
 }
 

@@ -88,19 +88,22 @@ impl Session {
             return Err(poison.clone());
         }
         let Self { id, dir, fs, config, lock, head, state } = self;
+        // Without its directory there is no session, whether it never was or is gone by now.
+        let unless_gone = |error| match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Error::NotFound(*id)
+            }
+            error => error,
+        };
         let lock = match lock {
             Some(lock) => lock,
-            None => match LockFile::open(&**fs, dir.lock()) {
-                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    return Err(Error::NotFound(*id));
-                }
-                opened => lock.insert(opened?),
-            },
+            None => lock.insert(LockFile::open(&**fs, dir.lock()).map_err(unless_gone)?),
         };
         let held = match patience {
-            Patience::Some => lock.acquire(&**fs)?,
-            Patience::None => lock.try_acquire(&**fs)?,
+            Patience::Some => lock.acquire(&**fs),
+            Patience::None => lock.try_acquire(&**fs),
         };
+        let held = held.map_err(unless_gone)?;
         let Some(held) = held else {
             return Err(Error::Locked { session: *id, holder: lock::holder(&**fs, &dir.lock()) });
         };
@@ -113,27 +116,27 @@ impl Session {
     /// call it damage, so then the lock is taken if it is free.
     pub(super) fn look(&mut self) -> Result<View<'_>> {
         if self.is_current() {
-            return Ok(self.view(Health::Healthy, None));
+            return self.view(Health::Healthy, None);
         }
         for _ in 0..LOOKS {
             let (look, seen) = self.load_up_to_head()?;
             match look {
-                Look::Whole => return Ok(self.view(Health::Healthy, None)),
+                Look::Whole => return self.view(Health::Healthy, None),
                 // The witness moves: somebody is writing, and will settle what is behind it.
                 Look::Partial if head::read(&*self.fs, &self.dir)? != seen => {
-                    return Ok(self.view(Health::Healthy, None));
+                    return self.view(Health::Healthy, None);
                 }
                 Look::Partial | Look::Unsure => {}
             }
             match self.write_with(Patience::None).map(|_| ()) {
-                Ok(()) => return Ok(self.view(Health::Healthy, None)),
+                Ok(()) => return self.view(Health::Healthy, None),
                 Err(Error::Corrupt { .. } | Error::UnknownVersion { .. }) => return self.salvage(),
                 // The witness is up to date while a writer is at work, and where this process
                 // has written itself. Anywhere else it may be behind what was acknowledged.
                 Err(error) => {
                     let busy = matches!(error, Error::Locked { .. });
                     if (busy || self.head.is_some()) && self.load_up_to_head()?.0 != Look::Unsure {
-                        return Ok(self.view(Health::Healthy, None));
+                        return self.view(Health::Healthy, None);
                     }
                     if !busy {
                         return Err(error);
@@ -194,16 +197,21 @@ impl Session {
         let loaded = load(&*self.fs, &self.dir, self.id, None, Trust::Everything)?;
         self.state.sound = loaded.health == Health::Healthy;
         self.state.resident = Some(loaded.resident);
-        Ok(self.view(loaded.health, loaded.damage))
+        self.view(loaded.health, loaded.damage)
     }
 
-    fn view(&mut self, health: Health, damage: Option<String>) -> View<'_> {
-        View { resident: self.state.resident.get_or_insert_default(), health, damage }
+    fn view(&self, health: Health, damage: Option<String>) -> Result<View<'_>> {
+        Ok(View { resident: self.resident()?, health, damage })
+    }
+
+    /// What is known. Whoever has not looked yet knows nothing.
+    fn resident(&self) -> Result<&Resident> {
+        self.state.resident.as_ref().ok_or(Error::NotFound(self.id))
     }
 
     /// Reads the events from one to another.
     pub(super) fn events(&self, from: EventIndex, through: EventIndex) -> Result<Vec<Event>> {
-        let Some(resident) = &self.state.resident else { return Ok(Vec::new()) };
+        let resident = self.resident()?;
         let mut events = Vec::new();
         let wanted = from..=through;
         let has_some = |segment: &&Segment| segment.last >= from && segment.first <= through;

@@ -13,12 +13,15 @@ use cairn_core::pin::{self, Pin};
 
 use super::blobs::FileBlobs;
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
+use super::epoch;
 use super::head::{self, Witness};
 use super::layout::{IMPORT, SessionDir};
+use super::leases;
 use super::load::{Trust, load};
 use super::lock::{self, LockFile};
 use super::log::FileLog;
 use crate::error::{Error, Result};
+use crate::fence::Epoch;
 use crate::health::Health;
 use crate::port::{Mark, Origin, Sessions};
 
@@ -78,18 +81,34 @@ impl FileSessions {
     fn remove(
         &self,
         session: SessionId,
+        fence: Option<Epoch>,
         wanted: impl FnOnce(&SessionDir) -> Result<bool>,
     ) -> Result<bool> {
         let (fs, dir) = (&*self.log.fs, self.require(session)?);
-        let mut owner = LockFile::open(fs, dir.owner())?;
-        let Some(_owned) = owner.acquire(fs)? else {
-            return Err(Error::Owned { session, holder: lock::holder(fs, &dir.owner()) });
+        let mut owner;
+        // An owner has that lock itself.
+        let _owned = if fence.is_none() {
+            owner = LockFile::open(fs, dir.owner())?;
+            let Some(owned) = owner.acquire(fs)? else {
+                let owner = leases::owner_at(fs, &dir.owner()).map(Box::new);
+                return Err(Error::Owned { session, owner });
+            };
+            // A full disk is the best reason to delete something, and has no room for a note.
+            let _ = owned.note(&leases::encode(&leases::this_process("delete it")));
+            Some(owned)
+        } else {
+            None
         };
         let locked = |path: PathBuf| Error::Locked { session, holder: lock::holder(fs, &path) };
         let mut sealing = LockFile::open(fs, dir.seal_lock())?;
         let _sealing = sealing.acquire(fs)?.ok_or_else(|| locked(dir.seal_lock()))?;
         let mut lock = LockFile::open(fs, dir.lock())?;
         let _held = lock.acquire(fs)?.ok_or_else(|| locked(dir.lock()))?;
+        if let Some(held) = fence {
+            let found = load(fs, &dir, session, None, Trust::Everything)?;
+            let ownership = epoch::ownership(fs, &dir, session, found.resident.epoch)?;
+            ownership.check(session, held).inspect_err(|refusal| self.log.book.tell(refusal))?;
+        }
         if !wanted(&dir)? {
             return Ok(false);
         }
@@ -159,13 +178,18 @@ impl Sessions for FileSessions {
         sync_dir(fs, &dir.path)
     }
 
-    async fn delete(&self, session: SessionId) -> Result<()> {
-        self.remove(session, |_| Ok(true)).map(|_| ())
+    async fn delete(&self, session: SessionId, fence: Option<Epoch>) -> Result<()> {
+        self.remove(session, fence, |_| Ok(true)).map(|_| ())
     }
 
-    async fn retire(&self, session: SessionId, last: EventIndex) -> Result<bool> {
+    async fn retire(
+        &self,
+        session: SessionId,
+        last: EventIndex,
+        fence: Option<Epoch>,
+    ) -> Result<bool> {
         let fs = &*self.log.fs;
-        self.remove(session, |dir| {
+        self.remove(session, fence, |dir| {
             let found = load(fs, dir, session, None, Trust::Everything)?;
             let kept = fs.stat(&dir.keep()).is_ok();
             Ok(!kept && found.resident.index.last() == Some(last))

@@ -202,7 +202,7 @@ impl Walk {
     fn journal(&mut self, opened: Opened, is_last: bool) -> Result<(), Stop> {
         let Opened { name, file, inode, from, mut commits, bytes } = opened;
         let scan = journal::scan(&bytes);
-        let (mut end, mut found) = (from, Ok(()));
+        let (mut start, mut found) = (0, Ok(()));
         for frame in &scan.frames {
             if self.limit.is_some_and(|limit| frame.commit.last.0 >= limit) {
                 break;
@@ -212,10 +212,9 @@ impl Walk {
                 break;
             }
             commits.push((frame.commit.first, from + frame.start as u64));
-            end = from + frame.end as u64;
+            start = frame.end;
         }
-        let start = usize::try_from(end - from).unwrap_or_default();
-        let room = from + bytes.len() as u64;
+        let (end, room) = (from + start as u64, from + bytes.len() as u64);
         let behind = bytes.get(start..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0));
         let (writable, named, name_of) = (false, false, name.clone());
         let journal = Journal { name: name_of, file, inode, writable, named, end, room, commits };
@@ -279,11 +278,11 @@ impl Walk {
                 if header.index != at || header.session != self.session {
                     return Err(Stop::damage(format!("event {at} is not the one expected")));
                 }
-                if Kind::named(&header.kind).is_none() {
+                let Some(kind) = Kind::named(&header.kind) else {
                     let kind = header.kind;
                     return Err(Stop::version(format!("event {at} is a {kind:?}")));
-                }
-                self.resident.index.add(at, &header.dedupe_key, header.scope);
+                };
+                self.resident.index.add(at, &header.dedupe_key, header.scope, kind);
                 self.resident.bytes += line.len() as u64;
             }
             at = at.next();

@@ -10,7 +10,6 @@ use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::Commit;
 use cairn_core::pin;
 
-use super::Config;
 use super::durable::{failed, not_durable, quarantine, replace, sync_dir, sync_file, sync_parent};
 use super::fs::{Fs, Open};
 use super::head::{Head, HeadFile, Witness};
@@ -18,8 +17,10 @@ use super::layout::{JOURNAL, SessionDir, rotated_journal};
 use super::load::{Journal, Loaded, Resident, Trust, load};
 use super::lock::Held;
 use super::session::State;
+use super::{Config, epoch};
 use crate::admit::{Admission, Admitted, Prepared};
 use crate::error::{Error, Result};
+use crate::fence::Epoch;
 use crate::health::{Health, Notice};
 use crate::plan::Appended;
 
@@ -36,73 +37,60 @@ pub(super) struct Access<'a> {
 /// The proof that a session's lock is held and its data healthy: without one nothing is written.
 pub(super) struct Writer<'a> {
     to: Access<'a>,
-    held: Held<'a>,
+    /// What is known of the session; it goes back to the session when the writer goes.
+    resident: Resident,
+    _held: Held<'a>,
 }
 
-impl<'a> Writer<'a> {
-    /// Proves with the lock that nobody else writes, and by looking that the data is sound;
-    /// mends what a crash left behind.
-    pub(super) fn begin(to: Access<'a>, held: Held<'a>) -> Result<Self> {
-        let mut writer = Self { to, held };
-        match writer.prepare() {
-            Ok(()) => Ok(writer),
-            Err(error) => {
-                writer.poison_on(&error);
-                Err(error)
-            }
-        }
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        self.to.state.resident = Some(std::mem::take(&mut self.resident));
     }
+}
 
-    fn resident(&mut self) -> &mut Resident {
-        self.to.state.resident.get_or_insert_default()
-    }
-
-    fn prepare(&mut self) -> Result<()> {
+impl Access<'_> {
+    /// What is known of the session, up to date and sound.
+    fn prepare(&mut self, held: &Held<'_>) -> Result<Resident> {
         // Whoever else changed something signed before. Asking the journal's own file would make
         // the system note when it changed with each commit, and write that down each time.
-        let known = self.to.state.resident.as_ref().filter(|_| self.to.state.sound);
-        let writable = known.and_then(Resident::active).is_some_and(|journal| journal.writable);
-        if writable && self.to.head.is_some() && self.held.took_last() {
-            return Ok(());
-        }
-        self.held.sign();
-        let known = self.to.state.take_known();
-        let loaded = load(self.to.fs, self.to.dir, self.to.id, known, Trust::Everything)?;
+        let is_open = |known: &Resident| known.active().is_some_and(|journal| journal.writable);
+        let known = match self.state.take_known() {
+            Some(known) if is_open(&known) && self.head.is_some() && held.took_last() => {
+                return Ok(known);
+            }
+            known => known,
+        };
+        held.sign()?;
+        let loaded = load(self.fs, self.dir, self.id, known, Trust::Everything)?;
         match loaded.health {
             Health::Healthy => self.settle(loaded),
-            Health::UnknownVersion => Err(Error::UnknownVersion {
-                session: self.to.id,
-                what: loaded.damage.unwrap_or_default(),
-            }),
-            health => {
-                let what = loaded.damage.unwrap_or_default();
-                Err(Error::Corrupt { session: self.to.id, health, what })
-            }
+            health => Err(Error::unhealthy(self.id, health, loaded.damage)),
         }
     }
 
     /// Sets aside what never was, and makes sure of what may not be durable yet.
-    fn settle(&mut self, loaded: Loaded) -> Result<()> {
+    fn settle(&mut self, loaded: Loaded) -> Result<Resident> {
         let Loaded { mut resident, witness, mut notices, torn, beyond_head, .. } = loaded;
+        resident.index.ownership = epoch::ownership(self.fs, self.dir, self.id, resident.epoch)?;
         if torn && self.quarantine_tail(&resident)? {
             notices.push(Notice::TornTailRecovered);
         }
         if witness == Witness::Absent {
             // Nobody has acknowledged anything here yet: the directory itself may be new.
-            sync_parent(self.to.fs, &self.to.dir.path)?;
+            sync_parent(self.fs, &self.dir.path)?;
         }
         // A commit that was acknowledged made its journal's name durable. Without one, whoever
         // made or renamed the journal may have died before that.
         let acknowledged = |journal: &Journal| !journal.commits.is_empty();
         if !beyond_head && !resident.active().is_some_and(acknowledged) {
-            sync_dir(self.to.fs, &self.to.dir.path)?;
+            sync_dir(self.fs, &self.dir.path)?;
         }
         if let Some(journal) = resident.active_mut() {
-            let path = self.to.dir.journal();
+            let path = self.dir.journal();
             if beyond_head {
                 self.copy_afresh(journal)?;
             }
-            journal.file = self.to.fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
+            journal.file = self.fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
             let stat = journal.file.stat().map_err(failed("reading", &path))?;
             (journal.inode, journal.room) = (stat.inode, stat.len);
             (journal.writable, journal.named) = (true, true);
@@ -112,56 +100,89 @@ impl<'a> Writer<'a> {
                 journal.room = journal.end;
             }
         }
-        let mut head = HeadFile::open(self.to.fs, self.to.dir, witness)?;
+        let mut head = HeadFile::open(self.fs, self.dir, witness)?;
         if let (true, Some(last), Some(rec)) = (beyond_head, resident.index.last(), resident.chain)
         {
             head.write(Head { last, rec });
         }
-        *self.to.head = Some(head);
-        self.to.state.sound = true;
-        self.to.state.resident = Some(resident);
-        self.to.state.notices = notices;
-        Ok(())
+        *self.head = Some(head);
+        self.state.sound = true;
+        self.state.notices = notices;
+        Ok(resident)
     }
 
     /// Keeps a copy of the bytes behind the last whole commit; room set aside is not worth one.
     fn quarantine_tail(&self, resident: &Resident) -> Result<bool> {
         let Some(journal) = resident.journals.last() else { return Ok(false) };
-        let path = self.to.dir.file(&journal.name);
+        let path = self.dir.file(&journal.name);
         let tail = journal.file.read_to_end_at(journal.end).map_err(failed("reading", &path))?;
         if tail.iter().all(|byte| *byte == 0) {
             return Ok(false);
         }
-        quarantine(self.to.fs, self.to.dir, &format!("{}-{}", journal.name, journal.end), &tail)?;
+        quarantine(self.fs, self.dir, &format!("{}-{}", journal.name, journal.end), &tail)?;
         Ok(true)
     }
 
     /// Commits that nobody has seen acknowledged may be in the system's cache alone, and a
     /// failed sync may have been forgotten: a fresh copy of them is durable for sure.
     fn copy_afresh(&self, journal: &Journal) -> Result<()> {
-        let path = self.to.dir.journal();
-        let mut bytes = journal.file.read_to_end_at(0).map_err(failed("reading", &path))?;
-        bytes.truncate(usize::try_from(journal.end).unwrap_or_default());
-        replace(self.to.fs, &path, &bytes)
+        let path = self.dir.journal();
+        let bytes = journal.file.read_range(0, journal.end).map_err(failed("reading", &path))?;
+        if bytes.len() as u64 != journal.end {
+            let what = Some(format!("{} is shorter than its commits", journal.name));
+            return Err(Error::unhealthy(self.id, Health::CorruptTail, what));
+        }
+        replace(self.fs, &path, &bytes)
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Proves with the lock that nobody else writes, and by looking that the data is sound;
+    /// mends what a crash left behind.
+    pub(super) fn begin(mut to: Access<'a>, held: Held<'a>) -> Result<Self> {
+        match to.prepare(&held) {
+            Ok(resident) => Ok(Self { to, resident, _held: held }),
+            Err(error) => {
+                to.state.poison_on(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Raises the epoch for a new owner. Durable when this returns.
+    pub(super) fn raise_epoch(&mut self) -> Result<Epoch> {
+        if self.resident.index.last().is_none() {
+            return Err(Error::NotFound(self.to.id));
+        }
+        let raised = self.resident.index.ownership.raised();
+        let written = epoch::write(self.to.fs, self.to.dir, raised.epoch);
+        if let Err(error) = &written {
+            self.poison_on(error);
+            // The file may hold the new epoch all the same.
+            self.to.state.sound = false;
+        }
+        written?;
+        self.resident.index.ownership = raised;
+        Ok(raised.epoch)
     }
 
     /// Commits the plans that can be committed, as one; answers each.
     pub(super) fn commit(&mut self, plans: &[Prepared]) -> Vec<Result<Appended>> {
-        let mut batch = Admitted::on(&self.resident().index);
-        let admissions: Vec<Result<Admission>> = {
-            let index = &self.resident().index;
-            plans.iter().map(|plan| batch.admit(index, plan)).collect()
-        };
+        let index = &self.resident.index;
+        let mut batch = Admitted::on(index);
+        let admissions: Vec<Result<Admission>> =
+            plans.iter().map(|plan| batch.admit(index, plan)).collect();
         let fresh = admissions.iter().zip(plans).filter_map(|(admission, plan)| match admission {
             Ok(Admission::Append(at)) => Some((at.first, plan)),
             _ => None,
         });
         let fresh: Vec<(EventIndex, &Prepared)> = fresh.collect();
-        let written = if fresh.is_empty() { Ok(()) } else { self.write_commit(&fresh, batch) };
+        let first = fresh.first().map(|(first, _)| *first);
+        let written = first.map_or(Ok(()), |first| self.write_commit(first, &fresh, batch));
         if let Err(error) = &written {
             self.poison_on(error);
         }
-        let session_bytes = self.resident().bytes;
+        let session_bytes = self.resident.bytes;
         let answer = |admission| match admission {
             // A replay of something in this very batch is as good as the batch.
             Ok(Admission::Append(at) | Admission::Replay(at)) => {
@@ -172,32 +193,33 @@ impl<'a> Writer<'a> {
         admissions.into_iter().map(answer).collect()
     }
 
-    fn write_commit(&mut self, plans: &[(EventIndex, &Prepared)], batch: Admitted) -> Result<()> {
-        let (mut bytes, mut pins) = (Vec::new(), Vec::new());
-        let (mut first, mut next) = (None, EventIndex(0));
+    fn write_commit(
+        &mut self,
+        first: EventIndex,
+        plans: &[(EventIndex, &Prepared)],
+        batch: Admitted,
+    ) -> Result<()> {
+        let (mut bytes, mut pins, mut last) = (Vec::new(), Vec::new(), first);
         for (start, plan) in plans {
-            first.get_or_insert(*start);
-            next = *start;
-            for event in &plan.events {
-                event.write(next, &mut bytes);
-                pins.extend(event.pins(next));
-                next = next.next();
+            for (event, at) in plan.events.iter().zip(start.0..) {
+                last = EventIndex(at);
+                event.write(last, &mut bytes);
+                pins.extend(event.pins(last));
             }
         }
         let added = bytes.len() as u64;
         let epoch = self.next_epoch();
-        let resident = self.resident();
-        let (first, last) = (first.unwrap_or_default(), EventIndex(next.0.saturating_sub(1)));
         let pins = pin::once(pins);
-        let commit = Commit { epoch, first, last, pins, prev: resident.chain };
+        let commit = Commit { epoch: epoch.0, first, last, pins, prev: self.resident.chain };
         let rec = commit.close(&mut bytes)?;
         self.write_journal(first, &bytes)?;
-        let resident = self.resident();
+        let resident = &mut self.resident;
         resident.index.join(batch);
+        resident.index.ownership.epoch = epoch;
         resident.pins.extend(commit.pins);
         resident.bytes += added;
         resident.chain = Some(rec);
-        resident.epoch = epoch;
+        resident.epoch = epoch.0;
         self.to.state.own_last = Some(rec);
         if let Some(head) = self.to.head.as_mut() {
             head.write(Head { last, rec });
@@ -209,21 +231,22 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The epoch rises whenever somebody else wrote last.
-    fn next_epoch(&mut self) -> u64 {
-        let last = self.resident().chain;
-        let rise = u64::from(last.is_some() && last != self.to.state.own_last);
-        self.resident().epoch + rise
+    /// The epoch of a commit. In a session that never had an owner it rises whenever somebody
+    /// else wrote last; once there was one, acquiring alone raises it.
+    fn next_epoch(&self) -> Epoch {
+        let (last, ownership) = (self.resident.chain, self.resident.index.ownership);
+        let others = last.is_some() && last != self.to.state.own_last;
+        if others && !ownership.acquired { ownership.epoch.next() } else { ownership.epoch }
     }
 
     /// The commit point: one write at the acknowledged length and one sync.
     fn write_journal(&mut self, first: EventIndex, bytes: &[u8]) -> Result<()> {
         let (fs, dir, path) = (self.to.fs, self.to.dir, self.to.dir.journal());
-        if self.resident().active().is_none() {
+        if self.resident.active().is_none() {
             let journal = self.new_journal(&path)?;
-            self.resident().journals.push(journal);
+            self.resident.journals.push(journal);
         }
-        let Some(journal) = self.resident().active_mut() else {
+        let Some(journal) = self.resident.active_mut() else {
             return Err(Error::InvalidPlan("the session has no journal to write to"));
         };
         write_with_room(journal, bytes, &path)?;
@@ -248,7 +271,7 @@ impl<'a> Writer<'a> {
     /// Whether the journal is so long that it should be sealed.
     pub(super) fn is_full(&mut self) -> bool {
         let max = self.to.config.journal_max;
-        self.resident().active().is_some_and(|journal| journal.end >= max)
+        self.resident.active().is_some_and(|journal| journal.end >= max)
     }
 
     /// Ends the journal, so that it can be sealed while commits go on in a new one.
@@ -262,7 +285,7 @@ impl<'a> Writer<'a> {
 
     fn try_rotate(&mut self) -> Result<()> {
         let (fs, dir) = (self.to.fs, self.to.dir);
-        let Some(journal) = self.resident().active_mut() else { return Ok(()) };
+        let Some(journal) = self.resident.active_mut() else { return Ok(()) };
         let Some((first, _)) = journal.commits.first() else { return Ok(()) };
         let name = rotated_journal(first.0);
         let path = dir.file(&name);
@@ -285,9 +308,10 @@ fn write_with_room(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<(
     if end <= journal.room {
         return write_or_cut(journal, bytes, path);
     }
-    let room = journal.end.clamp(ROOM_MIN, ROOM_MAX);
+    // A journal longer than memory can hold gets as much room as any long one.
+    let room = usize::try_from(journal.end).unwrap_or(ROOM_MAX).clamp(ROOM_MIN, ROOM_MAX);
     let mut padded = bytes.to_vec();
-    padded.resize(bytes.len() + usize::try_from(room).unwrap_or_default(), 0);
+    padded.resize(bytes.len() + room, 0);
     match write_or_cut(journal, &padded, path) {
         // The room is not worth failing for.
         Err(Error::Full { .. }) => write_or_cut(journal, bytes, path),
@@ -295,8 +319,8 @@ fn write_with_room(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<(
     }
 }
 
-const ROOM_MIN: u64 = 4 << 10;
-const ROOM_MAX: u64 = 1 << 20;
+const ROOM_MIN: usize = 4 << 10;
+const ROOM_MAX: usize = 1 << 20;
 
 /// Writes behind the last commit; on an error the acknowledged part is all that is left.
 fn write_or_cut(journal: &mut Journal, bytes: &[u8], path: &Path) -> Result<()> {

@@ -231,7 +231,7 @@ async fn a_session_that_could_not_be_imported_again_is_not_exported() {
     let events = vec![given::event(99, scope, output)];
     store
         .log
-        .append(SESSION, AppendPlan { events, seen: Vec::new(), blobs: vec![blob] })
+        .append(SESSION, AppendPlan { events, blobs: vec![blob], ..AppendPlan::default() })
         .await
         .unwrap();
     let info = ExportInfo {

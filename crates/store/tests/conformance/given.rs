@@ -1,14 +1,88 @@
 //! Sessions, plans and stores to test with.
 
 use cairn_core::digest::{Digest, SnapshotRef, WorkflowHash};
+use cairn_core::event::engine::RunPaused;
 use cairn_core::event::guided::{
     NodeCreated, NodeKind, NodeOutputAppended, OutputChannel, OutputPayload, RunStarted,
     SessionCreated, SourceKind,
 };
 use cairn_core::event::{EventData, NewEvent, Scope};
-use cairn_core::id::{EventId, EventIndex, NodeId, OutputId, RunId, SessionId};
+use cairn_core::id::{ChangeId, EventId, EventIndex, NodeId, OutputId, RunId, SessionId};
 use cairn_core::pin::BlobKind;
-use cairn_store::{AppendPlan, Blob};
+use cairn_store::memory::{Control, Outside};
+use cairn_store::port::Lease;
+use cairn_store::{AppendPlan, Blob, Config, Epoch, Store, open};
+
+/// A store and what it needs to exist.
+pub(crate) struct Given {
+    pub(crate) store: Store,
+    pub(crate) home: Option<tempfile::TempDir>,
+    control: Option<Control>,
+}
+
+impl Given {
+    pub(crate) fn memory() -> Self {
+        let control = Control::new(Outside::system());
+        Self { store: control.store(std::process::id()), home: None, control: Some(control) }
+    }
+
+    pub(crate) fn files() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let store = open(&Config::files(home.path())).unwrap();
+        Self { store, home: Some(home), control: None }
+    }
+
+    /// The same data, opened again; a store in memory has only itself.
+    pub(crate) fn again(&self) -> Store {
+        match &self.home {
+            Some(home) => open(&Config::files(home.path())).unwrap(),
+            None => self.store.clone(),
+        }
+    }
+
+    /// Lets the session be acquired by another one while its owner lives.
+    pub(crate) fn take_away(&self) {
+        if let Some(home) = &self.home {
+            let session = home.path().join("sessions").join(SESSION.to_string());
+            std::fs::remove_file(session.join(".owner")).unwrap();
+        }
+        if let Some(control) = &self.control {
+            control.expire(SESSION).unwrap();
+        }
+    }
+}
+
+/// Makes a test of each function, for each store.
+macro_rules! conformance {
+    ($($name:ident)*) => {
+        mod memory { $(
+            #[tokio::test]
+            async fn $name() { super::$name(&$crate::given::Given::memory()).await; }
+        )* }
+        mod files { $(
+            #[tokio::test]
+            async fn $name() { super::$name(&$crate::given::Given::files()).await; }
+        )* }
+    };
+}
+pub(crate) use conformance;
+
+pub(crate) async fn acquire(store: &Store) -> Box<dyn Lease> {
+    store.leases.acquire(SESSION, "test").await.unwrap()
+}
+
+/// A plan made by the owner of this epoch.
+pub(crate) fn by(epoch: Epoch, plan: AppendPlan) -> AppendPlan {
+    AppendPlan { fence: Some(epoch), ..plan }
+}
+
+/// A plan of a run that the engine performs.
+pub(crate) fn paused(number: u64) -> AppendPlan {
+    let change_id = ChangeId::derive(&[&number.to_string()]);
+    let paused = RunPaused { by: "test".into(), change_id };
+    let events = vec![event(1000 + number, Scope::Run(RUN), paused)];
+    AppendPlan { events, ..AppendPlan::default() }
+}
 
 pub(crate) const SESSION: SessionId = SessionId::from_bits(0x5e55);
 pub(crate) const RUN: RunId = RunId::from_bits(0x12);
@@ -49,6 +123,7 @@ pub(crate) fn start() -> AppendPlan {
         ],
         seen: vec![(RUN, None)],
         blobs: vec![plan_blob()],
+        fence: None,
     }
 }
 
@@ -69,15 +144,15 @@ pub(crate) fn step(number: u64) -> AppendPlan {
     let scope = Scope::Node(RUN, node(number));
     AppendPlan {
         events: vec![event(2 * number + 2, scope, created), notes],
-        seen: Vec::new(),
         blobs: vec![blob],
+        ..AppendPlan::default()
     }
 }
 
 /// The plan that adds notes alone: nothing but an event line.
 pub(crate) fn notes(number: u64) -> AppendPlan {
     let text = format!("notes {number}: {}", "x".repeat(200));
-    AppendPlan { events: vec![note(number, text)], seen: Vec::new(), blobs: Vec::new() }
+    AppendPlan { events: vec![note(number, text)], ..AppendPlan::default() }
 }
 
 fn note(number: u64, notes_markdown: String) -> NewEvent {

@@ -9,7 +9,7 @@ use cairn_core::id::EventIndex;
 use cairn_store::files::fs::{Disk, File, Fs, Open, Space, Stat};
 use cairn_store::files::{Config, open_on};
 
-use crate::given::{SESSION, notes, start, step};
+use crate::given::{SESSION, acquire, by, notes, start, step};
 
 /// The disk, with a record of what was done to it.
 #[derive(Clone)]
@@ -151,21 +151,27 @@ fn is_segment(path: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_commit_is_one_write_one_sync_and_the_witness() {
+async fn a_commit_is_one_write_one_sync_and_the_witness_whether_or_not_it_is_fenced() {
     let home = tempfile::tempdir().unwrap();
     let disk = Watched::new();
     let store = open_on(Arc::new(disk.clone()), &Config::new(home.path())).unwrap();
     store.log.append(SESSION, start()).await.unwrap();
     store.log.append(SESSION, notes(0)).await.unwrap();
-    disk.take();
+    let done = || {
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let done = disk.take().into_iter().map(|(what, path)| format!("{what} {}", name(path)));
+        done.collect::<Vec<String>>()
+    };
+    let expected = ["read .lock", "write journal.jsonl", "sync journal.jsonl", "write head"];
+    done();
     store.log.append(SESSION, notes(1)).await.unwrap();
-    let done = disk.take();
-    let done: Vec<(&str, &str)> = done
-        .iter()
-        .filter(|(what, _)| *what != "read")
-        .map(|(what, path)| (*what, path.file_name().unwrap().to_str().unwrap()))
-        .collect();
-    assert_eq!(done, [("write", "journal.jsonl"), ("sync", "journal.jsonl"), ("write", "head")]);
+    assert_eq!(done(), expected);
+    let lease = acquire(&store).await;
+    done();
+    for number in 2..5 {
+        store.log.append(SESSION, by(lease.epoch(), notes(number))).await.unwrap();
+        assert_eq!(done(), expected);
+    }
 }
 
 #[tokio::test]

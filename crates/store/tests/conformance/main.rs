@@ -9,10 +9,13 @@
 
 mod bundles;
 mod damage;
+mod fence;
 mod given;
 mod habits;
 mod laws;
 mod locks;
+mod memory;
+mod processes;
 mod races;
 mod salvage;
 mod suite;

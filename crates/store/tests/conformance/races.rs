@@ -121,7 +121,7 @@ async fn deleting_beside_readers_shows_all_or_nothing() {
             .collect();
         tokio::task::yield_now().await;
         loop {
-            match store.sessions.delete(session).await {
+            match store.sessions.delete(session, None).await {
                 Err(Error::Locked { .. }) => {}
                 deleted => break deleted.unwrap(),
             }

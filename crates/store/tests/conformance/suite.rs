@@ -2,39 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::given::{self, RUN, SESSION, at, notes, plan_blob, snapshot, start, step};
+use crate::given::{
+    self, Given, RUN, SESSION, at, conformance, notes, plan_blob, snapshot, start, step,
+};
 use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::SessionView;
 use cairn_store::bundle::ExportInfo;
 use cairn_store::port::{Mark, Row};
-use cairn_store::{AppendPlan, Appended, Config, Error, Health, Store, bundle, gc, open};
-
-/// A store and what it needs to exist.
-struct Given {
-    store: Store,
-    home: Option<tempfile::TempDir>,
-}
-
-impl Given {
-    fn memory() -> Self {
-        Self { store: open(&Config::Memory).unwrap(), home: None }
-    }
-
-    fn files() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        Self { store: open(&Config::files(home.path())).unwrap(), home: Some(home) }
-    }
-
-    /// The same data, opened again; a store in memory has only itself.
-    fn again(&self) -> Store {
-        match &self.home {
-            Some(home) => open(&Config::files(home.path())).unwrap(),
-            None => self.store.clone(),
-        }
-    }
-}
+use cairn_store::{AppendPlan, Appended, Error, Health, Store, bundle, gc};
 
 async fn append(store: &Store, plan: AppendPlan) -> Result<Appended, Error> {
     store.log.append(SESSION, plan).await
@@ -46,19 +23,6 @@ async fn read(store: &Store) -> Vec<Event> {
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     result.expect_err("this must be refused").code()
-}
-
-macro_rules! conformance {
-    ($($name:ident)*) => {
-        mod memory { $(
-            #[tokio::test]
-            async fn $name() { super::$name(&super::Given::memory()).await; }
-        )* }
-        mod files { $(
-            #[tokio::test]
-            async fn $name() { super::$name(&super::Given::files()).await; }
-        )* }
-    };
 }
 
 conformance! {
@@ -265,9 +229,9 @@ async fn what_is_not_there_is_not_found(given: &Given) {
     assert_eq!(code(store.log.read_prefix(SESSION).await), "SESSION_NOT_FOUND");
     assert_eq!(code(store.log.status(SESSION).await), "SESSION_NOT_FOUND");
     assert_eq!(code(store.log.seal(SESSION).await), "SESSION_NOT_FOUND");
-    assert_eq!(code(store.sessions.delete(SESSION).await), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.sessions.delete(SESSION, None).await), "SESSION_NOT_FOUND");
     assert_eq!(code(store.sessions.keep(SESSION, true).await), "SESSION_NOT_FOUND");
-    assert_eq!(code(store.leases.acquire(SESSION).await.map(drop)), "SESSION_NOT_FOUND");
+    assert_eq!(code(store.leases.acquire(SESSION, "test").await.map(drop)), "SESSION_NOT_FOUND");
     assert_eq!(store.sessions.list().await.unwrap(), []);
 }
 
@@ -284,14 +248,14 @@ async fn blobs_come_back_as_they_went(given: &Given) {
 
 async fn a_lease_is_held_by_one(given: &Given) {
     append(&given.store, start()).await.unwrap();
-    let lease = given.store.leases.acquire(SESSION).await.unwrap();
+    let lease = given.store.leases.acquire(SESSION, "test").await.unwrap();
     assert_eq!(lease.session(), SESSION);
     for store in [&given.store, &given.again()] {
-        assert_eq!(code(store.leases.acquire(SESSION).await.map(drop)), "SESSION_OWNED");
-        assert_eq!(code(store.sessions.delete(SESSION).await), "SESSION_OWNED");
+        assert_eq!(code(store.leases.acquire(SESSION, "test").await.map(drop)), "SESSION_OWNED");
+        assert_eq!(code(store.sessions.delete(SESSION, None).await), "SESSION_OWNED");
     }
     drop(lease);
-    given.again().leases.acquire(SESSION).await.unwrap();
+    given.again().leases.acquire(SESSION, "test").await.unwrap();
 }
 
 async fn kept_sessions_stay_and_old_ones_go(given: &Given) {
@@ -319,12 +283,12 @@ async fn kept_sessions_stay_and_old_ones_go(given: &Given) {
 async fn a_session_that_moved_is_not_retired(given: &Given) {
     append(&given.store, start()).await.unwrap();
     let sessions = &given.store.sessions;
-    assert!(!sessions.retire(SESSION, EventIndex(0)).await.unwrap(), "it has gone on since");
+    assert!(!sessions.retire(SESSION, EventIndex(0), None).await.unwrap(), "it has gone on since");
     sessions.keep(SESSION, true).await.unwrap();
-    assert!(!sessions.retire(SESSION, EventIndex(1)).await.unwrap(), "it is kept");
+    assert!(!sessions.retire(SESSION, EventIndex(1), None).await.unwrap(), "it is kept");
     sessions.keep(SESSION, false).await.unwrap();
     assert_eq!(read(&given.again()).await.len(), 2);
-    assert!(sessions.retire(SESSION, EventIndex(1)).await.unwrap());
+    assert!(sessions.retire(SESSION, EventIndex(1), None).await.unwrap());
     assert_eq!(given.again().sessions.list().await.unwrap(), []);
 }
 
@@ -344,7 +308,7 @@ async fn collection_keeps_what_is_needed(given: &Given) {
     for blob in [snapshot(0), snapshot(1), plan_blob()] {
         store.blobs.get(blob.kind, blob.digest()).await.unwrap();
     }
-    store.sessions.delete(SESSION).await.unwrap();
+    store.sessions.delete(SESSION, None).await.unwrap();
     assert_eq!(gc::collect(store, &all, u64::MAX).await.unwrap().deleted_blobs, 3);
 }
 

@@ -53,6 +53,7 @@ impl Workload {
             // Every plan touches the run with its last event.
             seen: vec![(self.run(), first.checked_sub(1).map(EventIndex))],
             blobs,
+            fence: None,
         }
     }
 

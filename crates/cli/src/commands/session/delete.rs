@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         if !args.yes && !confirmed(&what)? {
             return Err(Error::Unconfirmed(what));
         }
-        store.sessions.delete(session).await?;
+        store.sessions.delete(session, None).await?;
         Ok(session)
     })?;
     if config.output.json {

@@ -109,7 +109,8 @@ impl Actor {
             let rest = events.split_off(part(&events, EVENTS_MAX));
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
-            let plan = AppendPlan { events, seen: Vec::new(), blobs: std::mem::take(&mut blobs) };
+            let (blobs, fence) = (std::mem::take(&mut blobs), Some(self.lease.epoch()));
+            let plan = AppendPlan { events, seen: Vec::new(), blobs, fence };
             let appended = self.append(inner, plan).await?;
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cairn_core::flow::Command;
 use cairn_core::id::{RunId, SessionId};
+use cairn_store::Epoch;
 use cairn_store::port::Lease;
 use cairn_store::port::mailbox::Followers;
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +18,7 @@ use crate::flow::{Inner, Left};
 #[derive(Clone)]
 pub(in crate::flow) struct Lane {
     pub(in crate::flow) session: SessionId,
+    pub(in crate::flow) epoch: Epoch,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
 }
@@ -41,10 +43,11 @@ impl Lane {
     ) -> Result<Self> {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (session, shared) = (lease.session(), Arc::<Shared>::default());
+        let epoch = lease.epoch();
         let parts = (messages.clone(), Arc::clone(&shared));
         let actor = Actor::new(inner, workflow, lease, parts)?;
         inner.host.spawn(Box::pin(actor.live(inbox)));
-        Ok(Self { session, messages, shared })
+        Ok(Self { session, epoch, messages, shared })
     }
 
     pub(in crate::flow) fn send(&self, message: Message) -> Result<()> {
