@@ -75,7 +75,8 @@ pub async fn salvage(store: &Store, session: SessionId, info: ExportInfo) -> Res
     wrong.extend(lost);
     events.truncate(sound);
     while let Err(broken) = lineage::check(&events) {
-        events.truncate(usize::try_from(broken.index.0).unwrap_or_default());
+        // Each round drops an event at least: the broken one.
+        events.retain(|event| event.index < broken.index);
     }
     let health = match health {
         // Its history can be read, and it cannot go on everywhere.

@@ -216,7 +216,12 @@ impl FileSweep {
             let path = sessions.join(name);
             self.fs.remove_dir_all(&path).map_err(failed("removing", &path))?;
         }
-        for name in self.fs.read_dir(&trash).unwrap_or_default() {
+        let left = match self.fs.read_dir(&trash) {
+            // Nothing was ever thrown away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            left => left.map_err(failed("reading", &trash))?,
+        };
+        for name in left {
             let path = trash.join(name);
             self.fs.remove_dir_all(&path).map_err(failed("removing", &path))?;
         }

@@ -39,7 +39,10 @@ const SYNCS: usize = 32;
 pub fn doctor(root: &Path) -> Result<Checkup> {
     let (filesystem, supported) = filesystem(root)?;
     let space = Disk.space(root).map_err(failed("measuring", root))?;
+    // A directory in which nothing can be written has no times to show; the report says so.
     let sync_us = measure_syncs(root).unwrap_or_default();
+    let missing = || failed("reading", root)(std::io::ErrorKind::NotFound.into());
+    let root_mode = mode_of(root).ok_or_else(missing)?;
     let sessions = fs::read_dir(root.join("sessions")).map_or(0, Iterator::count);
     Ok(Checkup {
         filesystem,
@@ -48,7 +51,7 @@ pub fn doctor(root: &Path) -> Result<Checkup> {
         total_bytes: space.total,
         writable: !sync_us.is_empty(),
         sync_us,
-        root_mode: mode_of(root).unwrap_or_default(),
+        root_mode,
         keyring_mode: mode_of(&root.join("keys").join("keyring.json")),
         sessions,
     })

@@ -90,7 +90,8 @@ impl dyn File + '_ {
             match self.write_at(bytes, offset) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
-                    bytes = bytes.get(written..).unwrap_or_default();
+                    // A file that took more than it was given is none to trust.
+                    bytes = bytes.get(written..).ok_or(io::ErrorKind::InvalidData)?;
                     offset += written as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -107,8 +108,10 @@ impl dyn File + '_ {
 
     /// Reads from one place to another, or to the end when that comes first.
     pub fn read_range(&self, offset: u64, end: u64) -> io::Result<Vec<u8>> {
+        // Where the end comes first there is nothing to read.
         let len = end.saturating_sub(offset);
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+        let len = usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let mut bytes = vec![0; len];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match self.read_at(rest, offset + filled as u64) {

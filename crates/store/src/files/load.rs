@@ -154,7 +154,7 @@ fn open_journals(
     session: SessionId,
     known: Option<&Resident>,
 ) -> Result<Vec<Opened>> {
-    for tries_left in (0..OPEN_TRIES).rev() {
+    for _ in 0..OPEN_TRIES {
         let names = match fs.read_dir(&dir.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::NotFound(session));
@@ -169,12 +169,11 @@ fn open_journals(
             rotated.chain(active).map(|name| open_file(fs, dir, name)).collect();
         match files.and_then(|files| read_journals(dir, files, known)) {
             // It was sealed, or ended, after its name was read.
-            Err(Error::Io { source, .. })
-                if source.kind() == io::ErrorKind::NotFound && tries_left > 0 => {}
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
     }
-    Ok(Vec::new())
+    Err(failed("opening the journals in", &dir.path)(io::ErrorKind::NotFound.into()))
 }
 
 /// How often journals may vanish between listing and opening them: each does so once.

@@ -33,8 +33,16 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+fn unsigned_if_there(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    match row.get_ref(column)? {
+        rusqlite::types::ValueRef::Null => Ok(None),
+        _ => unsigned(row, column).map(Some),
+    }
 }
 
 /// A row, or nothing when it is none that we wrote.
@@ -44,7 +52,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         return Ok(None);
     };
     let (parent, snapshot): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
-    let through = row.get::<_, Option<i64>>(12)?.map(|through| EventIndex(unsigned(through)));
+    let through = unsigned_if_there(row, 12)?.map(EventIndex);
     let at = snapshot.and_then(|at| at.parse().ok()).map(SnapshotRef);
     Ok(Some(RunRow {
         run,
@@ -52,10 +60,10 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         workflow: row.get(2)?,
         status: row.get(3)?,
         is_over: row.get(4)?,
-        first: EventIndex(unsigned(row.get(5)?)),
-        last: row.get::<_, Option<i64>>(6)?.map(|last| EventIndex(unsigned(last))),
-        queued_ms: unsigned(row.get(7)?),
-        ended_ms: row.get::<_, Option<i64>>(8)?.map(unsigned),
+        first: EventIndex(unsigned(row, 5)?),
+        last: unsigned_if_there(row, 6)?.map(EventIndex),
+        queued_ms: unsigned(row, 7)?,
+        ended_ms: unsigned_if_there(row, 8)?,
         trigger: row.get(9)?,
         parent: parent.and_then(|parent| parent.parse().ok()),
         snapshot: at.zip(through).map(|(at, through)| SnapshotAt { at, through }),
@@ -175,7 +183,7 @@ impl RunIndex for Sqlite {
             let mut query = connection.prepare_cached(text)?;
             let rows = query.query_map([], |row| {
                 let session: String = row.get(0)?;
-                let (workflow, next) = (row.get(1)?, EventIndex(unsigned(row.get(2)?)));
+                let (workflow, next) = (row.get(1)?, EventIndex(unsigned(row, 2)?));
                 let mark = row.get::<_, Option<String>>(3)?.map(Mark);
                 let session = session.parse().ok();
                 Ok(session.map(|session| SessionRead { session, workflow, next, mark }))
@@ -228,7 +236,7 @@ mod tests {
     async fn files_and_memory_give_the_same_rows() {
         let home = tempfile::tempdir().unwrap();
         let files = Sqlite::new(home.path().join("index.sqlite"));
-        let memory = crate::memory::open().runs;
+        let memory = crate::memory::runs();
         let rows =
             vec![run(1, "a", true), run(2, "b", false), run(3, "a", false), run(4, "a", true)];
         let read = SessionRead {
