@@ -339,7 +339,7 @@ impl Error {
         };
         Envelope {
             code: self.code().to_owned(),
-            details: self.details().map(StrictValue),
+            details: self.details().map(StrictValue::new),
             message: self.to_string(),
             retry: match self {
                 Self::Engine(engine::Error::RateLimited { after_ms, .. }) => {

@@ -175,7 +175,7 @@ pub fn pack(parts: Parts) -> Result<Vec<u8>, Error> {
 }
 
 fn encode(parts: Parts) -> Result<Vec<u8>, canonical::Error> {
-    let json = |line: Vec<u8>| canonical::parse(line.trim_ascii_end()).map(StrictValue);
+    let json = |line: Vec<u8>| canonical::parse::<StrictValue>(line.trim_ascii_end());
     let events = parts.events.iter().map(|event| event.encode().and_then(json));
     let manifest = parts.manifest.iter().map(|record| record.encode().and_then(json));
     let mut session = Contents {
@@ -250,10 +250,10 @@ impl Contents {
         let json = json.filter(|json| canonical::to_vec(json).is_ok_and(|again| again == bytes));
         match (kind, json) {
             (BlobKind::Snapshot, Some(json)) => {
-                self.snapshots.insert(name, StrictValue(json));
+                self.snapshots.insert(name, StrictValue::new(json));
             }
             (BlobKind::Plan, Some(json)) => {
-                self.pinned_workflows.insert(name, StrictValue(json));
+                self.pinned_workflows.insert(name, StrictValue::new(json));
             }
             _ => {
                 self.blobs.insert(name, STANDARD.encode(bytes));

@@ -8,7 +8,7 @@ mod exact;
 mod read;
 mod write;
 
-pub use exact::{check, exact};
+pub use exact::{check, exact, recorded};
 pub use read::{StrictValue, parse};
 pub use write::{to_vec, to_vec_within};
 

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_envelope_is_camel_case() {
         let after = Retry::RetryableAfterMs { after_ms: 250 };
-        assert_snapshot!(check(&locked(after, Some(StrictValue(json!({"holder": 7}))))), @r#"{"code":"SESSION_LOCKED","details":{"holder":7},"message":"another process writes to the session","retry":{"afterMs":250,"kind":"retryable_after_ms"},"suggestion":"try again"}"#);
+        assert_snapshot!(check(&locked(after, Some(StrictValue::new(json!({"holder": 7}))))), @r#"{"code":"SESSION_LOCKED","details":{"holder":7},"message":"another process writes to the session","retry":{"afterMs":250,"kind":"retryable_after_ms"},"suggestion":"try again"}"#);
         assert_snapshot!(check(&locked(Retry::RetryableImmediate, None)), @r#"{"code":"SESSION_LOCKED","message":"another process writes to the session","retry":{"kind":"retryable_immediate"},"suggestion":"try again"}"#);
         assert_snapshot!(check(&locked(Retry::NotRetryable, None)), @r#"{"code":"SESSION_LOCKED","message":"another process writes to the session","retry":{"kind":"not_retryable"},"suggestion":"try again"}"#);
     }

@@ -109,7 +109,7 @@ pub fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
 
 fn warning(found: &Diagnostic) -> Option<Warning> {
     let code = found.code.name().parse().ok()?;
-    Some(Warning { code, detail: StrictValue(json!({"pointer": found.pointer})) })
+    Some(Warning { code, detail: StrictValue::new(json!({"pointer": found.pointer})) })
 }
 
 fn diagnostic(path: &str, code: Code, message: String) -> Diagnostic {

@@ -86,7 +86,7 @@ fn is_warning(diagnostic: &Diagnostic) -> bool {
 /// A warning as the plan carries it: without words, which may change.
 fn warning(found: &Diagnostic) -> Option<Warning> {
     let code = found.code.name().parse().ok()?;
-    Some(Warning { code, detail: StrictValue(json!({"pointer": found.pointer})) })
+    Some(Warning { code, detail: StrictValue::new(json!({"pointer": found.pointer})) })
 }
 
 fn diagnostic(path: &str, code: Code, message: String) -> Diagnostic {
@@ -244,7 +244,10 @@ impl<'a> Build<'a> {
             features: self
                 .features
                 .keys()
-                .map(|id| plan::Feature { config: StrictValue(json!({})), id: (*id).to_owned() })
+                .map(|id| plan::Feature {
+                    config: StrictValue::new(json!({})),
+                    id: (*id).to_owned(),
+                })
                 .collect(),
             functions,
             guide: Some(guide),

@@ -66,7 +66,8 @@ pub fn play(seed: u64) -> Result<Played, Box<Failure>> {
         Box::new(Failure { seed, violation, text, log })
     };
     let graph = compile(&text).map_err(|violation| failure(violation, String::new()))?;
-    let mut world = World::new(seed, graph, &written);
+    let world = World::new(seed, graph, &written);
+    let mut world = world.map_err(|violation| failure(violation, String::new()))?;
     let outcome = world.play().and_then(|()| check::check(&world));
     let log = story::told(&world.log);
     match (outcome, world.ended()) {

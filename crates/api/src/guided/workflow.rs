@@ -192,7 +192,7 @@ fn entry(found: &Found, taken: &[&str]) -> Entry {
 /// The fields that whoever starts an automation gives.
 fn input(plan: &Plan) -> Option<StrictValue> {
     let mut manual = plan.triggers.iter().filter(|trigger| trigger.r#type.as_str() == "manual");
-    manual.next()?.config.0.get("input").cloned().map(StrictValue)
+    manual.next()?.config.0.get("input").cloned().map(StrictValue::new)
 }
 
 fn step_info(step: &Step, full: bool, graph: bool) -> StepInfo {

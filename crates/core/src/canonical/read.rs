@@ -8,6 +8,7 @@ use serde::de::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
+use super::exact::{integer, recorded};
 use super::write::{is_inexact, number};
 use super::{DEPTH_MAX, Error, INTEGER_MAX, VALUES_MAX};
 
@@ -80,10 +81,22 @@ fn string_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Any JSON value that was read strictly.
+/// Any JSON value, exactly as reading it back from its canonical JSON gives it.
+///
+/// It is read strictly, or [made](Self::new) of a value that came some other way. So whoever
+/// goes on with it does the same now and after a restart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
+#[non_exhaustive]
 pub struct StrictValue(pub Value);
+
+impl StrictValue {
+    /// The value as it is [recorded].
+    #[must_use]
+    pub fn new(value: Value) -> Self {
+        Self(recorded(value))
+    }
+}
 
 impl<'de> Deserialize<'de> for StrictValue {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
@@ -161,7 +174,8 @@ impl<'de> serde::de::Visitor<'de> for Strict {
         if is_inexact(value) {
             return Err(E::custom(format!("inexact integer `{}`", number(value))));
         }
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not finite"))
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("not finite"))?;
+        Ok(Value::Number(integer(&number).unwrap_or(number)))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -21,10 +21,10 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// A value that stands in the event.
+    /// A value that stands in the event, as it is read back from there.
     #[must_use]
-    pub const fn inline(value: serde_json::Value) -> Self {
-        Self::Inline(StrictValue(value))
+    pub fn inline(value: serde_json::Value) -> Self {
+        Self::Inline(StrictValue::new(value))
     }
 }
 

@@ -328,6 +328,6 @@ impl Default for Limits {
 }
 
 /// A value that stands in an event.
-pub(super) const fn inline(value: Value) -> Payload {
+pub(super) fn inline(value: Value) -> Payload {
     Payload::inline(value)
 }

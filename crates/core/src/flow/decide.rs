@@ -9,6 +9,7 @@ use super::frontier::{Frontier, Level, Now, Path};
 use super::graph::{Graph, Out, Place, When};
 use super::scope::{Hidden, Secrets, Seen};
 use super::turn::last_turn;
+use crate::canonical;
 use crate::event::engine::{RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet};
 use crate::event::{EventData, NewEvent, Scope};
 use crate::expression::Prepared;
@@ -131,8 +132,11 @@ impl Run {
     }
 }
 
+/// What an expression gives, as it is recorded: a case, a condition or a count must not depend
+/// on whether it was read back in between.
 pub(super) fn evaluate(prepared: &Prepared, seen: &Seen<'_>) -> Result<Value, Fault> {
-    prepared.evaluate(seen).map_err(|error| Fault::new(error.code(), error.message))
+    let value = prepared.evaluate(seen).map(canonical::recorded);
+    value.map_err(|error| Fault::new(error.code(), error.message))
 }
 
 /// A decision under way.
@@ -191,7 +195,7 @@ impl Deciding<'_, '_> {
                 // It is evaluated again when the run may go on.
                 match self.rests() {
                     true => self.keep_ready(instance),
-                    false => self.evaluated(&instance, ask, result),
+                    false => self.evaluated(&instance, ask, result.map(canonical::recorded)),
                 }
             }
             Command::FireTimer(timer) => self.fire(timer)?,

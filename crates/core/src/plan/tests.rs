@@ -21,7 +21,7 @@ fn step(id: &str, action: Action) -> Step {
 }
 
 fn fetch() -> Action {
-    let config = StrictValue(json!({"url": "https://example.org/issues"}));
+    let config = StrictValue::new(json!({"url": "https://example.org/issues"}));
     Action::Typed { config, r#type: "http".parse().unwrap() }
 }
 
@@ -58,7 +58,7 @@ fn triage() -> Plan {
             need: Need::Preferred,
         }],
         conditions: vec![Condition {
-            config: StrictValue(json!({"expression": "steps.fetch.json | length > 0"})),
+            config: StrictValue::new(json!({"expression": "steps.fetch.json | length > 0"})),
             id: slug("any"),
             r#type: slug("expression"),
         }],
@@ -66,7 +66,7 @@ fn triage() -> Plan {
             artifact_kind: None,
             example: None,
             r#ref: "cairn.contracts.loop_control".into(),
-            schema: StrictValue(json!({"type": "object"})),
+            schema: StrictValue::new(json!({"type": "object"})),
         }],
         data_tables: Vec::new(),
         description: "Grades new issues.".into(),
@@ -91,7 +91,7 @@ fn triage() -> Plan {
             condition: None,
             id: slug("each"),
             max_iterations: 100,
-            repeat: Repeat::Each { items: StrictValue(json!("{{ steps.fetch.json }}")) },
+            repeat: Repeat::Each { items: StrictValue::new(json!("{{ steps.fetch.json }}")) },
             require_confirmation: None,
             title: "each".into(),
             variables: LoopVariables::default(),
@@ -103,7 +103,7 @@ fn triage() -> Plan {
         steps: vec![fetch, grade],
         tags: vec!["issues".into(), "triage".into()],
         triggers: vec![Trigger {
-            config: StrictValue(json!({"cron": "0 8 * * *"})),
+            config: StrictValue::new(json!({"cron": "0 8 * * *"})),
             entry: None,
             id: slug("daily"),
             r#type: slug("cron"),
@@ -147,7 +147,7 @@ fn every_part_of_a_plan_is_in_its_hash() {
         hash(|plan| plan.steps.reverse()),
         hash(|plan| plan.assets[0].sha256 = Digest::of(b"other")),
         hash(|plan| plan.policy.duration_max_ms = Some(1)),
-        hash(|plan| plan.contracts[0].schema = StrictValue(json!({"type": "array"}))),
+        hash(|plan| plan.contracts[0].schema = StrictValue::new(json!({"type": "array"}))),
         hash(|plan| plan.functions[0].definition.push('!')),
     ];
     let distinct: std::collections::BTreeSet<_> = hashes.into_iter().collect();

@@ -40,7 +40,8 @@ pub struct RunState {
     /// The last completed step's node, which the next step starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_node_id: Option<NodeId>,
-    /// Loops that are under way, by their own key.
+    /// Loops that have not made their last turn, by their own key. When the run is over they
+    /// are cancelled steps too.
     pub loops: BTreeMap<StepInstanceKey, Loop>,
     /// Whether it rests.
     pub paused: bool,

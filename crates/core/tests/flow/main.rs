@@ -6,6 +6,7 @@ mod cases;
 mod failures;
 mod forks;
 mod loops;
+mod numbers;
 mod play;
 mod rests;
 mod waits;

@@ -108,7 +108,8 @@ impl Play {
             if matches!(event.data, EventData::RunQueued(_)) {
                 self.run.state.apply(&event);
             }
-            self.log.push(event);
+            // What a run knows is held against what is read back.
+            self.log.push(Event::decode(&event.encode().unwrap()).unwrap());
         }
     }
 

@@ -125,7 +125,7 @@ pub(super) async fn put_back_event(store: &Store, data: &mut EventData) -> Resul
 async fn put_back_all(store: &Store, all: Vec<&mut Payload>) -> Result<()> {
     for payload in all {
         if matches!(payload, Payload::Blob(_)) {
-            *payload = Payload::Inline(StrictValue(value(store, payload).await?));
+            *payload = Payload::Inline(StrictValue::new(value(store, payload).await?));
         }
     }
     Ok(())

@@ -52,9 +52,9 @@ impl ContractPack {
     pub fn contract(&self) -> Contract {
         Contract {
             artifact_kind: Some(self.kind.to_owned()),
-            example: Some(StrictValue(self.example())),
+            example: Some(StrictValue::new(self.example())),
             r#ref: self.id.to_owned(),
-            schema: StrictValue(self.schema()),
+            schema: StrictValue::new(self.schema()),
         }
     }
 

@@ -78,7 +78,7 @@ fn setting(item: &Spot<'_>) -> Option<EnvField> {
     let flag = |name: &str| fields.flag(name).unwrap_or_default();
     let field = EnvField {
         columns,
-        default: default.as_ref().map(|spot| StrictValue(spot.node.to_json())),
+        default: default.as_ref().map(|spot| StrictValue::new(spot.node.to_json())),
         description: fields.text("desc").unwrap_or_default(),
         hidden: flag("hidden"),
         hosts,

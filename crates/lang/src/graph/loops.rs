@@ -111,12 +111,12 @@ impl Build<'_> {
             (Some(items), None, None) => {
                 let items =
                     self.value(place, flow, &items, &mut vec!["items"]).unwrap_or(Value::Null);
-                Some(Repeat::Each { items: StrictValue(items) })
+                Some(Repeat::Each { items: StrictValue::new(items) })
             }
             (None, Some(count), None) => {
                 let count =
                     self.value(place, flow, &count, &mut vec!["count"]).unwrap_or(Value::Null);
-                Some(Repeat::Count { count: StrictValue(count) })
+                Some(Repeat::Count { count: StrictValue::new(count) })
             }
             (None, None, Some(spot)) => {
                 let expression = self.expression_after(place, flow, &spot, true)?;

@@ -170,7 +170,7 @@ impl<'a> Build<'a> {
         let timeout = fields.and_then(|fields| fields.get("timeout_sec"));
         Some(Step {
             action: Action::Typed {
-                config: StrictValue(config),
+                config: StrictValue::new(config),
                 r#type: draft.kind?.name.parse().ok()?,
             },
             condition,
@@ -198,7 +198,7 @@ impl<'a> Build<'a> {
     /// Keeps a condition under a name.
     pub(super) fn condition(&mut self, id: &str, expression: String) -> Option<Slug> {
         let id: Slug = id.parse().ok()?;
-        let config = StrictValue(json!({"expression": expression}));
+        let config = StrictValue::new(json!({"expression": expression}));
         let r#type = "expression".parse().ok()?;
         self.conditions.insert(id.clone(), Condition { config, id: id.clone(), r#type });
         Some(id)

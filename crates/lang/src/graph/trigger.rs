@@ -63,7 +63,7 @@ impl Build<'_> {
             (known.check)(&config).iter().for_each(|fault| told(&fields, fault));
         }
         Some(Trigger {
-            config: StrictValue(config),
+            config: StrictValue::new(config),
             entry: entry.flatten(),
             id: named.unwrap_or(Some(r#type.clone()))?,
             r#type,

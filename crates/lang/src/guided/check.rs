@@ -130,7 +130,11 @@ impl<'a> Build<'a> {
                     let text = format!("the schema has {bytes} bytes; at most {SCHEMA_MAX} may be");
                     spot.error_hint(Code::TooLong, text, "the agent is shown it: ask for less");
                 }
-                Some(Check::Schema { condition, message: message?, schema: StrictValue(schema) })
+                Some(Check::Schema {
+                    condition,
+                    message: message?,
+                    schema: StrictValue::new(schema),
+                })
             }
         }
     }

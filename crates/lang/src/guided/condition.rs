@@ -61,7 +61,7 @@ impl Build<'_> {
             spot.error(Code::TooLong, format!("the name `{name}` is too long for a condition"));
             return None;
         };
-        let condition = Condition { config: StrictValue(config), id: id.clone(), r#type };
+        let condition = Condition { config: StrictValue::new(config), id: id.clone(), r#type };
         self.conditions.insert(id.clone(), condition);
         Some(id)
     }

@@ -57,7 +57,7 @@ impl<'a> Build<'a> {
             spot.error_hint(Code::MissingField, "the blocks say nothing to do", hint);
         }
         prompt.text = parts.join("\n\n");
-        prompt.blocks = Some(StrictValue(Value::Object(blocks)));
+        prompt.blocks = Some(StrictValue::new(Value::Object(blocks)));
     }
 
     /// A line of a block: text, or parts of which some are refs.

@@ -113,7 +113,7 @@ impl<'a> Build<'a> {
         let variables = config.as_ref().map(variables).unwrap_or_default();
         let (_, id) = named?;
         // What is wrong has been told; the loop stays, so that its steps are not told about too.
-        let repeat = repeat.unwrap_or(Repeat::Count { count: StrictValue(json!(1)) });
+        let repeat = repeat.unwrap_or(Repeat::Count { count: StrictValue::new(json!(1)) });
         self.loops.push(Loop {
             body: inner,
             condition,
@@ -154,11 +154,11 @@ impl<'a> Build<'a> {
                     source::Value::Text(_) => json!({"var": condition::path(&spot)?}),
                     _ => json!(spot.whole(0, TURNS_MAX)?),
                 };
-                Some(Repeat::Count { count: StrictValue(count) })
+                Some(Repeat::Count { count: StrictValue::new(count) })
             }
             Kind::Each => {
                 let items = json!({"var": condition::path(&config.need("items")?)?});
-                Some(Repeat::Each { items: StrictValue(items) })
+                Some(Repeat::Each { items: StrictValue::new(items) })
             }
         }
     }

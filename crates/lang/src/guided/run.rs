@@ -73,7 +73,7 @@ impl<'a> Build<'a> {
             spot.error_hint(Code::TooLong, message, "keep long scripts in a file");
         }
         let r#type = found.id.parse().ok()?;
-        Some(Action::Typed { config: StrictValue(config), r#type })
+        Some(Action::Typed { config: StrictValue::new(config), r#type })
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
         SAVE_AS: key,
         "timeoutMs": u64::from(SHELL_SECONDS) * 1_000,
     });
-    Some(Action::Typed { config: StrictValue(config), r#type: "shell".parse().ok()? })
+    Some(Action::Typed { config: StrictValue::new(config), r#type: "shell".parse().ok()? })
 }
 
 /// The keys of the context that the steps of a list set by being performed.

@@ -50,9 +50,11 @@ impl Chance {
         let list: Vec<usize> = (0..random.below(3)).collect();
         let text = words::CASES.get(random.below(4)).copied().unwrap_or_default();
         let mark = random.next() % 1000;
+        // Half of these are whole numbers, which a log does not tell from integers.
+        let half = f64::from(u8::try_from(random.below(9)).unwrap_or_default()) / 2.0;
         json!({
             "n": random.below(5), "list": list, "text": text, "yes": random.percent(50),
-            "mark": mark,
+            "mark": mark, "share": half,
         })
     }
 

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use cairn_core::canonical;
 use cairn_core::event::engine::{EndStatus, InterruptDecision};
 use cairn_core::expression::{self, Prepared};
 use cairn_core::flow::{Ask, Fault, Outcome};
@@ -345,7 +346,7 @@ impl<'a> Reference<'a> {
         intended: &mut bool,
     ) -> Try {
         let permanent = |code: &str| Try::Failed(code.to_owned(), FailureKind::Permanent);
-        let done = |output| Try::Over(Fate::Done(output, None));
+        let done = |output| Try::Over(Fate::Done(canonical::recorded(output), None));
         match kind {
             "branch" => {
                 let case = settings.as_str().map_or_else(|| settings.to_string(), str::to_owned);
@@ -404,7 +405,10 @@ impl<'a> Reference<'a> {
             Some(Cut::Repeated) | None => {}
         }
         match self.chance.perform(key, *attempt, settings, *intended) {
-            Ok(Outcome { output, case }) => Try::Over(Fate::Done(output, case)),
+            Ok(Outcome { output, case }) => {
+                // A run goes on with what is recorded.
+                Try::Over(Fate::Done(canonical::recorded(output), case))
+            }
             Err(fault) => Try::Failed(fault.error.code, fault.kind),
         }
     }

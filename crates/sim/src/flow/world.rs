@@ -105,7 +105,7 @@ impl cairn_core::flow::Secrets for NoSecrets {
 
 impl World {
     /// A world in which a run was asked for.
-    pub(super) fn new(seed: u64, graph: Graph, written: &Written) -> Self {
+    pub(super) fn new(seed: u64, graph: Graph, written: &Written) -> Result<Self, Violation> {
         let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(7));
         let pick = |random: &mut Random, of: [usize; 4]| of.get(random.below(4)).copied();
         let mut some = |of| pick(&mut random, of).unwrap_or_default();
@@ -140,9 +140,9 @@ impl World {
             graph,
         };
         let queued = world.queued(written);
-        world.record(vec![queued]);
+        world.record(vec![queued])?;
         world.run.state = world.folded.clone();
-        world
+        Ok(world)
     }
 
     fn queued(&self, written: &Written) -> NewEvent {
@@ -157,13 +157,17 @@ impl World {
         NewEvent { id: EventId::from_bits(0), scope: Scope::Run(RUN), data: queued.into() }
     }
 
-    fn record(&mut self, events: Vec<NewEvent>) {
+    fn record(&mut self, events: Vec<NewEvent>) -> Result<(), Violation> {
         for event in events {
             let event = event.at(SESSION, EventIndex(self.log.len() as u64));
+            // What the run knows is held against what is read back.
+            let line = event.encode().map_err(|error| Violation(error.to_string()))?;
+            let event = Event::decode(&line).map_err(|error| Violation(error.to_string()))?;
             self.folded.apply(&event);
             self.note_loop(&event.data);
             self.log.push(event);
         }
+        Ok(())
     }
 
     /// The log has no output of a loop: it is read when the loop is over.
@@ -220,7 +224,7 @@ impl World {
         let rested = (self.folded.paused && !resumes) || self.folded.cancel_requested;
         self.laws.decided(&decision, rested, recovers)?;
         let before = self.log.len();
-        self.record(decision.events.clone());
+        self.record(decision.events.clone())?;
         self.note_cuts(before);
         laws::same(&self.folded, &self.run.state, "after a decision")?;
         self.take(decision);

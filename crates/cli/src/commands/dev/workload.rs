@@ -93,7 +93,7 @@ impl Workload {
         let filler = "x".repeat(usize::try_from(number * 37 % 700).unwrap_or_default());
         let context = serde_json::json!({"number": number, "filler": filler});
         EventData::ContextSet(ContextSet {
-            context: StrictValue(context),
+            context: StrictValue::new(context),
             context_id: ContextId::derive(&[&self.session.to_string(), &number.to_string()]),
             node_id: None,
             source: ContextSource::AgentDelta,

@@ -144,7 +144,7 @@ impl<'m> Record<'m> {
         }
         let node_id = (source != ContextSource::Initial).then_some(self.node);
         let context = ContextSet {
-            context: StrictValue(Value::Object(delta.clone())),
+            context: StrictValue::new(Value::Object(delta.clone())),
             context_id: ContextId::derive(&[&self.seed, "context"]),
             node_id,
             source,

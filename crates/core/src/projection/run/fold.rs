@@ -23,6 +23,10 @@ impl RunState {
         if !matches!(data, EventData::SnapshotTaken(_)) {
             self.events = self.events.saturating_add(1);
         }
+        // An end is final: what somebody recorded after it begins nothing again.
+        if self.end.is_some() && !matches!(data, EventData::RunRetired(_)) {
+            return;
+        }
         match data {
             EventData::RunQueued(queued) => self.queued = Some(queued.clone()),
             EventData::RunStarted(started) => self.started = Some(started.clone()),
@@ -186,6 +190,12 @@ impl RunState {
         for step in self.steps.values_mut().filter(|step| !step.status.is_final()) {
             step.settle(StepStatus::Cancelled);
         }
+        // A loop is over as a step is. What it came to stays, since a fork goes on from there.
+        for (key, looped) in &self.loops {
+            let state = self.steps.entry(key.clone()).or_insert_with(StepState::reached);
+            state.settle(StepStatus::Cancelled);
+            state.iterations = Some(looped.iteration);
+        }
         self.end.get_or_insert(end);
     }
 
@@ -248,6 +258,6 @@ impl Loop {
 }
 
 /// What comes of a turn in which no step was done.
-const fn nothing() -> Payload {
+fn nothing() -> Payload {
     Payload::inline(serde_json::Value::Null)
 }

@@ -166,8 +166,31 @@ fn a_cancelled_run_owes_nothing() {
     assert_snapshot!(play("begin; start a; timer; ask a; child a; cancel"), @"running a=running/1 timers:1 tasks:1 children:1");
     assert_snapshot!(play("begin; start a; timer; ask a; child a; cancel; cancelled"), @"cancelled a=cancelled/1");
     assert_snapshot!(play("begin; cancelled; done"), @"cancelled");
+    assert_snapshot!(play("begin; cancelled; start a"), @"cancelled");
     assert!(fold("begin; cancel").cancel_requested);
     assert!(fold("begin; done; retire").retired);
+}
+
+#[test]
+fn no_step_and_no_loop_goes_on_when_its_run_is_over() {
+    let under_way = "begin; start a; retry a; wait b; start c; interrupt c; enter each; \
+                     complete each@0::d; start each@1::d; enter each@1::inner; start each@1/inner@0::e";
+    for (end, status) in
+        [("cancel; cancelled", "cancelled"), ("fail", "failed"), ("done", "succeeded")]
+    {
+        let run = fold(&format!("{under_way}; {end}"));
+        assert_eq!(run.status().name(), status);
+        let open: Vec<&StepInstanceKey> = run
+            .steps
+            .iter()
+            .filter(|(_, s)| s.status != StepStatus::Cancelled)
+            .map(|(k, _)| k)
+            .collect();
+        assert!(open.is_empty(), "{end}: {open:?}");
+        for looped in ["each", "each@1::inner"] {
+            assert!(run.steps.contains_key(&looped.parse().unwrap()), "{looped} has a status");
+        }
+    }
 }
 
 #[test]

@@ -36,6 +36,14 @@ proptest! {
     }
 
     #[test]
+    fn live_equals_what_is_read_back(log in arbitrary::log(0..40)) {
+        let lines = log.iter().map(|event| event.encode().unwrap());
+        let read: Vec<Event> = lines.map(|line| Event::decode(&line).unwrap()).collect();
+        prop_assert_eq!(RunState::fold(RUN, &read), RunState::fold(RUN, &log));
+        prop_assert_eq!(SessionView::fold(&read), SessionView::fold(&log));
+    }
+
+    #[test]
     fn snapshot_plus_tail_equals_full_replay(
         log in arbitrary::log(0..80),
         cut in any::<prop::sample::Index>(),
@@ -125,6 +133,13 @@ proptest! {
             let ended = state.end.clone();
             state.apply(event);
             prop_assert!(ended.is_none() || state.end == ended, "an end is final");
+            if state.end.is_none() {
+                continue;
+            }
+            prop_assert!(state.steps.values().all(|step| step.status.is_final()));
+            prop_assert!(state.loops.keys().all(|key| state.steps.contains_key(key)));
+            prop_assert!(state.children.is_empty() && state.tasks.is_empty());
+            prop_assert!(state.timers.is_empty());
         }
     }
 }

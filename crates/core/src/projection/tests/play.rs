@@ -168,7 +168,7 @@ fn context(id: u128, node_id: Option<NodeId>, members: &[&str]) -> EventData {
     };
     let members: Map<String, Value> = members.iter().map(member).collect();
     ContextSet {
-        context: StrictValue(Value::Object(members)),
+        context: StrictValue::new(Value::Object(members)),
         context_id: ContextId::from_bits(id),
         node_id,
         source: ContextSource::AgentDelta,
