@@ -11,7 +11,7 @@ use cairn_core::event::engine::EndStatus;
 use cairn_core::flow::Limits;
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
-    Arrival, Automations, Event, Filter, NoEvaluator, NoSettings, Options, Parts,
+    Automations, Filter, NoEvaluator, NoSettings, Options, Parts, Roles, RunRequest, TriggerEvent,
 };
 use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer, Performers};
@@ -131,7 +131,7 @@ impl Bench<'_> {
                     for _ in 0..runs / at_once {
                         let event = Event { payload: json!({"n": 7}), ..Event::default() };
                         let call = engine
-                            .call(Arrival {
+                            .call(RunRequest {
                                 workflow: "project.w".to_owned(),
                                 trigger: None,
                                 key: None,

@@ -145,9 +145,6 @@ pub enum Error {
     /// The token is good, but not for this.
     #[error("this token does not allow `{0}`")]
     Forbidden(&'static str),
-    /// The token is good, but the workflow asks for more.
-    #[error("this workflow is started by whoever has the role `{0}`, and this token has not")]
-    RoleMissing(String),
     /// The request was meant for another server.
     #[error("this server does not answer for that host")]
     HostDenied,
@@ -288,7 +285,7 @@ impl Error {
             Self::AdminToken { .. } => "ADMIN_TOKEN_UNUSABLE",
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
             Self::TokenInvalid => "AUTH_TOKEN_INVALID",
-            Self::Forbidden(_) | Self::RoleMissing(_) => "AUTH_FORBIDDEN",
+            Self::Forbidden(_) => "AUTH_FORBIDDEN",
             Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
             Self::TokensUnusable { .. } => "ACCESS_TOKENS_UNUSABLE",
             Self::AuditBroken { .. } => "AUDIT_BROKEN",

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use cairn_engine::flow::Roles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,10 +65,19 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Whether they have the scope or the role of that name.
+    /// The roles that they have.
     #[must_use]
-    pub fn has_role(&self, role: &str) -> bool {
-        self.scopes.iter().any(|scope| *scope == Scope::Admin || scope.name() == role)
+    pub fn roles(&self) -> Roles {
+        roles(&self.scopes)
+    }
+}
+
+/// The roles that go with scopes: each is one, and an administrator has all.
+#[must_use]
+pub fn roles(scopes: &[Scope]) -> Roles {
+    match scopes.contains(&Scope::Admin) {
+        true => Roles::Any,
+        false => Roles::Of(scopes.iter().map(|scope| scope.name().to_owned()).collect()),
     }
 }
 

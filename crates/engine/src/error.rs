@@ -66,13 +66,51 @@ pub enum Error {
     /// There is no such run.
     #[error("there is no run {0}")]
     RunUnknown(RunId),
-    /// Another process performs the run.
-    #[error("run {run} is performed by another process, which owns session {session}")]
+    /// Another process performs the run, and did not take what was said to it.
+    #[error("run {run} is performed by another process{}, which does not answer", by(.owner.as_deref()))]
     RunElsewhere {
         /// The run.
         run: RunId,
         /// The session it lives in.
         session: SessionId,
+        /// Who owns that session, as it said itself.
+        owner: Option<Box<store::Owner>>,
+    },
+    /// Another process admits the runs of a workflow, and did not take a request.
+    #[error("the runs of `{workflow}` are admitted by another process{}, which does not answer", by(.owner.as_deref()))]
+    AdmittedElsewhere {
+        /// The workflow.
+        workflow: String,
+        /// The session that it owns for that.
+        session: SessionId,
+        /// Who it is, as it said itself.
+        owner: Option<Box<store::Owner>>,
+    },
+    /// Nobody decides for a session at the moment: what did is being loaded again.
+    #[error("the runs of session {session} are being loaded again after a failure")]
+    LaneDown {
+        /// The session.
+        session: SessionId,
+    },
+    /// Another process has replaced this one as the owner of a session.
+    #[error("another process owns session {session} now")]
+    LeaseLost {
+        /// The session.
+        session: SessionId,
+    },
+    /// More requests for runs of a workflow are being looked at, or wait, than there is room for.
+    #[error("`{workflow}` has as many requests as it can take")]
+    Busy {
+        /// The workflow.
+        workflow: String,
+        /// How long to wait.
+        after_ms: u64,
+    },
+    /// Whoever asks lacks a role.
+    #[error("starting this workflow needs the role `{role}`, which this token lacks")]
+    RoleMissing {
+        /// The role.
+        role: String,
     },
     /// The process that owns a session took a command, and did not say what came of it.
     #[error(
@@ -89,6 +127,8 @@ pub enum Error {
         code: String,
         /// In words.
         message: String,
+        /// How long to wait before asking again, if that helps.
+        after_ms: Option<u64>,
     },
     /// The run is not where it takes this.
     #[error("run {run}: {refused}")]
@@ -225,6 +265,10 @@ impl Error {
             Self::NoEntropy(_) => "SYSTEM_NO_ENTROPY",
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
+            Self::AdmittedElsewhere { .. } => "WORKFLOW_ELSEWHERE",
+            Self::LaneDown { .. } | Self::LeaseLost { .. } => "RUN_LANE_DOWN",
+            Self::Busy { .. } => "RUN_BUSY",
+            Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
@@ -302,6 +346,11 @@ impl Error {
     }
 }
 
+/// Who it is, if that is known.
+fn by(owner: Option<&store::Owner>) -> String {
+    owner.map(|owner| format!(" ({owner})")).unwrap_or_default()
+}
+
 /// How many errors there are, in words, and the first of them.
 fn count(diagnostics: &[Diagnostic]) -> String {
     let mut errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
@@ -314,10 +363,17 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 6] = [
+    const KNOWN: [&str; 13] = [
+        "AUTH_FORBIDDEN",
+        "RUN_BUSY",
         "RUN_ENDED",
+        "RUN_FORK_POINT",
+        "RUN_LANE_DOWN",
         "RUN_NOT_FOUND",
+        "RUN_RATE_LIMITED",
         "RUN_STATE",
+        "SETTING_INVALID",
+        "STORE_FULL",
         "TASK_FORBIDDEN",
         "TASK_NOT_FOUND",
         "VALIDATION_ERROR",

@@ -1,35 +1,40 @@
 //! Automations: runs that the engine performs by itself.
 //!
-//! Each workflow has a [`lane`](Lane): one session, one owner, one task that decides for all
-//! its runs and commits what it decided as one. Whatever came in while a commit was under way
-//! goes into the next. Nothing is performed before the intent to do so is durable.
+//! In reading order: whoever asks for a run goes through [`intake`], is admitted at the [`desk`]
+//! of the workflow, and begins in a [`lane`]: one session, one owner, one task that decides for
+//! all its runs and commits what it decided as one. Whatever came in while a commit was under way
+//! goes into the next. Nothing is performed before the intent to do so is durable. Who owns what,
+//! and who goes on with what was left, is in [`ownership`].
 
-mod arrive;
 pub mod chain;
+mod desk;
 mod failures;
 mod hand;
 mod index;
+mod intake;
 mod lane;
-mod lanes;
 mod mail;
-mod pace;
+mod ownership;
 mod past;
 mod payload;
 mod perform;
 mod plans;
+mod rate;
 mod retire;
 mod snapshots;
 mod tail;
 pub mod trace;
 mod watch;
 
-pub use arrive::{Arrival, Asked, Call, Event};
 pub use index::{Filter, Summary};
-pub use past::{Forked, From, Past};
+pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
+pub use ownership::Fallen;
+pub use past::{ForkPoint, Forked, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
 pub use retire::{RETENTION, Tidied};
 pub use watch::{Ended, Observer, Told, Watch};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +53,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
-use lanes::Lanes;
+use ownership::Lanes;
 use plans::Plans;
 
 /// How often runs are looked through for those whose time is over.
@@ -187,7 +192,6 @@ pub(crate) struct Inner {
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
     tail: tail::Tail,
-    pace: pace::Pace,
 }
 
 impl Automations {
@@ -204,7 +208,6 @@ impl Automations {
             watchers: watch::Watchers::default(),
             telling: tokio::sync::Mutex::default(),
             tail: tail::Tail::default(),
-            pace: pace::Pace::default(),
             host,
             store,
             catalog,
@@ -234,23 +237,36 @@ impl Automations {
         }
     }
 
-    /// Takes in something that starts a run. The same key starts the same run, once.
-    pub async fn receive(&self, arrival: Arrival) -> Result<Asked> {
-        chain::require_short(&arrival.workflow, arrival.depth)?;
-        self.inner.receive(arrival).await
+    /// Asks for a run. The same key asks for the same run, once, and gets the same answer.
+    ///
+    /// Whoever asks, the same is looked at in the same order: the trigger and its key, the role,
+    /// the input, the limits, the settings. Of what is refused nothing is recorded.
+    pub async fn submit(&self, request: RunRequest) -> Result<Asked> {
+        self.inner.submit(request).await
     }
 
-    /// Takes in something that starts a run, unless too many of its workflow began lately:
-    /// then [`Error::RateLimited`] says how long to wait. What was taken in before is
-    /// answered in any case.
-    pub async fn receive_paced(&self, arrival: Arrival) -> Result<Asked> {
-        self.inner.receive_paced(arrival).await
+    /// Asks for a run, for somebody who waits for what comes of it.
+    pub async fn call(&self, request: RunRequest) -> Result<Call> {
+        self.inner.call(request).await
     }
 
-    /// Takes in something that starts a run, for somebody who waits for what comes of it, as
-    /// [`Self::receive_paced`] does.
-    pub async fn call(&self, arrival: Arrival) -> Result<Call> {
-        self.inner.call(arrival).await
+    /// What this process decides for and cannot at the moment.
+    #[must_use]
+    pub fn fallen(&self) -> Vec<Fallen> {
+        self.inner.lanes.fallen()
+    }
+
+    /// How many lanes fell since this process began.
+    #[must_use]
+    pub fn falls(&self) -> u64 {
+        self.inner.lanes.falls()
+    }
+
+    /// How many runs are under way and how many wait for their turn, by workflow, as far as this
+    /// process admits them.
+    #[must_use]
+    pub fn admitted(&self) -> BTreeMap<String, (usize, usize)> {
+        self.inner.lanes.counts()
     }
 
     /// Follows what happens to runs from now on.
@@ -341,14 +357,14 @@ impl Automations {
     }
 
     /// What a fork of a run would do again, and what it would keep.
-    pub async fn preview(&self, from: &From) -> Result<cairn_core::flow::Fork> {
+    pub async fn preview(&self, from: &ForkPoint) -> Result<cairn_core::flow::Fork> {
         let id = self.inner.run_id()?;
         Ok(self.inner.forked(from, id).await?.fork)
     }
 
-    /// Goes on from an earlier step, in a run of its own.
-    pub async fn fork(&self, from: &From) -> Result<Forked> {
-        self.inner.fork(from).await
+    /// Goes on from an earlier step, in a run of its own, for somebody who has these roles.
+    pub async fn fork(&self, from: &ForkPoint, roles: &Roles) -> Result<Forked> {
+        self.inner.fork(from, roles).await
     }
 
     /// Tells the workflows that take a run's failure, unless they know; gives their runs.
@@ -356,9 +372,10 @@ impl Automations {
         self.inner.tell_of_failure(run).await
     }
 
-    /// Does a run again with the same event, on the workflow as it is now.
-    pub async fn replay(&self, run: RunId) -> Result<Asked> {
-        self.inner.replay(run).await
+    /// Does a run again with the same event, on the workflow as it is now, for somebody who has
+    /// these roles.
+    pub async fn replay(&self, run: RunId, roles: Roles) -> Result<Asked> {
+        self.inner.replay(run, roles).await
     }
 
     /// Whether this process performs a run.

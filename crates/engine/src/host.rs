@@ -9,6 +9,7 @@ mod system;
 pub use system::SystemHost;
 
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -77,6 +78,19 @@ pub(crate) async fn either<A, B: Future>(
     poll_fn(|ctx| match first.as_mut().poll(ctx) {
         Poll::Ready(done) => Poll::Ready(Either::First(done)),
         Poll::Pending => second.as_mut().poll(ctx).map(Either::Second),
+    })
+    .await
+}
+
+/// What comes of something; none when it panics.
+pub(crate) async fn unpanicked<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|ctx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(ctx)));
+        match polled {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
     })
     .await
 }

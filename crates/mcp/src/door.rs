@@ -10,7 +10,7 @@ use cairn_core::catalog::SettingFault;
 use cairn_core::plan::Dialect;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
-use cairn_engine::flow::{Arrival, Automations, Event};
+use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
 use cairn_engine::guided::Guide;
 use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
 use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Start, Tokens, Wanted};
@@ -47,7 +47,7 @@ impl Door {
         match &ask.at {
             At::Compact(token) if self.automations.gave_out(token).await? => {
                 let pair = ask.tokens == Tokens::Pair;
-                let mut answer = self.automations.proceed(ask).await?;
+                let mut answer = self.automations.proceed(ask, &self.holder.roles()).await?;
                 answer.warnings.extend(pair.then(compact_only));
                 Ok(answer)
             }
@@ -76,19 +76,19 @@ impl Door {
 
     async fn start_automation(&self, found: &Found, ask: Start) -> Result<Answer> {
         let (workflow, input) = (found.id.clone(), input(&ask)?);
-        let (trigger, payload) = match self.triggers.call(&found.compiled()?.plan) {
-            None => (None, input),
+        let trigger = match self.triggers.call(&found.compiled()?.plan) {
+            None => None,
             Some((trigger, call)) => {
-                let lacks = |role: &&str| !self.holder.has_role(role);
-                if let Some(role) = call.role().filter(lacks) {
-                    return Err(Error::RoleMissing(role.to_owned()));
-                }
-                (Some(trigger), call.fill(input).map_err(|faults| unfit(&faults))?)
+                // Only a door knows what an agent calls the input.
+                call.fill(input.clone()).map_err(|faults| unfit(&faults))?;
+                Some(trigger)
             }
         };
-        let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
-        let arrival = Arrival { workflow, trigger, key: None, event, depth: 0 };
-        let mut answer = self.automations.start_held(arrival).await?;
+        let kind = "manual".to_owned();
+        let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
+        let (key, roles) = (None, self.holder.roles());
+        let request = RunRequest { workflow, trigger, key, event, depth: 0, roles };
+        let mut answer = self.automations.start_held(request).await?;
         answer.warnings.extend((ask.tokens == Tokens::Pair).then(compact_only));
         if ask.preferences != Wanted::default() {
             let message = "an automation has no preferences; what you sent means nothing to it";

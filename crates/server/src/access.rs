@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Result};
-use cairn_api::token::{Holder, Scope};
+use cairn_api::token::{self, Holder, Scope};
+use cairn_engine::flow::Roles;
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
@@ -163,9 +164,9 @@ impl Principal {
         Self { name, id: None, scopes, workflows: Vec::new() }
     }
 
-    /// Whether it has a scope, or the role of that name.
-    pub(crate) fn has_role(&self, role: &str) -> bool {
-        self.scopes.iter().any(|scope| *scope == Scope::Admin || scope.name() == role)
+    /// The roles that it has.
+    pub(crate) fn roles(&self) -> Roles {
+        token::roles(&self.scopes)
     }
 
     fn shown(&self) -> String {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_engine::Error;
-use cairn_engine::flow::{Arrival, Event};
+use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use cairn_engine::trigger::{Times, Watch};
 use tokio::time::sleep;
 
@@ -222,14 +222,15 @@ impl Plan {
         let Some(times) = times(&place) else { return };
         let firing = times.firing(instant);
         let (payload, more) = (firing.payload, firing.event);
-        let arrival = Arrival {
+        let request = RunRequest {
             workflow: place.workflow.clone(),
             trigger: Some(place.trigger.clone()),
             key: Some(firing.key),
-            event: Event { payload, kind: place.kind.clone(), more },
+            event: TriggerEvent { payload, kind: place.kind.clone(), more },
             depth: 0,
+            roles: Roles::Any,
         };
-        let asked = shared.automation.engine.receive_paced(arrival).await;
+        let asked = shared.automation.engine.submit(request).await;
         let wait_ms = match &asked {
             Ok(_) => None,
             Err(Error::RateLimited { after_ms, .. }) => Some(*after_ms),

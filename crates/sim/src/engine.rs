@@ -21,6 +21,7 @@ use cairn_core::canonical;
 
 pub use world::Counts;
 
+use executor::Process;
 use world::World;
 
 /// A world that came to its end.
@@ -36,11 +37,14 @@ pub struct Played {
     pub log: String,
     /// What must not be.
     pub violations: Vec<String>,
+    /// What the engines told of trouble.
+    pub trouble: Vec<String>,
 }
 
 /// Plays the world of a seed.
 #[must_use]
 pub fn play(seed: u64) -> Played {
+    world::trouble();
     let mut world = World::new(seed);
     world.play();
     world.end();
@@ -49,11 +53,11 @@ pub fn play(seed: u64) -> Played {
         check::check(&mut book);
     }
     let mut log = String::new();
-    for event in &book.log {
+    for (event, Process(by)) in book.log.iter().zip(&book.by) {
         let line =
             event.encode().unwrap_or_else(|error: canonical::Error| error.to_string().into());
         // Writing to a text does not fail.
-        let _ = writeln!(log, "{}", String::from_utf8_lossy(&line));
+        let _ = writeln!(log, "{by} {}", String::from_utf8_lossy(&line));
     }
     Played {
         events: book.log.len(),
@@ -61,6 +65,7 @@ pub fn play(seed: u64) -> Played {
         counts: world.counts.clone(),
         log,
         violations: book.violations.clone(),
+        trouble: world::trouble(),
     }
 }
 

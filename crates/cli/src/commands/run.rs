@@ -8,7 +8,7 @@ use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Arrival, Event};
+use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use serde_json::json;
 
 use super::trigger;
@@ -58,15 +58,17 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let trigger = trigger(&found, args.trigger.as_deref())?;
         let given = payload.clone();
-        let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
+        let kind = "manual".to_owned();
+        let event = TriggerEvent { payload, kind, ..TriggerEvent::default() };
         let event = event.within(automate::trace());
         if args.detach {
             engine.hold();
         }
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
-        let arrival = Arrival { workflow, trigger, key: None, event, depth };
-        let asked = engine.receive(arrival).await.map_err(|error| with_flag(error, &given))?;
+        let (key, roles) = (None, Roles::Any);
+        let request = RunRequest { workflow, trigger, key, event, depth, roles };
+        let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         if args.detach {
             engine.stop(PATIENCE).await;
             return detach(asked.run, config);

@@ -14,8 +14,8 @@ use cairn_core::projection::run::{End, RunState, RunStatus};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
-use super::arrive::{Arrival, Event};
 use super::index::{Filter, Summary};
+use super::intake::{Entry, Roles, TriggerEvent, given};
 use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
@@ -59,18 +59,23 @@ impl Inner {
         let _telling = self.telling.lock().await;
         let mut told = Vec::new();
         for taker in self.takers(&ready.graph.plan).await? {
-            let arrival = Arrival {
-                workflow: taker.found.id.clone(),
-                trigger: Some(taker.trigger),
-                key: Some(run.to_string()),
-                event: Event {
-                    payload: report(&ready.graph.plan, &state),
-                    kind: "error".to_owned(),
-                    more: [(LEVEL.to_owned(), json!(level))].into_iter().collect(),
-                },
-                depth,
+            let event = TriggerEvent {
+                payload: report(&ready.graph.plan, &state),
+                kind: "error".to_owned(),
+                more: [(LEVEL.to_owned(), json!(level))].into_iter().collect(),
             };
-            told.push(self.receive(arrival).await?.run);
+            let (trigger, key) = (taker.trigger, run.to_string());
+            let event = given(&event, trigger.as_str(), &key, self.host.now_ms());
+            let entry = Entry {
+                run: RunId::derive(&[&taker.found.id, trigger.as_str(), &key]),
+                trigger: Some(trigger),
+                key: Some(key),
+                event,
+                parent: None,
+                depth,
+                roles: Roles::Any,
+            };
+            told.push(self.submit_patiently(&taker.found, entry).await?.run);
         }
         Ok(told)
     }

@@ -4,7 +4,6 @@
 //! and says what came of it. Its tokens name places in the log, and answers are made from
 //! what stands there, so the same call gets the same answer.
 
-mod begin;
 mod follow;
 mod fork;
 pub(super) mod log;
@@ -23,7 +22,7 @@ use cairn_core::token::compact::{Attempt, CompactToken, Kind, Label};
 use cairn_store as store;
 use serde_json::{Value, json};
 
-use super::arrive::Arrival;
+use super::intake::{Roles, RunRequest};
 use super::{Automations, Inner, Past, payload};
 use crate::error::{Error, Result};
 use crate::guided::answer::{Answer, Warning, WarningCode};
@@ -34,13 +33,13 @@ use reply::Reply;
 
 impl Automations {
     /// Starts a run that an agent holds, and gives what is handed to it first.
-    pub async fn start_held(&self, arrival: Arrival) -> Result<Answer> {
-        self.inner.start_held(arrival).await.map_err(Error::of_execution)
+    pub async fn start_held(&self, request: RunRequest) -> Result<Answer> {
+        self.inner.start_held(request).await.map_err(Error::of_execution)
     }
 
-    /// Takes what an agent did, or says where its run stands.
-    pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
-        self.inner.proceed(ask).await.map_err(Error::of_execution)
+    /// Takes what an agent with these roles did, or says where its run stands.
+    pub async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
+        self.inner.proceed(ask, roles).await.map_err(Error::of_execution)
     }
 
     /// Whether a token was given out by an automation.
@@ -78,18 +77,15 @@ impl<'a> Held<'a> {
 }
 
 impl Inner {
-    async fn start_held(self: &Arc<Self>, arrival: Arrival) -> Result<Answer> {
-        let run = match self.begin_there(&arrival).await? {
-            Some(run) => run,
-            None => self.receive(arrival).await?.run,
-        };
+    async fn start_held(self: &Arc<Self>, request: RunRequest) -> Result<Answer> {
+        let run = self.submit(request).await?.run;
         let keys = self.store.keys.load().await?;
         let past = self.past(run).await?;
         let past = self.settle(past, Since::Event(EventIndex(0))).await?;
         self.reply(Reply::begun(&past), &keys).await
     }
 
-    async fn proceed(self: &Arc<Self>, ask: Continue) -> Result<Answer> {
+    async fn proceed(self: &Arc<Self>, ask: Continue, roles: &Roles) -> Result<Answer> {
         let keys = self.store.keys.load().await?;
         let spot = self.spot(&ask.at, &keys).await?;
         if !is_advance(&ask) {
@@ -99,7 +95,9 @@ impl Inner {
         nothing_else(&ask)?;
         match &spot.event.data {
             EventData::TaskOpened(task) => self.take(&spot, task, &ask, &keys).await,
-            EventData::TaskAnswered(task) => self.fork_held(&spot, task, &ask, &keys).await,
+            EventData::TaskAnswered(task) => {
+                self.fork_held(&spot, task, &ask, (&keys, roles)).await
+            }
             _ => Err(input::invalid(
                 "no step was handed out with this token, so there is none to be done".to_owned(),
                 "send the token alone, without `output` and `intent`, to see where the run stands",

@@ -12,7 +12,7 @@ use cairn_store::Store;
 use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::arrive::asked_for;
+use super::intake::asked_for;
 use crate::error::Result;
 use crate::host::Host;
 

@@ -1,4 +1,8 @@
 //! A lane: one session, whose runs one task decides for.
+//!
+//! Which of its runs may be under way is for the desk of its workflow to say. A lane that cannot
+//! record what it decided, or that breaks an invariant, ends: nothing of what it decided holds,
+//! and its supervisor opens the session again from what is recorded.
 
 mod commit;
 mod effects;
@@ -27,6 +31,7 @@ pub(super) use handle::Lane;
 use commit::{Batch, EVENTS_MAX, ROOM_NAP, Reply, wait_for_room};
 use handle::Shared;
 
+use super::desk::Desk;
 use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
@@ -36,19 +41,19 @@ use crate::host::{Either, Host, Task, either};
 
 /// How many messages are decided on together.
 const BATCH_MAX: usize = 512;
-/// How many runs that ended are remembered.
-const OVER_MAX: usize = 10_000;
 /// How long a timer is slept on before the clock is looked at again, which may have moved.
 const NAP_MAX: Duration = Duration::from_secs(30);
 
 /// What is said to a lane.
 pub(super) enum Message {
     /// A run is to begin, unless it is there.
-    Begin(Box<NewRun>, oneshot::Sender<Result<bool>>),
+    Begin(Box<NewRun>, oneshot::Sender<Result<()>>),
     /// A run that was recorded before is to go on.
     Adopt(Box<Adopted>),
     /// A snapshot of a run is stored, or could not be.
     Stored(RunId, Option<Box<Stored>>),
+    /// A run that waited may begin.
+    Turn(RunId),
     /// Something is said to a run.
     Tell(RunId, Command, Option<oneshot::Sender<Result<()>>>),
     /// Nothing more is begun; the sender is told when nothing is under way.
@@ -76,6 +81,7 @@ pub(super) struct Adopted {
     pub(super) ready: Arc<Ready>,
     pub(super) started: RunStarted,
     pub(super) first: EventIndex,
+    pub(super) last: Option<EventIndex>,
     pub(super) queued_ms: u64,
     /// Why it can never begin.
     pub(super) unfit: Option<String>,
@@ -87,6 +93,8 @@ struct Active {
     ready: Arc<Ready>,
     started: RunStarted,
     first: EventIndex,
+    /// The last event that this lane has recorded or read of it.
+    last: Option<EventIndex>,
     queued_ms: u64,
     progress: Progress,
     under_way: BTreeMap<StepInstanceKey, Task>,
@@ -101,6 +109,7 @@ impl Active {
             ready,
             started,
             first: EventIndex(0),
+            last: None,
             queued_ms,
             progress: Progress::default(),
             under_way: BTreeMap::new(),
@@ -113,20 +122,16 @@ struct Actor {
     inner: Weak<Inner>,
     host: Arc<dyn Host>,
     session: SessionId,
-    workflow: String,
+    desk: Arc<Desk>,
     runs: BTreeMap<RunId, Active>,
-    /// Runs that ended here lately: whoever asks for one of them again comes late.
-    over: BTreeSet<RunId>,
-    /// Runs that wait for their turn.
-    waiting: VecDeque<RunId>,
+    /// Runs that have their turn and are not begun yet.
+    admitted: VecDeque<RunId>,
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
     slots: Arc<Semaphore>,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
     stopped: Option<oneshot::Sender<Left>>,
     draining: Option<Drain>,
-    /// Whether a run ended since waiting ones were last looked at.
-    freed: bool,
     /// Whether runs wait for room on the disk.
     crowded: bool,
     /// The plans that runs of the session are pinned to, as far as this process saw to it.
@@ -138,7 +143,7 @@ struct Actor {
     snapshot_every: usize,
     /// Where the ids of events come from: chance at first, then never the same again.
     bits: u128,
-    lease: Box<dyn Lease>,
+    lease: Arc<dyn Lease>,
 }
 
 /// A lane that begins nothing more.
@@ -152,25 +157,23 @@ struct Drain {
 impl Actor {
     fn new(
         inner: &Arc<Inner>,
-        workflow: &str,
-        lease: Box<dyn Lease>,
+        desk: Arc<Desk>,
+        lease: Arc<dyn Lease>,
         (messages, shared): (mpsc::UnboundedSender<Message>, Arc<Shared>),
     ) -> Result<Self> {
         Ok(Self {
             inner: Arc::downgrade(inner),
             host: Arc::clone(&inner.host),
             session: lease.session(),
-            workflow: workflow.to_owned(),
+            desk,
             runs: BTreeMap::new(),
-            over: BTreeSet::new(),
-            waiting: VecDeque::new(),
+            admitted: VecDeque::new(),
             timers: BinaryHeap::new(),
             slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
             messages,
             shared,
             stopped: None,
             draining: inner.is_draining().then(Drain::default),
-            freed: false,
             crowded: false,
             pinned: BTreeSet::new(),
             through: EventIndex(0),
@@ -181,14 +184,19 @@ impl Actor {
         })
     }
 
-    async fn live(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+    /// Decides until it is stopped; fails when what it decided was not recorded.
+    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) -> Result<()> {
         loop {
             let nap = self.next_timer();
-            let first = match either(inbox.recv(), || self.host.sleep(nap)).await {
+            let lost = || either(self.lease.lost(), || self.host.sleep(nap));
+            let first = match either(inbox.recv(), lost).await {
                 Either::First(message) => message,
-                Either::Second(()) => None,
+                Either::Second(_) => None,
             };
-            let Some(inner) = self.inner.upgrade() else { return };
+            let Some(inner) = self.inner.upgrade() else { return Ok(()) };
+            if self.lease.is_lost() {
+                return Err(Error::LeaseLost { session: self.session });
+            }
             wait_for_room(&inner).await;
             let mut batch = Batch::default();
             let mut next = first;
@@ -201,29 +209,11 @@ impl Actor {
                 }
             }
             self.fire_timers(&mut batch);
-            self.begin_waiting(&inner, &mut batch).await;
-            if let Err(error) = self.commit(&inner, batch).await {
-                (inner.options.trouble)(&format!(
-                    "the runs of {} in {} are taken up again: what they came to was not recorded: {error}",
-                    self.workflow, self.session
-                ));
-                // What was decided is not recorded, so nothing of it holds. Whoever opens the
-                // session next goes on from what is.
-                self.call_off_all();
-                let (session, workflow) = (self.session, self.workflow.clone());
-                inner.lanes.forget(session);
-                drop(self);
-                inner.revive(session, workflow);
-                return;
-            }
+            self.begin_admitted(&inner, &mut batch).await;
+            self.commit(&inner, batch).await?;
             self.tell_drained();
-            if let Some(stopped) = self.stopped.take() {
-                let left = self.left();
-                self.call_off_all();
-                inner.lanes.forget(self.session);
-                drop(self);
-                let _ = stopped.send(left);
-                return;
+            if self.stopped.is_some() {
+                return Ok(());
             }
         }
     }
@@ -261,19 +251,21 @@ impl Actor {
     async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
         match message {
             Message::Begin(run, reply) => {
-                let fresh = !self.runs.contains_key(&run.id) && !self.over.contains(&run.id);
+                // The desk lets nobody ask twice, so this only holds while a lane is revived.
+                let fresh = !self.runs.contains_key(&run.id);
                 let begun = if fresh { batch.room(inner).await } else { Ok(()) };
                 if fresh && begun.is_ok() {
                     self.queue(inner, *run, batch);
                 }
-                batch.replies.push(Reply::Begun(reply, begun.map(|()| fresh)));
+                batch.replies.push(Reply { to: reply, outcome: begun });
             }
             Message::Adopt(adopted) => self.adopt(inner, *adopted, batch),
-            Message::Stored(run, stored) => self.stored(inner, run, stored, batch),
+            Message::Turn(run) => self.admitted.push_back(run),
+            Message::Stored(run, stored) => self.stored(run, stored, batch),
             Message::Tell(run, command, reply) => {
                 let outcome = self.tell(run, command, batch);
-                if let Some(reply) = reply {
-                    batch.replies.push(Reply::Done(reply, outcome));
+                if let Some(to) = reply {
+                    batch.replies.push(Reply { to, outcome });
                 }
             }
             Message::Drain(tell) => self.drain(tell),
@@ -300,7 +292,16 @@ impl Actor {
         batch.begun.push(id);
         let run = Run::new(state, inner.options.limits);
         self.insert(inner, Active::new(run, ready, started, self.host.now_ms()));
-        self.waiting.push_back(id);
+        self.enter(inner, id);
+    }
+
+    /// Has a run begin when it is its turn, which may be now.
+    fn enter(&mut self, inner: &Inner, id: RunId) {
+        let Some(active) = self.runs.get(&id) else { return };
+        let most = inner.at_once(&active.ready.graph.plan);
+        if self.desk.enter(id, most, self.session, &self.messages) {
+            self.admitted.push_back(id);
+        }
     }
 
     fn insert(&mut self, inner: &Inner, mut active: Active) {
@@ -311,11 +312,14 @@ impl Actor {
     }
 
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
-        let Adopted { state, progress, ready, started, first, queued_ms, unfit } = adopted;
+        let Adopted { state, progress, ready, started, first, last, queued_ms, unfit } = adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
         let fresh = Active::new(run, ready, started, queued_ms);
-        self.insert(inner, Active { first, progress, ..fresh });
+        self.insert(inner, Active { first, last, progress, ..fresh });
+        if begun {
+            self.desk.goes_on(id, self.session);
+        }
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if let Some(reason) = unfit {
@@ -326,7 +330,7 @@ impl Actor {
             let _ = self.tell(id, Command::Recover, batch);
             batch.moved.push(id);
         } else {
-            self.waiting.push_back(id);
+            self.enter(inner, id);
         }
     }
 
@@ -373,7 +377,7 @@ impl Actor {
     }
 
     /// Records a snapshot that is stored.
-    fn stored(&mut self, inner: &Inner, id: RunId, stored: Option<Box<Stored>>, batch: &mut Batch) {
+    fn stored(&mut self, id: RunId, stored: Option<Box<Stored>>, batch: &mut Batch) {
         let Some(active) = self.runs.get_mut(&id) else { return };
         active.progress.end(stored.as_deref());
         let Some(stored) = stored else { return };
@@ -382,44 +386,32 @@ impl Actor {
         let Stored { taken, blobs, .. } = *stored;
         batch.events.push(NewEvent { id: event_id, scope: Scope::Run(id), data: taken.into() });
         batch.blobs.extend(blobs);
-        inner.index.note(summary(self.session, &self.workflow, active));
+        batch.moved.push(id);
     }
 
-    /// Begins runs that wait, as far as there is room.
-    async fn begin_waiting(&mut self, inner: &Inner, batch: &mut Batch) {
-        self.freed = false;
+    /// Begins the runs that have their turn, as far as there is room on the disk.
+    async fn begin_admitted(&mut self, inner: &Inner, batch: &mut Batch) {
         self.crowded = false;
-        if self.stopped.is_some() || self.draining.is_some() || self.waiting.is_empty() {
+        if self.stopped.is_some() || self.draining.is_some() || self.admitted.is_empty() {
             return;
         }
         if batch.room(inner).await.is_err() {
             self.crowded = true;
             return;
         }
-        while let Some(id) = self.waiting.front().copied() {
-            let Some(active) = self.runs.get(&id) else {
-                self.waiting.pop_front();
+        for id in std::mem::take(&mut self.admitted) {
+            // One that was cancelled while it waited has left already.
+            let Some(active) = self.runs.get(&id).filter(|active| active.run.state.end.is_none())
+            else {
                 continue;
             };
-            let policy = &active.ready.graph.plan.policy;
-            let most =
-                policy.concurrency_max.map_or(inner.options.runs_at_once, |max| max as usize);
-            if self.runs.len() - self.waiting.len() >= most {
-                return;
-            }
-            self.waiting.pop_front();
-            if active.run.state.end.is_some() {
-                continue;
-            }
             let started = active.started.clone();
+            // It cannot have begun, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Start(started), batch);
         }
     }
 
     fn next_timer(&self) -> Duration {
-        if self.freed && !self.waiting.is_empty() {
-            return Duration::ZERO;
-        }
         if self.crowded {
             return ROOM_NAP;
         }

@@ -3,18 +3,28 @@
 //! A letter is one JSON object, and so is its answer. Whoever is told that a letter was not taken
 //! knows that it is never acted on.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use cairn_core::event::engine::InterruptDecision;
-use cairn_core::flow::{Answer, Command, Verdict};
+use cairn_core::event::engine::{InterruptDecision, ParentStep};
+use cairn_core::event::guided::RunStarted;
+use cairn_core::flow::{Answer, Change, Command, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId};
+use cairn_core::instance::StepInstanceKey;
 use cairn_core::text::Slug;
-use cairn_store::port::mailbox::{Delivery, Letter, Patience};
+use cairn_store::port::mailbox::{Delivery, Inbox, Letter, Patience};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Inner;
+use super::desk::Desk;
+use super::intake::{Asked, Entry, Roles};
 use super::lane::Lane;
+use super::ownership::started;
+use super::past::ForkPoint;
+use super::plans::LoadedPlan;
+use crate::catalog::Found;
 use crate::error::{Error, Result};
 use crate::host::{BoxFuture, Task};
 
@@ -23,64 +33,133 @@ const TO_TAKE: Duration = Duration::from_millis(1_500);
 /// How long it may take to answer one that it took.
 const TO_ANSWER: Duration = Duration::from_secs(10);
 
-/// Hears what other processes say, for as long as the lane is there; none when nobody can.
+/// Hears what other processes say to the runs of a lane, for as long as it is there; none when
+/// nobody can.
 pub(super) async fn listen(inner: &Arc<Inner>, lane: Lane) -> Option<Task> {
-    let mut inbox = match inner.store.mailbox.open(lane.session).await {
-        Ok(inbox) => inbox,
-        Err(error) => {
-            (inner.options.trouble)(&format!("no other process can speak to this one: {error}"));
-            return None;
-        }
-    };
+    let inbox = inner.inbox(lane.session).await?;
     lane.is_followed_by(inbox.followers());
-    let (weak, host) = (Arc::downgrade(inner), Arc::clone(&inner.host));
-    Some(inner.host.spawn(Box::pin(async move {
-        while let Some(letter) = inbox.next().await {
-            let Some(inner) = weak.upgrade() else { return };
-            host.spawn(hear(inner, lane.clone(), letter));
-        }
-    })))
+    Some(inner.hear_all(inbox, move |inner, letter| hear(inner, lane.clone(), letter)))
 }
 
-/// Does what a letter says, and answers it.
-fn hear(inner: Arc<Inner>, lane: Lane, letter: Letter) -> BoxFuture<()> {
+/// Hears requests for runs of a workflow, for as long as this process admits them.
+pub(super) async fn listen_at_desk(inner: &Arc<Inner>, desk: &Arc<Desk>) -> Option<Task> {
+    let (inbox, desk) = (inner.inbox(desk.session).await?, Arc::downgrade(desk));
+    Some(inner.hear_all(inbox, move |inner, letter| hear_at_desk(inner, desk.clone(), letter)))
+}
+
+impl Inner {
+    async fn inbox(&self, session: SessionId) -> Option<Inbox> {
+        match self.store.mailbox.open(session).await {
+            Ok(inbox) => Some(inbox),
+            Err(error) => {
+                let trouble = format!("no other process can speak to this one: {error}");
+                (self.options.trouble)(&trouble);
+                None
+            }
+        }
+    }
+
+    fn hear_all(
+        self: &Arc<Self>,
+        mut inbox: Inbox,
+        hear: impl Fn(Arc<Self>, Letter) -> BoxFuture<()> + Send + Sync + 'static,
+    ) -> Task {
+        let (weak, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        self.host.spawn(Box::pin(async move {
+            while let Some(letter) = inbox.next().await {
+                let Some(inner) = weak.upgrade() else { return };
+                host.spawn(hear(inner, letter));
+            }
+        }))
+    }
+}
+
+/// Does what a letter says to a run, and answers it.
+fn hear(_: Arc<Inner>, lane: Lane, letter: Letter) -> BoxFuture<()> {
     Box::pin(async move {
-        let done = if let Some(asked) = Begin::read(&letter.text) {
-            inner.begin_for(asked).await
-        } else if let Some((run, command)) = read(&letter.text) {
-            lane.tell(run, command).await
-        } else {
-            let message = "the command is not one that this version knows".to_owned();
-            Err(Error::Told { code: "VALIDATION_ERROR".to_owned(), message })
+        let done = match read(&letter.text) {
+            Some((run, command)) => lane.tell(run, command).await,
+            None => Err(unknown()),
         };
-        let answer = match done {
-            Ok(()) => json!({"ok": true}),
-            Err(error) => json!({"code": error.code(), "message": error.to_string()}),
-        };
-        letter.answer(answer.to_string());
+        letter.answer(match done {
+            Ok(()) => json!({"ok": true}).to_string(),
+            Err(error) => refusal(&error).to_string(),
+        });
     })
+}
+
+/// Looks at a request for a run, and answers it.
+fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFuture<()> {
+    Box::pin(async move {
+        let asked = match (desk.upgrade(), serde_json::from_str::<Handed>(&letter.text)) {
+            (None, _) => Err(Error::Broken("the desk is closed".to_owned())),
+            (_, Err(_)) => Err(unknown()),
+            (Some(desk), Ok(handed)) => inner.take_handed(&desk, handed).await,
+        };
+        letter.answer(match asked {
+            Ok(asked) => json!({"run": asked.run, "replayed": asked.replayed}).to_string(),
+            Err(error) => refusal(&error).to_string(),
+        });
+    })
+}
+
+fn unknown() -> Error {
+    let message = "the command is not one that this version knows".to_owned();
+    Error::Told { code: "VALIDATION_ERROR".to_owned(), message, after_ms: None }
+}
+
+fn refusal(error: &Error) -> Value {
+    let after_ms = match error {
+        Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. } => Some(*after_ms),
+        Error::Told { after_ms, .. } => *after_ms,
+        _ => None,
+    };
+    json!({"code": error.code(), "message": error.to_string(), "afterMs": after_ms})
+}
+
+/// A request that is handed to whoever admits the runs of its workflow. The plan is in the store
+/// by then, so whoever takes it need not have the file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Handed {
+    run: RunId,
+    started: RunStarted,
+    trigger: Option<Slug>,
+    key: Option<String>,
+    event: Value,
+    parent: Option<ParentStep>,
+    depth: u32,
+    roles: Option<BTreeSet<String>>,
+    fork: Option<HandedFork>,
+}
+
+/// Where a run that is handed over goes on from.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct HandedFork {
+    run: RunId,
+    step: StepInstanceKey,
+    changes: Vec<(StepInstanceKey, Value)>,
+    on_new_plan: bool,
 }
 
 impl Inner {
     /// Says something to the owner of a session; none when it was not taken, and never will be.
-    async fn say(&self, session: SessionId, letter: &Value) -> Result<Option<Result<()>>> {
+    async fn say(&self, session: SessionId, letter: String) -> Result<Option<Result<Value>>> {
         let (to_take, to_answer) = (self.host.sleep(TO_TAKE), self.host.sleep(TO_ANSWER));
         let patience = Patience { to_take, to_answer };
-        let delivery = self.store.mailbox.ask(session, letter.to_string(), patience).await?;
-        let answer: Value = match delivery {
+        let answer: Value = match self.store.mailbox.ask(session, letter, patience).await? {
             Delivery::Nobody | Delivery::Withdrawn => return Ok(None),
             Delivery::InDoubt => return Ok(Some(Err(Error::InDoubt { session }))),
             Delivery::Answered(answer) => serde_json::from_str(&answer)
                 .map_err(|error| Error::Broken(format!("an answer that is no JSON: {error}")))?,
         };
         let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-        if answer.get("ok").is_some() {
-            return Ok(Some(Ok(())));
-        }
         let (Some(code), Some(message)) = (text("code"), text("message")) else {
-            return Err(Error::Broken(format!("an answer without a code: {answer}")));
+            return Ok(Some(Ok(answer)));
         };
-        Ok(Some(Err(Error::Told { code, message })))
+        let after_ms = answer.get("afterMs").and_then(Value::as_u64);
+        Ok(Some(Err(Error::Told { code, message, after_ms })))
     }
 
     /// Says something to a run of another process; none when it was not taken, and never will be.
@@ -90,51 +169,79 @@ impl Inner {
         run: RunId,
         command: &Command,
     ) -> Result<Option<Result<()>>> {
-        match written(run, command) {
-            Some(letter) => self.say(session, &letter).await,
-            None => Ok(None),
-        }
+        let Some(letter) = written(run, command) else { return Ok(None) };
+        Ok(self.say(session, letter.to_string()).await?.map(|told| told.map(drop)))
     }
 
-    /// Has a run begun by another process; says whether it was. None when nobody listens there.
-    pub(super) async fn ask_to_begin(
+    /// Hands a request to whoever admits the runs of its workflow; none when it was not taken,
+    /// and never will be.
+    pub(super) async fn hand_over(
         &self,
-        session: SessionId,
-        asked: &Begin,
-    ) -> Result<Option<bool>> {
-        Ok(self.say(session, &asked.written()).await?.map(|begun| begun.is_ok()))
+        desk: SessionId,
+        found: &Found,
+        entry: &Entry,
+    ) -> Result<Option<Result<Asked>>> {
+        let ready = self.plans.pin(found).await?;
+        let handed = Handed::new(entry.clone(), started(found, &ready), None);
+        self.hand(desk, &handed).await
+    }
+
+    /// Hands a fork to whoever admits the runs of its workflow, in the same way.
+    pub(super) async fn hand_fork_over(
+        &self,
+        desk: SessionId,
+        from: &ForkPoint,
+        run: RunId,
+        (started, roles): (RunStarted, Roles),
+    ) -> Result<Option<Result<Asked>>> {
+        let changes = from.changes.iter().map(|c| (c.instance.clone(), c.output.clone()));
+        let fork = HandedFork {
+            run: from.run,
+            step: from.step.clone(),
+            changes: changes.collect(),
+            on_new_plan: from.on_new_plan,
+        };
+        let (trigger, key, event, parent, depth) = (None, None, Value::Null, None, 0);
+        let entry = Entry { run, trigger, key, event, parent, depth, roles };
+        self.hand(desk, &Handed::new(entry, started, Some(fork))).await
+    }
+
+    async fn hand(&self, desk: SessionId, handed: &Handed) -> Result<Option<Result<Asked>>> {
+        let letter =
+            serde_json::to_string(handed).map_err(|error| Error::Broken(error.to_string()))?;
+        let Some(answer) = self.say(desk, letter).await? else { return Ok(None) };
+        let run = handed.run;
+        Ok(Some(answer.map(|answer| {
+            let replayed = answer.get("replayed").and_then(Value::as_bool).unwrap_or_default();
+            Asked { run, replayed }
+        })))
+    }
+
+    /// Admits what another process handed over.
+    async fn take_handed(self: &Arc<Self>, desk: &Arc<Desk>, handed: Handed) -> Result<Asked> {
+        let Handed { run, started, trigger, key, event, parent, depth, roles, fork } = handed;
+        let roles = roles.map_or(Roles::Any, Roles::Of);
+        if let Some(HandedFork { run: of, step, changes, on_new_plan }) = fork {
+            let change = |(instance, output)| Change { instance, output };
+            let changes = changes.into_iter().map(change).collect();
+            let from = ForkPoint { run: of, step, changes, on_new_plan };
+            self.admit_fork(desk, &from, run, &roles).await?;
+            return Ok(Asked { run, replayed: false });
+        }
+        let ready = self.plans.get(started.workflow_hash).await?;
+        let entry = Entry { run, trigger, key, event, parent, depth, roles };
+        self.admit(desk, &LoadedPlan { ready, started }, entry).await
     }
 }
 
-/// A run that another process asks for, of the workflow as it knows it.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Begin {
-    pub(super) run: RunId,
-    pub(super) workflow: String,
-    pub(super) hash: String,
-    pub(super) trigger: Option<Slug>,
-    /// What templates see as `event`.
-    pub(super) event: Value,
-}
-
-impl Begin {
-    fn written(&self) -> Value {
-        json!({
-            "do": "begin", "run": self.run.to_string(), "workflow": self.workflow,
-            "hash": self.hash, "trigger": self.trigger, "event": self.event,
-        })
-    }
-
-    fn read(line: &str) -> Option<Self> {
-        let asked: Value = serde_json::from_str(line).ok()?;
-        let text = |name: &str| asked.get(name).and_then(Value::as_str);
-        Some(Self {
-            run: text("do").filter(|what| *what == "begin").and(text("run"))?.parse().ok()?,
-            workflow: text("workflow")?.to_owned(),
-            hash: text("hash")?.to_owned(),
-            trigger: text("trigger").map(str::parse).transpose().ok()?,
-            event: asked.get("event")?.clone(),
-        })
+impl Handed {
+    fn new(entry: Entry, started: RunStarted, fork: Option<HandedFork>) -> Self {
+        let Entry { run, trigger, key, event, parent, depth, roles } = entry;
+        let roles = match roles {
+            Roles::Any => None,
+            Roles::Of(roles) => Some(roles),
+        };
+        Self { run, started, trigger, key, event, parent, depth, roles, fork }
     }
 }
 
@@ -203,23 +310,6 @@ fn read(line: &str) -> Option<(RunId, Command)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_is_asked_for_in_one_line() {
-        let mut asked = Begin {
-            run: RunId::from_bits(3),
-            workflow: "project.review".to_owned(),
-            hash: "sha256:x".to_owned(),
-            trigger: Some("manual".parse().unwrap()),
-            event: json!({"payload": {"n": 1}}),
-        };
-        assert_eq!(Begin::read(&asked.written().to_string()).as_ref(), Some(&asked));
-        asked.trigger = None;
-        let line = asked.written().to_string();
-        assert_eq!(Begin::read(&line).as_ref(), Some(&asked));
-        assert_eq!(read(&line), None);
-        assert_eq!(Begin::read(&line.replace("run_", "x_")), None);
-    }
 
     #[test]
     fn what_is_said_is_heard() {

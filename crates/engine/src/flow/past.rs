@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::Event;
@@ -15,15 +16,21 @@ use cairn_core::projection::run::{End, RunState};
 use cairn_core::snapshot::RunSnapshot;
 use cairn_lang::diagnostic::nearest;
 use cairn_store::Blob;
+use cairn_store::port::Room;
 use serde_json::Value;
 
+use super::desk::{Arrived, Desk};
 use super::index::{Filter, Summary};
+use super::intake::{self, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
-use super::lanes::started;
+use super::ownership::started;
 use super::plans::Ready;
 use super::watch::{Ended, failure};
-use super::{Inner, arrive, payload, unknown};
+use super::{Inner, payload, unknown};
 use crate::error::{Error, Result};
+
+/// How long to wait before looking again for whoever performs a run.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Everything that is recorded of a run.
 #[derive(Clone, Debug)]
@@ -38,7 +45,7 @@ pub struct Past {
 
 /// Where a fork begins.
 #[derive(Clone, PartialEq, Debug)]
-pub struct From {
+pub struct ForkPoint {
     /// Of which run.
     pub run: RunId,
     /// With which step.
@@ -131,11 +138,12 @@ impl Inner {
         if let Some(ended) = self.end_of(run).await? {
             return Ok(ended);
         }
+        self.tell_end_from_afar(run).await?;
         told.await.map_err(|_| Error::Broken(format!("run {run} was given up")))
     }
 
     /// What a fork would do.
-    pub(super) async fn forked(&self, from: &From, id: RunId) -> Result<Prepared> {
+    pub(super) async fn forked(&self, from: &ForkPoint, id: RunId) -> Result<Prepared> {
         let (summary, mut state) = self.state(from.run).await?;
         let Some(was) = state.started.clone() else {
             let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
@@ -162,20 +170,57 @@ impl Inner {
         Ok(Prepared { fork, summary, state, ready, started })
     }
 
-    pub(super) async fn fork(self: &Arc<Self>, from: &From) -> Result<Forked> {
-        self.fork_as(from, self.run_id()?).await
+    pub(super) async fn fork(self: &Arc<Self>, from: &ForkPoint, roles: &Roles) -> Result<Forked> {
+        self.fork_as(from, self.run_id()?, roles).await
     }
 
     /// Goes on from an earlier step, in the run of this id.
-    pub(super) async fn fork_as(self: &Arc<Self>, from: &From, id: RunId) -> Result<Forked> {
+    pub(super) async fn fork_as(
+        self: &Arc<Self>,
+        from: &ForkPoint,
+        id: RunId,
+        roles: &Roles,
+    ) -> Result<Forked> {
+        let Prepared { fork, summary, started, .. } = self.forked(from, id).await?;
+        match self.desk(&summary.workflow).await {
+            Ok(desk) => self.admit_fork(&desk, from, id, roles).await?,
+            Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
+                let (desk, parts) = (triggers_of(&summary.workflow), (started, roles.clone()));
+                let handed = self.hand_fork_over(desk, from, id, parts).await?;
+                handed.unwrap_or(Err(elsewhere))?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Forked { run: id, fork })
+    }
+
+    /// Admits a fork, as any run is admitted: its input was looked at when it was recorded.
+    pub(super) async fn admit_fork(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        from: &ForkPoint,
+        id: RunId,
+        roles: &Roles,
+    ) -> Result<()> {
+        let _claim = match desk.arrive(id).await {
+            Arrived::New(claim) => claim,
+            Arrived::Known => return Ok(()),
+            Arrived::Busy => return Err(busy(&desk.workflow)),
+        };
+        if self.index.find(id).await?.is_some() {
+            return Ok(());
+        }
         let Prepared { fork, summary, state, ready, started } = self.forked(from, id).await?;
+        let mut queued = state.queued.ok_or_else(|| unknown(from.run))?;
+        require_role(&ready.graph.plan, queued.trigger_id.as_ref(), roles)?;
+        self.store.log.room(Room::Run).await?;
+        let counted = self.count(desk, &ready.graph.plan)?;
         // Where the other run stood says nothing in this one's log.
         let (base, through) = (None, EventIndex(0));
         let workflow_hash = ready.hash;
         let kept = RunSnapshot { base, state: fork.state.clone(), through, workflow_hash };
         let bytes = kept.encode().map_err(|error| Error::Broken(error.to_string()))?;
         let snapshot_ref = SnapshotRef(Digest::of(&bytes));
-        let mut queued = state.queued.ok_or_else(|| unknown(from.run))?;
         queued.parent = None;
         queued.forked_from = Some(ForkedFrom {
             node_id: state.last_node_id.unwrap_or(NodeId::from_bits(0)),
@@ -187,11 +232,44 @@ impl Inner {
             return Err(Error::Broken("the run's input is not there".to_owned()));
         };
         let blob = Blob { kind: BlobKind::Snapshot, bytes };
-        let forked = Some((fork.state.clone(), blob));
-        let workflow = queued.workflow_id.clone();
-        let new = NewRun { id, ready, queued, started, forked };
-        self.lane(&workflow).await?.begin(new).await?;
-        Ok(Forked { run: id, fork })
+        let forked = Some((fork.state, blob));
+        self.begin(desk, NewRun { id, ready, queued, started, forked }).await?;
+        counted.keep();
+        Ok(())
+    }
+
+    /// Has whoever waits here for a run of another process told of its end.
+    pub(super) async fn tell_end_from_afar(self: &Arc<Self>, run: RunId) -> Result<()> {
+        let session = self.found(run).await?.session;
+        if self.lanes.get(session).is_some() {
+            return Ok(());
+        }
+        let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        self.host.spawn(Box::pin(async move {
+            let mut follower = None;
+            while let Some(inner) = inner.upgrade() {
+                if follower.is_none() {
+                    // Whoever does not tell is looked at again.
+                    follower = inner.store.mailbox.follow(session).await.ok().flatten();
+                }
+                match inner.end_of(run).await {
+                    Ok(Some(ended)) => return inner.watchers.ended(run, &ended),
+                    Err(Error::RunUnknown(_)) => return,
+                    Ok(None) | Err(_) => {}
+                }
+                // Nobody is kept by one who waits.
+                drop(inner);
+                let told = match &mut follower {
+                    Some(follower) => follower.next().await,
+                    None => false,
+                };
+                if !told {
+                    follower = None;
+                    host.sleep(LOOK_AGAIN).await;
+                }
+            }
+        }));
+        Ok(())
     }
 }
 
@@ -199,7 +277,7 @@ impl Inner {
 pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
     let Payload::Inline(input) = &queued.input else { return None };
     let event = input.0.get("event").cloned().unwrap_or_default();
-    arrive::fitting(plan, queued.trigger_id.as_ref(), event).err()
+    intake::fitting(plan, queued.trigger_id.as_ref(), event).err()
 }
 
 /// Why a run cannot be gone on from somewhere, with the nearest step that it did.

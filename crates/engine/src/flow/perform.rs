@@ -1,11 +1,7 @@
 //! Performing one step.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,6 +18,7 @@ use super::Inner;
 use super::plans::Ready;
 use super::trace::Try;
 use crate::error::Result;
+use crate::host::unpanicked;
 use crate::performer::{Ctx, Failed, UsedSecret};
 
 /// Gives workflows their settings and secrets.
@@ -119,7 +116,11 @@ impl Inner {
         let _own = own.acquire().await;
         let _shared = self.slots.acquire().await;
         let begun = self.host.uptime();
-        let result = unpanicked(self.try_perform(work)).await;
+        // One that panics fails, and takes nothing else along.
+        let result = unpanicked(self.try_perform(work)).await.unwrap_or_else(|| {
+            let message = "the program that performs the step has a fault; its log has more";
+            Err(Fault::new("STEP_PANICKED", message))
+        });
         let duration_ms =
             u64::try_from(self.host.uptime().saturating_sub(begun).as_millis()).unwrap_or(u64::MAX);
         Command::Complete { instance, result, duration_ms }
@@ -181,19 +182,6 @@ impl Inner {
         redacted(done, &bindings)
             .map_err(|fault| Fault { output: fault.output.and_then(kept), ..fault })
     }
-}
-
-/// What comes of a step. One that panics fails, and takes nothing else along.
-async fn unpanicked(step: impl Future<Output = Result<Outcome, Fault>>) -> Result<Outcome, Fault> {
-    let mut step = pin!(step);
-    poll_fn(|ctx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| step.as_mut().poll(ctx)));
-        polled.unwrap_or_else(|_| {
-            let message = "the program that performs the step has a fault; its log has more";
-            Poll::Ready(Err(Fault::new("STEP_PANICKED", message)))
-        })
-    })
-    .await
 }
 
 impl Inner {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::catalog::Catalog as Types;
 use cairn_core::digest::WorkflowHash;
+use cairn_core::event::guided::RunStarted;
 use cairn_core::flow::Graph;
 use cairn_core::pin::BlobKind;
 use cairn_core::plan::Plan;
@@ -20,6 +21,13 @@ pub(super) struct Plans {
     store: Store,
     types: Types,
     ready: Mutex<BTreeMap<WorkflowHash, Arc<Ready>>>,
+}
+
+/// A plan made ready, and what pins a run to it.
+#[derive(Clone)]
+pub(super) struct LoadedPlan {
+    pub(super) ready: Arc<Ready>,
+    pub(super) started: RunStarted,
 }
 
 /// A plan made ready, with the files that belong to it.

@@ -16,9 +16,9 @@ use cairn_store::port::SessionRead;
 use cairn_store::{AppendPlan, Epoch, gc};
 
 use super::Inner;
-use super::arrive::triggers_of;
+use super::desk::Desk;
 use super::index::{Filter, Summary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How many runs are retired in one commit.
@@ -47,7 +47,15 @@ impl Inner {
         let mut tidied = Tidied::default();
         for (workflow, runs) in self.over_by_workflow().await? {
             let expired = self.expired(&workflow, runs, now_ms).await?;
-            tidied.runs += self.retire(&workflow, &expired).await?;
+            if expired.is_empty() {
+                continue;
+            }
+            match self.desk(&workflow).await {
+                Ok(desk) => tidied.runs += self.retire(&desk, &expired).await?,
+                // Whoever admits its runs tidies up after them.
+                Err(Error::AdmittedElsewhere { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         self.index.catch_up().await?;
         self.end_full().await;
@@ -100,13 +108,13 @@ impl Inner {
     }
 
     /// Records that runs are retired; gives how many.
-    async fn retire(&self, workflow: &str, expired: &[Summary]) -> Result<usize> {
+    async fn retire(&self, desk: &Desk, expired: &[Summary]) -> Result<usize> {
         // What fired is told first: a run that is gone must not be taken for one that was
         // received and never begun.
         let received = expired.iter().filter(|run| run.trigger.is_some()).map(|run| run.run);
         let received: Vec<RunId> = received.collect();
         for runs in received.chunks(BATCH_MAX) {
-            self.append_retired(triggers_of(workflow), runs, None).await?;
+            self.append_retired(desk.session, runs, Some(desk.epoch())).await?;
         }
         let mut by_session: BTreeMap<SessionId, Vec<&Summary>> = BTreeMap::new();
         for summary in expired {

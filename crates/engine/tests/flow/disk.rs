@@ -12,7 +12,7 @@ use cairn_store::port::{Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead, 
 use cairn_store::{AppendPlan, Appended, Error, EventLog, Result};
 use serde_json::json;
 
-use crate::world::{World, arrival, run};
+use crate::world::{World, request, run};
 
 /// A log on a disk that is full now and then, and refuses when it is told to.
 struct Narrow {
@@ -114,7 +114,7 @@ async fn a_run_is_found_while_the_list_of_runs_is_being_written() {
     let slow = Arc::new(slow);
     store.runs = Arc::clone(&slow) as _;
     let engine = world.engine_on(store);
-    let run = engine.receive(arrival("outer", json!({}))).await.unwrap().run;
+    let run = engine.submit(request("outer", json!({}))).await.unwrap().run;
     assert_eq!(ended(&engine, run).await, EndStatus::Succeeded);
     slow.may.add_permits(1);
     engine.stop(Duration::from_secs(5)).await;
@@ -146,10 +146,10 @@ async fn a_full_disk_refuses_new_runs_and_lets_those_under_way_end() {
     let world = World::new(&[("w", TWO)]);
     world.done.holds.store(true, Ordering::SeqCst);
     let (engine, disk) = narrow(&world);
-    let under_way = engine.receive(arrival("w", json!({}))).await.unwrap().run;
+    let under_way = engine.submit(request("w", json!({}))).await.unwrap().run;
     world.done.held.notified().await;
     disk.no_runs.store(true, Ordering::SeqCst);
-    let refused = engine.receive(arrival("w", json!({}))).await.unwrap_err();
+    let refused = engine.submit(request("w", json!({}))).await.unwrap_err();
     assert_eq!(refused.code(), "STORE_FULL", "{refused}");
     world.done.go.notify_one();
     assert_eq!(ended(&engine, under_way).await, EndStatus::Succeeded);
@@ -164,7 +164,7 @@ async fn a_run_waits_for_room_and_repeats_nothing() {
     let world = World::new(&[("w", TWO)]);
     world.done.holds.store(true, Ordering::SeqCst);
     let (engine, disk) = narrow(&world);
-    let run = engine.receive(arrival("w", json!({}))).await.unwrap().run;
+    let run = engine.submit(request("w", json!({}))).await.unwrap().run;
     world.done.held.notified().await;
     disk.no_steps.store(true, Ordering::SeqCst);
     world.done.go.notify_one();
@@ -184,7 +184,7 @@ async fn a_commit_that_failed_is_made_good_without_a_restart() {
     let world = World::new(&[("w", TWO)]);
     world.done.holds.store(true, Ordering::SeqCst);
     let (engine, disk) = narrow(&world);
-    let run = engine.receive(arrival("w", json!({}))).await.unwrap().run;
+    let run = engine.submit(request("w", json!({}))).await.unwrap().run;
     world.done.held.notified().await;
     world.done.holds.store(false, Ordering::SeqCst);
     disk.refusals.store(2, Ordering::SeqCst);

@@ -7,12 +7,12 @@ use cairn_core::event::EventData;
 use cairn_core::flow::{Answer as Said, Verdict};
 use cairn_core::reason::BlockerCode;
 use cairn_engine::Error;
-use cairn_engine::flow::Automations;
+use cairn_engine::flow::{Automations, Roles};
 use cairn_engine::guided::answer::{Answer, NextIntent, Standing};
 use cairn_engine::guided::ask::{At, Continue, Intent, Output, Tokens, Wanted};
 use serde_json::{Value, json};
 
-use crate::world::{World, arrival};
+use crate::world::{World, request};
 
 /// Two steps for an agent, and one for the engine between them.
 const RELAY: &str = "{ id: look, type: guide, prompt: 'Look at {{ event.payload.thing }}', next: note }
@@ -43,7 +43,7 @@ fn done(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
 }
 
 async fn start(engine: &Automations, workflow: &str) -> Answer {
-    engine.start_held(arrival(workflow, json!({"thing": "the door"}))).await.unwrap()
+    engine.start_held(request(workflow, json!({"thing": "the door"}))).await.unwrap()
 }
 
 fn token(answer: &Answer) -> &str {
@@ -79,21 +79,22 @@ async fn an_agent_gets_its_steps_one_after_the_other() {
     assert!(first.label.starts_with("relay-"), "{}", first.label);
     assert_eq!((first.tokens.checkpoint_token.as_ref(), first.session.is_some()), (None, true));
 
-    let second = engine.proceed(done(token(&first), "It is red.", vec![])).await.unwrap();
+    let second =
+        engine.proceed(done(token(&first), "It is red.", vec![]), &Roles::Any).await.unwrap();
     assert_eq!(step(&second), "judge");
     let prompt = second.pending.as_ref().unwrap().prompt.as_str();
     assert!(prompt.starts_with("Judge it\n\nOutput required: one artifact"), "{prompt}");
     assert!(prompt.contains(r#"{"good":"<boolean>","kind":"judge"}"#), "{prompt}");
 
     let good = vec![json!({"kind": "judge", "good": true})];
-    let last = engine.proceed(done(token(&second), "", good)).await.unwrap();
+    let last = engine.proceed(done(token(&second), "", good), &Roles::Any).await.unwrap();
     assert_eq!((step(&last), last.is_complete), ("-", true));
     assert_eq!(last.next_intent, NextIntent::Complete);
     assert_eq!(
         (standing(&last).status, &standing(&last).result),
         ("succeeded", &Some(json!(true)))
     );
-    let again = engine.proceed(back(token(&last))).await.unwrap();
+    let again = engine.proceed(back(token(&last)), &Roles::Any).await.unwrap();
     assert_eq!((again.is_complete, &again.standing), (true, &last.standing));
     let recap = again.recap.unwrap().text;
     assert_eq!(
@@ -108,19 +109,19 @@ async fn what_is_not_as_asked_for_blocks_and_writes_nothing() {
     let engine = world.engine();
     let first = start(&engine, "relay").await;
     let before = events(&engine, &first).await;
-    let blocked = engine.proceed(done(token(&first), " ", vec![])).await.unwrap();
+    let blocked = engine.proceed(done(token(&first), " ", vec![]), &Roles::Any).await.unwrap();
     assert_eq!(blocked.blockers[0].code, BlockerCode::MissingRequiredOutput);
     assert_eq!(blocked.retry_continue_token.as_deref(), Some(token(&blocked)));
     assert_ne!(token(&blocked), token(&first));
     assert_eq!(step(&blocked), "look");
-    let shown = engine.proceed(back(token(&first))).await.unwrap();
+    let shown = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     assert_eq!((step(&shown), &shown.recap), ("look", &None));
     assert_eq!(events(&engine, &first).await, before, "nothing was written");
 
-    let second = engine.proceed(done(token(&blocked), "Red.", vec![])).await.unwrap();
+    let second = engine.proceed(done(token(&blocked), "Red.", vec![]), &Roles::Any).await.unwrap();
     let bad = vec![json!({"good": "yes", "x": 1})];
     let bad = done(token(&second), "", bad);
-    let blocked = engine.proceed(bad.clone()).await.unwrap();
+    let blocked = engine.proceed(bad.clone(), &Roles::Any).await.unwrap();
     assert_eq!(blocked.blockers[0].code, BlockerCode::InvalidRequiredOutput);
     let message = blocked.blockers[0].message.as_str();
     assert!(
@@ -128,9 +129,13 @@ async fn what_is_not_as_asked_for_blocks_and_writes_nothing() {
         "{message}"
     );
     let good = vec![json!({"good": false})];
-    let last = engine.proceed(done(token(&blocked), "", good)).await.unwrap();
+    let last = engine.proceed(done(token(&blocked), "", good), &Roles::Any).await.unwrap();
     assert!(last.is_complete);
-    assert_eq!(engine.proceed(bad).await.unwrap(), blocked, "blocked is blocked, also afterwards");
+    assert_eq!(
+        engine.proceed(bad, &Roles::Any).await.unwrap(),
+        blocked,
+        "blocked is blocked, also afterwards"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +147,7 @@ async fn the_same_acknowledgement_counts_once_and_gets_the_same_answer() {
         let call = done(token(&first), "Done.", vec![]);
         let calls = (0..16).map(|_| {
             let (engine, call) = (engine.clone(), call.clone());
-            tokio::spawn(async move { engine.proceed(call).await.unwrap() })
+            tokio::spawn(async move { engine.proceed(call, &Roles::Any).await.unwrap() })
         });
         let calls: Vec<_> = calls.collect();
         let mut all = Vec::new();
@@ -154,12 +159,20 @@ async fn the_same_acknowledgement_counts_once_and_gets_the_same_answer() {
         }
         assert_eq!(answers(&events(&engine, &first).await), 1);
         let artifact = vec![json!({"good": true})];
-        engine.proceed(done(token(&all[0]), "", artifact)).await.unwrap();
-        assert_eq!(engine.proceed(call.clone()).await.unwrap(), all[0], "also when it went on");
+        engine.proceed(done(token(&all[0]), "", artifact), &Roles::Any).await.unwrap();
+        assert_eq!(
+            engine.proceed(call.clone(), &Roles::Any).await.unwrap(),
+            all[0],
+            "also when it went on"
+        );
         engine.stop(Duration::from_secs(5)).await;
-        assert_eq!(world.engine().proceed(call.clone()).await.unwrap(), all[0], "and elsewhere");
+        assert_eq!(
+            world.engine().proceed(call.clone(), &Roles::Any).await.unwrap(),
+            all[0],
+            "and elsewhere"
+        );
         let other = done(token(&first), "Something else.", vec![]);
-        let warned = world.engine().proceed(other).await.unwrap();
+        let warned = world.engine().proceed(other, &Roles::Any).await.unwrap();
         assert_eq!(warned.warnings[0].code.name(), "replayed_with_other_input");
         assert_eq!(warned.next_intent, NextIntent::RehydrateOnly);
     }
@@ -171,9 +184,9 @@ async fn steps_that_wait_together_are_handed_out_one_by_one() {
     let engine = world.engine();
     let first = start(&engine, "pair").await;
     assert_eq!((step(&first), standing(&first).more), ("one", 1));
-    let second = engine.proceed(done(token(&first), "A", vec![])).await.unwrap();
+    let second = engine.proceed(done(token(&first), "A", vec![]), &Roles::Any).await.unwrap();
     assert_eq!((step(&second), standing(&second).more), ("two", 0));
-    let last = engine.proceed(done(token(&second), "B", vec![])).await.unwrap();
+    let last = engine.proceed(done(token(&second), "B", vec![]), &Roles::Any).await.unwrap();
     let both = json!({"one": {"notes": "A"}, "two": {"notes": "B"}});
     assert_eq!(standing(&last).result, Some(both));
 }
@@ -193,13 +206,14 @@ async fn an_agent_that_waits_long_is_told_how_it_goes() {
         (standing(&first).status, &standing(&first).doing),
         ("running", &vec!["a".to_owned()])
     );
-    let refused = engine.proceed(done(token(&first), "Done.", vec![])).await.unwrap_err();
+    let refused =
+        engine.proceed(done(token(&first), "Done.", vec![]), &Roles::Any).await.unwrap_err();
     assert_eq!(refused.code(), "VALIDATION_ERROR");
     assert!(refused.fix().unwrap().contains("alone"), "{refused:?}");
     world.done.go.notify_one();
-    let mut answer = engine.proceed(back(token(&first))).await.unwrap();
+    let mut answer = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     while answer.pending.is_none() {
-        answer = engine.proceed(back(token(&first))).await.unwrap();
+        answer = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     }
     assert_eq!(step(&answer), "g");
 }
@@ -221,7 +235,7 @@ async fn a_question_to_a_person_is_told_and_not_handed_out() {
     let denied = engine.answer(run, asked.task, "agent", yes.clone()).await.unwrap_err();
     assert_eq!(denied.code(), "TASK_FORBIDDEN");
     engine.answer(run, asked.task, "ada", yes).await.unwrap();
-    assert_eq!(step(&engine.proceed(back(token(&first))).await.unwrap()), "g");
+    assert_eq!(step(&engine.proceed(back(token(&first)), &Roles::Any).await.unwrap()), "g");
 }
 
 #[tokio::test]
@@ -238,7 +252,7 @@ async fn what_was_left_in_the_middle_goes_on_when_the_agent_comes_back() {
 
     let engine = world.engine();
     let call = done(token(&first), "Seen.", vec![]);
-    let busy = engine.proceed(call.clone()).await.unwrap();
+    let busy = engine.proceed(call.clone(), &Roles::Any).await.unwrap();
     assert_eq!((step(&busy), standing(&busy).status), ("-", "running"));
     world.done.held.notified().await;
     engine.stop(Duration::from_secs(5)).await;
@@ -246,10 +260,10 @@ async fn what_was_left_in_the_middle_goes_on_when_the_agent_comes_back() {
     world.done.holds.store(false, Ordering::SeqCst);
     world.options.hand_patience = Duration::from_secs(20);
     let engine = world.engine();
-    let second = engine.proceed(back(token(&busy))).await.unwrap();
+    let second = engine.proceed(back(token(&busy)), &Roles::Any).await.unwrap();
     assert_eq!(step(&second), "h");
     assert_eq!(world.tries(), [2], "what was cut off is done again, under its key");
-    let replayed = engine.proceed(call).await.unwrap();
+    let replayed = engine.proceed(call, &Roles::Any).await.unwrap();
     assert_eq!((step(&replayed), token(&replayed)), ("h", token(&second)));
     assert_eq!(answers(&events(&engine, &first).await), 1);
 }
@@ -260,18 +274,19 @@ async fn a_step_is_done_through_another_process_than_the_one_that_performs_the_r
     let (owner, other) = (world.engine(), world.engine());
     let first = start(&owner, "relay").await;
     let run = first.session.unwrap().run;
-    let shown = other.proceed(back(token(&first))).await.unwrap();
+    let shown = other.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     assert_eq!(step(&shown), "look");
     assert!(!other.is_here(run).await.unwrap(), "looking takes nothing over");
     let call = done(token(&first), "Red.", vec![]);
-    let (one, two) = tokio::join!(owner.proceed(call.clone()), other.proceed(call));
+    let (one, two) =
+        tokio::join!(owner.proceed(call.clone(), &Roles::Any), other.proceed(call, &Roles::Any));
     assert_eq!(one.unwrap(), two.as_ref().unwrap().clone());
     let second = two.unwrap();
     assert_eq!(step(&second), "judge");
-    let bad = other.proceed(done(token(&second), "", vec![json!({})])).await.unwrap();
+    let bad = other.proceed(done(token(&second), "", vec![json!({})]), &Roles::Any).await.unwrap();
     assert_eq!(bad.blockers.len(), 1);
     let good = vec![json!({"good": true})];
-    let last = other.proceed(done(token(&bad), "", good)).await.unwrap();
+    let last = other.proceed(done(token(&bad), "", good), &Roles::Any).await.unwrap();
     assert_eq!(standing(&last).result, Some(json!(true)));
     assert!(owner.is_here(run).await.unwrap() && !other.is_here(run).await.unwrap());
 }
@@ -291,9 +306,9 @@ async fn a_run_that_failed_takes_no_step() {
     world.done.held.notified().await;
     world.done.go.notify_one();
     engine.ended(first.session.unwrap().run).await.unwrap();
-    let late = engine.proceed(done(token(&first), "Seen.", vec![])).await.unwrap_err();
+    let late = engine.proceed(done(token(&first), "Seen.", vec![]), &Roles::Any).await.unwrap_err();
     assert_eq!(late.code(), "RUN_COMPLETE");
-    let shown = engine.proceed(back(token(&first))).await.unwrap();
+    let shown = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     assert_eq!((shown.is_complete, standing(&shown).status), (true, "failed"));
     let error = standing(&shown).error.as_ref().unwrap();
     assert_eq!((error.code.as_str(), error.step.as_deref()), ("TEST_FAILED", Some("b")));
@@ -304,13 +319,13 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     let world = World::new(&[("relay", RELAY)]);
     let engine = world.engine();
     let first = start(&engine, "relay").await;
-    let second = engine.proceed(done(token(&first), "Red.", vec![])).await.unwrap();
+    let second = engine.proceed(done(token(&first), "Red.", vec![]), &Roles::Any).await.unwrap();
     let before = events(&engine, &first).await;
-    let rewound = engine.proceed(back(token(&first))).await.unwrap();
+    let rewound = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
     assert_eq!(step(&rewound), "look");
     let [branch] = rewound.branches.as_slice() else { panic!("{rewound:#?}") };
     assert_eq!(branch.summary, "- `look` is done: Red.\n- `note` is done");
-    let there = engine.proceed(back(&branch.continue_token)).await.unwrap();
+    let there = engine.proceed(back(&branch.continue_token), &Roles::Any).await.unwrap();
     assert_eq!(token(&there), token(&second), "the branch leads to where the run stands");
     let warning = &rewound.warnings[0];
     assert_eq!(warning.code.name(), "fork_repeats");
@@ -321,23 +336,23 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     );
     assert_eq!(events(&engine, &first).await, before, "looking back changes nothing");
 
-    let blocked = engine.proceed(done(token(&rewound), "", vec![])).await.unwrap();
+    let blocked = engine.proceed(done(token(&rewound), "", vec![]), &Roles::Any).await.unwrap();
     assert_eq!((step(&blocked), blocked.blockers.len()), ("look", 1));
     let call = done(token(&blocked), "Blue.", vec![]);
-    let forked = engine.proceed(call.clone()).await.unwrap();
+    let forked = engine.proceed(call.clone(), &Roles::Any).await.unwrap();
     assert_eq!((step(&forked), forked.warnings[0].code.name()), ("judge", "forked"));
     let new = forked.session.unwrap().run;
     assert_ne!(new, first.session.unwrap().run);
     assert_ne!(forked.label, first.label);
     assert_eq!(events(&engine, &first).await, before, "the earlier run stays as it is");
-    assert_eq!(engine.proceed(call).await.unwrap(), forked, "a fork is made once");
-    let other = engine.proceed(back(token(&first))).await.unwrap();
-    let other = engine.proceed(done(token(&other), "Green.", vec![])).await.unwrap();
+    assert_eq!(engine.proceed(call, &Roles::Any).await.unwrap(), forked, "a fork is made once");
+    let other = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
+    let other = engine.proceed(done(token(&other), "Green.", vec![]), &Roles::Any).await.unwrap();
     assert!(![new, first.session.unwrap().run].contains(&other.session.unwrap().run));
     let good = vec![json!({"good": true})];
-    let last = engine.proceed(done(token(&forked), "", good.clone())).await.unwrap();
+    let last = engine.proceed(done(token(&forked), "", good.clone()), &Roles::Any).await.unwrap();
     assert_eq!(standing(&last).result, Some(json!(true)));
-    let last = engine.proceed(done(token(&second), "", good)).await.unwrap();
+    let last = engine.proceed(done(token(&second), "", good), &Roles::Any).await.unwrap();
     assert!(last.is_complete, "and so does the first");
 }
 
@@ -352,7 +367,9 @@ async fn what_makes_no_sense_is_refused_and_writes_nothing() {
     let fine = done(&good, "Seen.", vec![]);
     let refused = |ask: Continue| {
         let engine = engine.clone();
-        async move { engine.proceed(ask).await.map_err(|error: Error| error.code()).unwrap_err() }
+        async move {
+            engine.proceed(ask, &Roles::Any).await.map_err(|error: Error| error.code()).unwrap_err()
+        }
     };
     assert_eq!(refused(back(&format!("{good}x"))).await, "TOKEN_INVALID_FORMAT");
     assert_eq!(refused(back(&format!("other.{body}"))).await, "TOKEN_BAD_SIGNATURE");
@@ -374,13 +391,19 @@ async fn what_makes_no_sense_is_refused_and_writes_nothing() {
     let keys = world.home.path().join("data/keys");
     let other = elsewhere.engine();
     start(&other, "relay").await;
-    assert_eq!(other.proceed(back(&good)).await.unwrap_err().code(), "TOKEN_BAD_SIGNATURE");
+    assert_eq!(
+        other.proceed(back(&good), &Roles::Any).await.unwrap_err().code(),
+        "TOKEN_BAD_SIGNATURE"
+    );
     let theirs = elsewhere.home.path().join("data/keys");
     for file in std::fs::read_dir(keys).unwrap().flatten() {
         std::fs::copy(file.path(), theirs.join(file.file_name())).unwrap();
     }
     let other = elsewhere.engine();
-    assert_eq!(other.proceed(back(&good)).await.unwrap_err().code(), "TOKEN_UNKNOWN_NODE");
+    assert_eq!(
+        other.proceed(back(&good), &Roles::Any).await.unwrap_err().code(),
+        "TOKEN_UNKNOWN_NODE"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -394,7 +417,7 @@ async fn a_run_is_begun_by_whoever_performs_its_workflow() {
     let run = first.session.unwrap().run;
     assert!(owner.is_here(run).await.unwrap() && !other.is_here(run).await.unwrap());
     owner.stop(Duration::from_secs(5)).await;
-    let second = other.proceed(done(token(&first), "Red.", vec![])).await.unwrap();
+    let second = other.proceed(done(token(&first), "Red.", vec![]), &Roles::Any).await.unwrap();
     assert_eq!(step(&second), "judge");
     assert!(other.is_here(run).await.unwrap(), "what nobody performs is taken over");
     let third = start(&other, "relay").await;

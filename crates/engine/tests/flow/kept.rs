@@ -11,7 +11,7 @@ use cairn_store::gc;
 use serde_json::json;
 
 use crate::recovery::left;
-use crate::world::{World, arrival, run};
+use crate::world::{World, request, run};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -153,7 +153,7 @@ async fn a_run_that_another_waits_for_stays() {
     ]);
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
-    let asked = engine.receive(arrival("parent", json!({}))).await.unwrap();
+    let asked = engine.submit(request("parent", json!({}))).await.unwrap();
     world.done.held.notified().await;
     assert_eq!(engine.tidy(in_days(40)).await.unwrap().runs, 0);
     world.done.go.notify_one();
@@ -169,11 +169,11 @@ async fn what_fired_once_does_not_fire_again_when_its_run_is_gone() {
 triggers: [{ type: manual, id: m }]
 graph: { nodes: [{ id: a, type: log, message: x }] }",
     )]);
-    let mut arrival = arrival("hook", json!({}));
-    arrival.trigger = Some("m".parse().unwrap());
-    arrival.key = Some("delivery-1".to_owned());
+    let mut request = request("hook", json!({}));
+    request.trigger = Some("m".parse().unwrap());
+    request.key = Some("delivery-1".to_owned());
     let engine = world.engine();
-    let asked = engine.receive(arrival.clone()).await.unwrap();
+    let asked = engine.submit(request.clone()).await.unwrap();
     engine.ended(asked.run).await.unwrap();
     engine.stop(Duration::from_secs(5)).await;
     let engine = world.engine();
@@ -181,7 +181,7 @@ graph: { nodes: [{ id: a, type: log, message: x }] }",
     assert_eq!((tidied.runs, tidied.sessions.len()), (1, 1));
     let engine = world.engine();
     engine.recover().await.unwrap();
-    assert!(engine.receive(arrival).await.unwrap().replayed);
+    assert!(engine.submit(request).await.unwrap().replayed);
     assert_eq!((listed(&engine).await, world.tries()), (0, vec![1]));
 }
 
@@ -191,7 +191,7 @@ async fn a_full_session_takes_no_new_runs_and_ends_those_it_has() {
     world.options.session_max = 1;
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
-    let held = engine.receive(arrival("w", json!({"m": "hold"}))).await.unwrap();
+    let held = engine.submit(request("w", json!({"m": "hold"}))).await.unwrap();
     world.done.held.notified().await;
     let (_, other) = run(&engine, "w", json!({"m": "x"})).await;
     let tidied = engine.tidy(in_days(40)).await.unwrap();

@@ -6,13 +6,13 @@ use std::time::Duration;
 use cairn_core::event::engine::EndStatus;
 use serde_json::json;
 
-use crate::world::{World, arrival};
+use crate::world::{World, request};
 
 /// An engine that is left in the middle of a step; gives the run.
 pub(crate) async fn left(world: &World, workflow: &str) -> cairn_core::id::RunId {
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
-    let asked = engine.receive(arrival(workflow, json!({}))).await.unwrap();
+    let asked = engine.submit(request(workflow, json!({}))).await.unwrap();
     world.done.held.notified().await;
     engine.stop(Duration::from_secs(5)).await;
     world.done.holds.store(false, Ordering::SeqCst);
@@ -69,7 +69,7 @@ async fn what_is_said_to_a_run_of_another_engine_is_handed_to_it() {
     let world = World::new(&[("w", "{ id: a, type: log, message: hold }")]);
     world.done.holds.store(true, Ordering::SeqCst);
     let (one, two) = (world.engine(), world.engine());
-    let asked = one.receive(arrival("w", json!({}))).await.unwrap();
+    let asked = one.submit(request("w", json!({}))).await.unwrap();
     world.done.held.notified().await;
     two.recover().await.unwrap();
     two.cancel(asked.run, "ada", "").await.unwrap();
@@ -84,7 +84,7 @@ async fn the_list_says_what_waits_when_another_run_began_since() {
     let world = World::new(&[("w", nodes)]);
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
-    let first = engine.receive(arrival("w", json!({}))).await.unwrap().run;
+    let first = engine.submit(request("w", json!({}))).await.unwrap().run;
     world.done.held.notified().await;
     world.done.go.notify_one();
     let waits = async {
@@ -93,7 +93,7 @@ async fn the_list_says_what_waits_when_another_run_began_since() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
-    engine.receive(arrival("w", json!({}))).await.unwrap();
+    engine.submit(request("w", json!({}))).await.unwrap();
     let waiting = cairn_engine::flow::Filter {
         statuses: vec!["waiting".to_owned()],
         ..cairn_engine::flow::Filter::default()
@@ -106,24 +106,24 @@ async fn the_list_says_what_waits_when_another_run_began_since() {
 #[tokio::test]
 async fn what_was_received_and_not_begun_begins_when_it_comes_again() {
     let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
-    let again = || cairn_engine::flow::Arrival {
+    let again = || cairn_engine::flow::RunRequest {
         trigger: Some("api".parse().unwrap()),
         key: Some("k".to_owned()),
-        ..arrival("w", json!({}))
+        ..request("w", json!({}))
     };
     let first = world.engine();
-    let run = first.receive(again()).await.unwrap().run;
+    let run = first.submit(again()).await.unwrap().run;
     first.ended(run).await.unwrap();
     first.stop(Duration::from_secs(5)).await;
     // Only that it was received is left, as if the rest had not been written.
     lose(&world, run).await;
     let engine = world.engine();
-    let asked = engine.receive(again()).await.unwrap();
+    let asked = engine.submit(again()).await.unwrap();
     assert_eq!((asked.run, asked.replayed), (run, true));
     let ended = tokio::time::timeout(Duration::from_secs(20), engine.ended(run)).await.unwrap();
     assert_eq!(ended.unwrap().status, EndStatus::Succeeded);
     assert_eq!(world.tries(), [2], "with the key it had");
-    let asked = engine.receive(again()).await.unwrap();
+    let asked = engine.submit(again()).await.unwrap();
     assert!(asked.replayed);
     engine.stop(Duration::from_secs(5)).await;
     assert_eq!(world.tries(), [2]);
@@ -154,7 +154,7 @@ async fn a_failure_is_told_of_at_the_next_start() {
     let told = "name: told\ntriggers: [{ type: error }]\ngraph:\n  nodes:\n    - { id: a, type: log, message: '{{ event.payload.run_id }}' }\n";
     let world = World::new(&[("fails", fails), ("told", told)]);
     let engine = world.engine();
-    let failed = engine.receive(arrival("fails", json!({}))).await.unwrap().run;
+    let failed = engine.submit(request("fails", json!({}))).await.unwrap().run;
     engine.ended(failed).await.unwrap();
     let notes = cairn_engine::flow::Filter {
         workflow: Some("project.told".to_owned()),
@@ -187,12 +187,12 @@ async fn the_first_triggers_of_a_workflow_may_come_all_at_once() {
     let mut callers = tokio::task::JoinSet::new();
     for number in 0..16 {
         let engine = engine.clone();
-        let arrival = cairn_engine::flow::Arrival {
+        let request = cairn_engine::flow::RunRequest {
             trigger: Some("api".parse().unwrap()),
             key: Some(format!("k{number}")),
-            ..arrival("w", json!({}))
+            ..request("w", json!({}))
         };
-        callers.spawn(async move { engine.receive(arrival).await.unwrap().replayed });
+        callers.spawn(async move { engine.submit(request).await.unwrap().replayed });
     }
     assert!(callers.join_all().await.into_iter().all(|replayed| !replayed));
 }

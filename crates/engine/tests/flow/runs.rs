@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
 use cairn_core::flow::{Answer, Verdict};
-use cairn_engine::flow::{Filter, From};
+use cairn_engine::flow::{Filter, ForkPoint, Roles};
 use serde_json::json;
 
-use crate::world::{World, arrival, kinds, result, run, write};
+use crate::world::{World, kinds, request, result, run, write};
 
 #[tokio::test]
 async fn a_run_goes_through_its_steps_and_is_listed() {
@@ -59,18 +59,18 @@ async fn one_key_starts_one_run() {
 triggers: [{ type: manual, id: m }]
 graph: { nodes: [{ id: a, type: log, message: x }] }",
     )]);
-    let mut arrival = arrival("hook", json!({}));
-    (arrival.trigger, arrival.key) = (Some("m".parse().unwrap()), Some("delivery-1".into()));
+    let mut request = request("hook", json!({}));
+    (request.trigger, request.key) = (Some("m".parse().unwrap()), Some("delivery-1".into()));
     let engine = world.engine();
-    let first = engine.receive(arrival.clone()).await.unwrap();
+    let first = engine.submit(request.clone()).await.unwrap();
     engine.ended(first.run).await.unwrap();
     assert!(!first.replayed);
     for _ in 0..3 {
-        let again = engine.receive(arrival.clone()).await.unwrap();
+        let again = engine.submit(request.clone()).await.unwrap();
         assert_eq!((again.run, again.replayed), (first.run, true));
     }
     engine.stop(Duration::from_secs(5)).await;
-    let again = world.engine().receive(arrival).await.unwrap();
+    let again = world.engine().submit(request).await.unwrap();
     assert_eq!((again.run, again.replayed), (first.run, true), "after a restart, too");
     assert_eq!(world.tries(), [1]);
 }
@@ -136,7 +136,7 @@ async fn what_cannot_be_recorded_fails_its_own_step_and_nobody_elses() {
         assert_eq!(*found, expected, "{workflow}");
     }
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-    let refused = engine.receive(arrival("id", deep)).await.unwrap_err();
+    let refused = engine.submit(request("id", deep)).await.unwrap_err();
     assert_eq!(refused.code(), "VALIDATION_ERROR", "{refused}");
 }
 
@@ -144,7 +144,7 @@ async fn what_cannot_be_recorded_fails_its_own_step_and_nobody_elses() {
 async fn what_is_said_to_a_run_is_recordable_or_refused() {
     let world = World::new(&[("ask", "{ id: a, type: human, prompt: Well }")]);
     let engine = world.engine();
-    let run = engine.receive(arrival("ask", json!({}))).await.unwrap().run;
+    let run = engine.submit(request("ask", json!({}))).await.unwrap().run;
     for (by, reason) in [("", "x".to_owned()), ("ada", "x".repeat(2_000))] {
         let refused = engine.cancel(run, by, &reason).await.unwrap_err();
         assert_eq!(refused.code(), "VALIDATION_ERROR", "{refused}");
@@ -290,7 +290,7 @@ async fn a_person_is_asked_and_answers() {
          { id: yes-step, type: log, message: go }",
     )]);
     let engine = world.engine();
-    let asked = engine.receive(arrival("ask", json!({}))).await.unwrap();
+    let asked = engine.submit(request("ask", json!({}))).await.unwrap();
     let past = engine.past(asked.run).await.unwrap();
     assert_eq!(past.summary.status.name(), "waiting");
     let task = *past.state.tasks.keys().next().unwrap();
@@ -306,7 +306,7 @@ async fn a_run_can_be_cancelled_while_a_step_is_under_way() {
     let world = World::new(&[("long", "{ id: a, type: log, message: hold }")]);
     world.done.holds.store(true, std::sync::atomic::Ordering::SeqCst);
     let engine = world.engine();
-    let asked = engine.receive(arrival("long", json!({}))).await.unwrap();
+    let asked = engine.submit(request("long", json!({}))).await.unwrap();
     world.done.held.notified().await;
     engine.cancel(asked.run, "ada", "enough").await.unwrap();
     assert_eq!(engine.ended(asked.run).await.unwrap().status, EndStatus::Cancelled);
@@ -320,22 +320,23 @@ async fn a_fork_does_the_rest_again_also_on_a_newer_plan() {
     let engine = world.engine();
     let (_, past) = run(&engine, "forked", json!({})).await;
     let step = "b".parse().unwrap();
-    let mut from = From { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
+    let mut from =
+        ForkPoint { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
     let changed = cairn_core::flow::Change { instance: "a".parse().unwrap(), output: json!("two") };
     from.changes.push(changed);
     let preview = engine.preview(&from).await.unwrap();
     assert_eq!((preview.again.len(), preview.kept.len()), (1, 1));
-    let forked = engine.fork(&from).await.unwrap();
+    let forked = engine.fork(&from, &Roles::Any).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("two"));
     write(&world.home.path().join("workflows"), "forked", &nodes.replace("'{{ steps.a }}'", "new"));
     from.on_new_plan = true;
-    let forked = engine.fork(&from).await.unwrap();
+    let forked = engine.fork(&from, &Roles::Any).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("new"));
     assert_eq!(world.tries(), [1], "what was kept is not done again");
     from.step = "nowhere".parse().unwrap();
-    assert_eq!(engine.fork(&from).await.unwrap_err().code(), "RUN_FORK_POINT");
+    assert_eq!(engine.fork(&from, &Roles::Any).await.unwrap_err().code(), "RUN_FORK_POINT");
     from.step = "aa".parse().unwrap();
-    let told = engine.fork(&from).await.unwrap_err().to_string();
+    let told = engine.fork(&from, &Roles::Any).await.unwrap_err().to_string();
     assert!(told.ends_with("the plan has no step `aa`; did you mean `a`?"), "{told}");
 }
 
@@ -361,9 +362,9 @@ async fn no_more_runs_are_under_way_than_a_workflow_allows() {
     )]);
     world.done.holds.store(true, std::sync::atomic::Ordering::SeqCst);
     let engine = world.engine();
-    let one = engine.receive(arrival("narrow", json!({}))).await.unwrap();
+    let one = engine.submit(request("narrow", json!({}))).await.unwrap();
     world.done.held.notified().await;
-    let two = engine.receive(arrival("narrow", json!({}))).await.unwrap();
+    let two = engine.submit(request("narrow", json!({}))).await.unwrap();
     assert_eq!(engine.past(two.run).await.unwrap().summary.status.name(), "queued");
     world.done.holds.store(false, std::sync::atomic::Ordering::SeqCst);
     world.done.go.notify_one();

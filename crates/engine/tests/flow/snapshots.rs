@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
-use cairn_engine::flow::{Automations, From};
+use cairn_engine::flow::{Automations, ForkPoint, Roles};
 use serde_json::json;
 
 use crate::recovery::left;
@@ -68,7 +68,7 @@ async fn a_run_that_was_cut_off_in_a_long_loop_goes_on_there() {
     world.options.snapshot_every = 10;
     world.done.holds.store(true, Ordering::SeqCst);
     let engine = world.engine();
-    let asked = engine.receive(crate::world::arrival("w", json!({}))).await.unwrap();
+    let asked = engine.submit(crate::world::request("w", json!({}))).await.unwrap();
     for _ in 0..60 {
         world.done.held.notified().await;
         world.done.go.notify_one();
@@ -107,8 +107,9 @@ async fn a_fork_from_a_late_turn_keeps_the_turns_before() {
     let (_, past) = run(&engine, "w", json!({})).await;
     for turn in [0, 13, 57, 99] {
         let step = format!("each@{turn}::turn").parse().unwrap();
-        let from = From { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
-        let begun = engine.fork(&from).await.unwrap();
+        let from =
+            ForkPoint { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
+        let begun = engine.fork(&from, &Roles::Any).await.unwrap();
         assert_eq!(begun.fork.state.loops.values().next().unwrap().results.len(), turn);
         ends_well(&engine, begun.run, 100).await;
     }

@@ -11,7 +11,8 @@ use cairn_core::catalog::schema::{closed, one_of, text};
 use cairn_core::catalog::{Catalog as Types, Class, StepType, TriggerType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
-    Arrival, Automations, Ended, Event, NoEvaluator, NoSettings, Options, Parts, Past,
+    Automations, Ended, NoEvaluator, NoSettings, Options, Parts, Past, Roles, RunRequest,
+    TriggerEvent,
 };
 use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer, Performers};
@@ -146,14 +147,15 @@ pub(crate) fn write(root: &Path, name: &str, nodes: &str) {
     std::fs::write(folder.join("workflow.yaml"), text).unwrap();
 }
 
-pub(crate) fn arrival(workflow: &str, payload: Value) -> Arrival {
-    let event = Event { payload, kind: "manual".to_owned(), ..Event::default() };
-    Arrival { workflow: workflow.to_owned(), trigger: None, key: None, event, depth: 0 }
+pub(crate) fn request(workflow: &str, payload: Value) -> RunRequest {
+    let event = TriggerEvent { payload, kind: "manual".to_owned(), ..TriggerEvent::default() };
+    let (trigger, key, roles) = (None, None, Roles::Any);
+    RunRequest { workflow: workflow.to_owned(), trigger, key, event, depth: 0, roles }
 }
 
 /// Runs a workflow to its end.
 pub(crate) async fn run(engine: &Automations, workflow: &str, payload: Value) -> (Ended, Past) {
-    let asked = engine.receive(arrival(workflow, payload)).await.unwrap();
+    let asked = engine.submit(request(workflow, payload)).await.unwrap();
     let ended = engine.ended(asked.run);
     let ended = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap().unwrap();
     let past = engine.past(asked.run).await.unwrap();

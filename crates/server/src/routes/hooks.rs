@@ -22,7 +22,7 @@ use cairn_core::event::engine::EndStatus;
 use cairn_core::id::RunId;
 use cairn_engine as engine;
 use cairn_engine::flow::trace::{self, TraceParent};
-use cairn_engine::flow::{Arrival, Call, Ended, Event};
+use cairn_engine::flow::{Call, Ended, Roles, RunRequest, TriggerEvent};
 use cairn_engine::secrets::Scope;
 use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
 use serde_json::{Value, json};
@@ -156,16 +156,23 @@ async fn start(
         Some(earlier) if is_known(shared, place, &earlier).await => earlier,
         _ => key,
     };
-    let arrival = Arrival {
+    let request = RunRequest {
         workflow: place.workflow.clone(),
         trigger: Some(place.trigger.clone()),
         key: Some(key),
-        event: Event { payload, kind: place.kind.clone(), more: event }.within(trace(headers)),
+        event: TriggerEvent { payload, kind: place.kind.clone(), more: event }
+            .within(trace(headers)),
         depth: chain(headers),
+        roles: Roles::Any,
     };
-    let call = match shared.automation.engine.call(arrival).await {
+    let call = match shared.automation.engine.call(request).await {
         Ok(call) => call,
-        Err(error @ (engine::Error::RateLimited { .. } | engine::Error::TriggerLoop { .. })) => {
+        Err(
+            error @ (engine::Error::RateLimited { .. }
+            | engine::Error::TriggerLoop { .. }
+            | engine::Error::Busy { .. }
+            | engine::Error::LaneDown { .. }),
+        ) => {
             return Err(Failure(error.into()));
         }
         Err(engine::Error::Invalid { .. }) => {

@@ -16,13 +16,12 @@ use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::Change;
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Arrival, Asked, Event, Filter, From as ForkPoint, Past, Summary};
-use cairn_engine::trigger::{Watch, input};
+use cairn_engine::flow::{Asked, Filter, ForkPoint, Past, RunRequest, Summary, TriggerEvent};
+use cairn_engine::trigger::input;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -178,19 +177,23 @@ async fn begin(
     let start: Start = body::json(&headers, body).await?;
     let found = find(&shared, &start.workflow).await?;
     caller.covers(&found.id)?;
-    let (trigger, payload) = chosen(&shared, &found, &caller, start)?;
+    let (trigger, payload) = chosen(&shared, &found, start)?;
+    let chosen = trigger.clone();
     let trigger = match (trigger, &key) {
         // What is done once needs a name to be remembered by.
         (None, Some(_)) => "api".parse().ok(),
         (trigger, _) => trigger,
     };
-    let event = Event { payload: payload.clone(), kind: "manual".to_owned(), ..Event::default() };
+    let kind = "manual".to_owned();
+    let event = TriggerEvent { payload: payload.clone(), kind, ..TriggerEvent::default() };
     let event = event.within(hooks::trace(&headers));
     let workflow = found.id.clone();
-    let depth = hooks::chain(&headers);
-    let asked = in_turn(&shared, Arrival { workflow, trigger, key, event, depth }).await?;
+    let (depth, roles) = (hooks::chain(&headers), caller.principal.roles());
+    let request = RunRequest { workflow, trigger, key, event, depth, roles };
+    let asked = in_turn(&shared, request).await?;
     if asked.replayed {
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
+        let payload = input::of_run(&found.compiled()?.plan, chosen.as_ref(), payload)?;
         if before.get("payload") != Some(&payload) {
             return Err(Failure(Error::KeyReused));
         }
@@ -205,10 +208,10 @@ fn takes_work(shared: &Shared) -> Result<(), Error> {
 }
 
 /// Begins a run when its turn comes, and waits for that as long as it makes sense.
-async fn in_turn(shared: &Shared, arrival: Arrival) -> Result<Asked, Error> {
+async fn in_turn(shared: &Shared, request: RunRequest) -> Result<Asked, Error> {
     let by = Instant::now() + TURN_MAX;
     loop {
-        let refused = match shared.automation.engine.receive_paced(arrival.clone()).await {
+        let refused = match shared.automation.engine.submit(request.clone()).await {
             Err(refused @ engine::Error::RateLimited { .. }) => refused,
             asked => return Ok(asked?),
         };
@@ -237,13 +240,8 @@ fn idempotency_key(headers: &HeaderMap, caller: &Caller) -> Result<Option<String
     }
 }
 
-/// The trigger where a run begins, and its payload with what the trigger adds.
-fn chosen(
-    shared: &Shared,
-    found: &Found,
-    caller: &Caller,
-    start: Start,
-) -> Result<(Option<Slug>, Value), Error> {
+/// The trigger where a run begins, and its payload.
+fn chosen(shared: &Shared, found: &Found, start: Start) -> Result<(Option<Slug>, Value), Error> {
     let plan = &found.compiled()?.plan;
     let payload = if start.payload.is_null() { json!({}) } else { start.payload };
     let trigger = match &start.trigger {
@@ -255,48 +253,7 @@ fn chosen(
         }
         None => shared.automation.triggers.call(plan).map(|(trigger, _)| trigger),
     };
-    require_role(shared, plan, trigger.as_ref(), caller)?;
-    let filled = input::of_run(plan, trigger.as_ref(), payload)?;
-    Ok((trigger, filled))
-}
-
-/// Whoever starts a run by hand needs the role of the trigger, or every role that the
-/// workflow asks of people when the run begins at a trigger that is not for them.
-fn require_role(
-    shared: &Shared,
-    plan: &Plan,
-    trigger: Option<&Slug>,
-    caller: &Caller,
-) -> Result<(), Error> {
-    let called = plan.triggers.iter().filter_map(|trigger| {
-        let kind = shared.automation.triggers.get(trigger.r#type.as_str())?;
-        match kind.watch(&trigger.config.0).ok()? {
-            Watch::Call(call) => Some((&trigger.id, call)),
-            _ => None,
-        }
-    });
-    let called: Vec<_> = called.collect();
-    let is_called = called.iter().any(|(id, _)| Some(*id) == trigger);
-    let asked = called.iter().filter(|(id, _)| !is_called || Some(*id) == trigger);
-    let missing = asked.filter_map(|(_, call)| call.role());
-    match missing.into_iter().find(|role| !caller.principal.has_role(role)) {
-        Some(role) => Err(Error::RoleMissing(role.to_owned())),
-        None => Ok(()),
-    }
-}
-
-/// Whoever does a run again needs the role that starting it needs.
-async fn require_role_of(shared: &Shared, caller: &Caller, past: &Past) -> Result<(), Error> {
-    let trigger = past.state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
-    if let Some(started) = &past.state.started {
-        let plan = shared.automation.engine.plan(started.workflow_hash).await?;
-        require_role(shared, &plan, trigger, caller)?;
-    }
-    // The workflow may ask for more by now.
-    match shared.automation.catalog.find(&past.summary.workflow) {
-        Ok(found) => require_role(shared, &found.compiled()?.plan, trigger, caller),
-        Err(_) => Ok(()),
-    }
+    Ok((trigger, payload))
 }
 
 /// The id of a run. What is no id cannot be there, either: the answer is the same.
@@ -391,9 +348,8 @@ async fn replay(
 ) -> Result<Response, Failure> {
     takes_work(&shared)?;
     let run = run_id(id)?;
-    let past = seen(&shared, &caller, run).await?;
-    require_role_of(&shared, &caller, &past).await?;
-    let asked = shared.automation.engine.replay(run).await?;
+    seen(&shared, &caller, run).await?;
+    let asked = shared.automation.engine.replay(run, caller.principal.roles()).await?;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     Ok((StatusCode::CREATED, Json(started)).into_response())
 }
@@ -416,8 +372,7 @@ async fn fork(
 ) -> Result<Response, Failure> {
     let run = run_id(id)?;
     let wanted: ForkFrom = body::json(&headers, body).await?;
-    let past = seen(&shared, &caller, run).await?;
-    require_role_of(&shared, &caller, &past).await?;
+    seen(&shared, &caller, run).await?;
     let changes = wanted.outputs.into_iter().map(|(of, output)| {
         let instance = step(&of)?;
         Ok(Change { instance, output })
@@ -430,7 +385,7 @@ async fn fork(
         return Ok(Json(Forked::new(None, &preview)).into_response());
     }
     takes_work(&shared)?;
-    let forked = shared.automation.engine.fork(&from).await?;
+    let forked = shared.automation.engine.fork(&from, &caller.principal.roles()).await?;
     let answer = Forked::new(Some(forked.run), &forked.fork);
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }

@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use cairn_core::flow::{Answer, Verdict};
-use cairn_engine::flow::{Arrival, Automations};
+use cairn_engine::flow::{Automations, Roles, RunRequest};
 
 use crate::client::{Server, TOKEN, World};
 use crate::traces::until_metrics;
@@ -151,10 +151,11 @@ async fn runs_of_another_process_are_told_and_counted() {
     // One that was over before anybody counted.
     let early = world.another_engine();
     let begin = async |engine: &Automations| {
-        let event = cairn_engine::flow::Event::default();
+        let event = cairn_engine::flow::TriggerEvent::default();
         let workflow = "project.approve".to_owned();
-        let arrival = Arrival { workflow, trigger: None, key: None, event, depth: 0 };
-        engine.receive(arrival).await.unwrap().run.to_string()
+        let (trigger, key, roles) = (None, None, Roles::Any);
+        let request = RunRequest { workflow, trigger, key, event, depth: 0, roles };
+        engine.submit(request).await.unwrap().run.to_string()
     };
     let run = begin(&early).await;
     let path = format!("/api/v1/runs/{run}/events/stream");

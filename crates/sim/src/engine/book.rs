@@ -22,6 +22,8 @@ pub(super) struct Entries {
     pub(super) runs: BTreeMap<RunId, RunEntry>,
     /// Everything that was recorded, in the order in which it reached the disk.
     pub(super) log: Vec<Event>,
+    /// Who recorded it.
+    pub(super) by: Vec<Process>,
     fired: BTreeSet<TimerId>,
     /// Who performed which try.
     tries: BTreeMap<Try, Process>,
@@ -76,7 +78,7 @@ impl Entries {
     }
 
     /// Something reached the disk.
-    pub(super) fn recorded(&mut self, event: Event) {
+    pub(super) fn recorded(&mut self, by: Process, event: Event) {
         if let EventData::TriggerReceived(received) = &event.data {
             self.received.insert((received.workflow_id.clone(), received.key.clone()));
         }
@@ -84,6 +86,7 @@ impl Entries {
             self.of_run(run, &event);
         }
         self.log.push(event);
+        self.by.push(by);
     }
 
     fn of_run(&mut self, run: RunId, event: &Event) {

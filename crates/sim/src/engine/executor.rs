@@ -121,6 +121,12 @@ impl Machine {
         self.state().wall_ms += by_ms;
     }
 
+    /// Sets the clock on the wall to where it would be if it had never gone back.
+    pub(super) fn correct_clock(&self) {
+        let mut state = self.state();
+        state.wall_ms = state.wall_ms.max(0);
+    }
+
     /// How often tasks were polled.
     pub(super) fn polls(&self) -> u64 {
         self.state().polls

@@ -1,9 +1,9 @@
 //! The store that all simulated processes share, as one of them sees it: slow, sometimes failing,
 //! sometimes full, and with leases that can be taken away.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_store::memory::Control;
 use cairn_store::port::{EventLog, Lease, Leases, Prefix, Room, Status};
-use cairn_store::{AppendPlan, Appended, Epoch, Error, Result, Store};
+use cairn_store::{AppendPlan, Appended, Error, Result, Store};
 
 use super::book::Book;
 use super::executor::{Machine, Process};
@@ -25,68 +25,50 @@ pub(super) struct Weather {
     pub(super) is_full: Arc<AtomicBool>,
 }
 
-/// Who owns what, so that it can be taken away.
-#[derive(Clone)]
-pub(super) struct Owners {
-    control: Control,
-    held: Arc<Mutex<BTreeMap<SessionId, Owner>>>,
-}
-
-struct Owner {
-    number: u64,
-    process: Process,
-}
+/// Which sessions processes have acquired, so that they can be taken away.
+#[derive(Clone, Default)]
+pub(super) struct Owners(Arc<Mutex<BTreeSet<(Process, SessionId)>>>);
 
 impl Owners {
-    pub(super) fn new(control: Control) -> Self {
-        Self { control, held: Arc::default() }
+    fn open(&self) -> MutexGuard<'_, BTreeSet<(Process, SessionId)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Owner>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The sessions that a process owns.
+    /// The sessions that a process has acquired.
     pub(super) fn of(&self, process: Process) -> Vec<SessionId> {
-        let open = self.open();
-        let own = open.iter().filter(|(_, owner)| owner.process == process);
-        own.map(|(session, _)| *session).collect()
-    }
-
-    /// Takes a session away from its owner, who does not hear of it.
-    pub(super) fn take_away(&self, session: SessionId) -> Option<Process> {
-        let owner = self.open().remove(&session)?;
-        self.control.expire(session);
-        Some(owner.process)
+        let own = |(of, session): &(Process, SessionId)| (*of == process).then_some(*session);
+        self.open().iter().filter_map(own).collect()
     }
 }
 
 /// The store of a process.
 pub(super) fn store(
-    store: &Store,
+    control: &Control,
     machine: &Machine,
     process: Process,
     (book, weather, owners): (&Book, &Weather, &Owners),
 ) -> Store {
+    let store = control.store(process.0);
     let log = Log {
         inner: Arc::clone(&store.log),
         machine: machine.clone(),
+        process,
         book: book.clone(),
         weather: weather.clone(),
     };
-    let leases = Shared {
+    let leases = Noted {
         inner: Arc::clone(&store.leases),
         machine: machine.clone(),
         owners: owners.clone(),
         process,
-        numbers: AtomicU64::new(0),
     };
-    Store { log: Arc::new(log), leases: Arc::new(leases), ..store.clone() }
+    Store { log: Arc::new(log), leases: Arc::new(leases), ..store }
 }
 
 struct Log {
     inner: Arc<dyn EventLog>,
     machine: Machine,
+    process: Process,
     book: Book,
     weather: Weather,
 }
@@ -118,7 +100,7 @@ impl EventLog for Log {
         if !appended.replayed {
             let mut book = self.book.open();
             for (event, index) in events.into_iter().zip(appended.first.0..) {
-                book.recorded(event.at(session, EventIndex(index)));
+                book.recorded(self.process, event.at(session, EventIndex(index)));
             }
         }
         // Whoever ends now has recorded it, and does not know.
@@ -156,58 +138,19 @@ impl EventLog for Log {
     }
 }
 
-struct Shared {
+struct Noted {
     inner: Arc<dyn Leases>,
     machine: Machine,
     owners: Owners,
     process: Process,
-    numbers: AtomicU64,
-}
-
-struct Held {
-    lease: Box<dyn Lease>,
-    number: u64,
-    process: Process,
-    owners: Owners,
 }
 
 #[async_trait]
-impl Lease for Held {
-    fn session(&self) -> SessionId {
-        self.lease.session()
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.lease.epoch()
-    }
-
-    fn is_lost(&self) -> bool {
-        self.lease.is_lost()
-    }
-
-    async fn lost(&self) {
-        self.lease.lost().await;
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let mut owners = self.owners.open();
-        let own = |owner: &Owner| owner.number == self.number && owner.process == self.process;
-        if owners.get(&self.lease.session()).is_some_and(own) {
-            owners.remove(&self.lease.session());
-        }
-    }
-}
-
-#[async_trait]
-impl Leases for Shared {
+impl Leases for Noted {
     async fn acquire(&self, session: SessionId, purpose: &str) -> Result<Box<dyn Lease>> {
         self.machine.sleep(Duration::from_micros(100)).await;
         let lease = self.inner.acquire(session, purpose).await?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let (process, owners) = (self.process, self.owners.clone());
-        owners.open().insert(session, Owner { number, process });
-        Ok(Box::new(Held { lease, number, process, owners }))
+        self.owners.open().insert((self.process, session));
+        Ok(lease)
     }
 }

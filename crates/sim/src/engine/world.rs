@@ -1,5 +1,6 @@
 //! Several processes on one store, people who ask things of them, and everything that goes wrong.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +12,10 @@ use cairn_core::id::RunId;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{
-    Arrival, Automations, Event, From as ForkPoint, NoEvaluator, Options, Parts,
+    Automations, ForkPoint, NoEvaluator, Options, Parts, Roles, RunRequest, TriggerEvent,
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
-use cairn_store::Store;
 use cairn_store::memory::{Control, Outside};
 use serde_json::json;
 
@@ -32,6 +32,16 @@ const POLLS_MAX: u64 = 2_000_000;
 /// What happened how often.
 pub type Counts = BTreeMap<&'static str, u64>;
 
+thread_local! {
+    /// What engines told of trouble.
+    static TROUBLE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What engines told of trouble since this was last asked.
+pub(super) fn trouble() -> Vec<String> {
+    TROUBLE.take()
+}
+
 /// A place where a process runs, one after another.
 struct Seat {
     process: Process,
@@ -42,7 +52,7 @@ pub(super) struct World {
     pub(super) machine: Machine,
     pub(super) book: Book,
     pub(super) counts: Counts,
-    store: Store,
+    control: Control,
     catalog: Arc<Catalog>,
     weather: Weather,
     owners: Owners,
@@ -77,18 +87,19 @@ impl World {
             session_max: u64::from(pick([2_000, 8_000, 30_000, u32::MAX])),
             runs_per_minute: pick([6, 60, u32::MAX, u32::MAX]),
             snapshot_every: pick([5, 40, 2_000, 2_000]) as usize,
+            trouble: |what| TROUBLE.with_borrow_mut(|told| told.push(what.to_owned())),
             ..Options::default()
         };
         let control = Control::new(outside(&machine));
         let roughness = [0, 10, 20, 40].get(machine.below(4)).copied().unwrap_or_default();
         let seats = 1 + machine.below(3);
         let mut world = Self {
-            store: control.store(0),
+            control,
             catalog: Arc::new(Catalog::of_tree(workflows::tree(), workflows::types())),
             book: Book::default(),
             counts: Counts::new(),
             weather: Weather::default(),
-            owners: Owners::new(control),
+            owners: Owners::default(),
             forgot: Arc::default(),
             seats: Vec::new(),
             options,
@@ -117,7 +128,7 @@ impl World {
         let environment = People { machine: machine.clone(), forgot: Arc::clone(&self.forgot) };
         let parts = Parts {
             host: SimHost::shared(machine.clone(), process),
-            store: shelf::store(&self.store, &machine, process, around),
+            store: shelf::store(&self.control, &machine, process, around),
             catalog: Arc::clone(&self.catalog),
             types: workflows::types(),
             performers: Performers::new(vec![Arc::new(act)]),
@@ -188,10 +199,12 @@ impl World {
         let trigger = if keyed { "m".parse().ok() } else { None };
         let workflow = written.id.to_owned();
         let slot = (workflow.clone(), key.clone().unwrap_or_default());
-        let event = Event { payload: json!({}), kind: "manual".to_owned(), ..Event::default() };
-        let arrival = Arrival { workflow, trigger, key: key.clone(), event, depth: 0 };
+        let kind = "manual".to_owned();
+        let event = TriggerEvent { payload: json!({}), kind, ..TriggerEvent::default() };
+        let (key, roles) = (key.clone(), Roles::Any);
+        let request = RunRequest { workflow, trigger, key, event, depth: 0, roles };
         self.count(if keyed { "asked with a key" } else { "asked without a key" });
-        let (book, paced) = (self.book.clone(), self.machine.percent(60));
+        let book = self.book.clone();
         let number = {
             let mut book = book.open();
             let told = book.keys.entry(slot.clone()).or_default();
@@ -200,10 +213,7 @@ impl World {
         };
         self.within(seat, |engine| {
             Box::pin(async move {
-                let asked = match paced {
-                    true => engine.receive_paced(arrival).await,
-                    false => engine.receive(arrival).await,
-                };
+                let asked = engine.submit(request).await;
                 let mut book = book.open();
                 let told = match asked {
                     Ok(asked) => {
@@ -273,7 +283,7 @@ impl World {
                 let Ok((_, state)) = engine.state(run).await else { return };
                 let Some(step) = state.steps.keys().next().cloned() else { return };
                 let from = ForkPoint { run, step, changes: Vec::new(), on_new_plan: false };
-                if let Ok(forked) = engine.fork(&from).await {
+                if let Ok(forked) = engine.fork(&from, &Roles::Any).await {
                     book.open().promised.insert(forked.run);
                 }
             })
@@ -371,7 +381,7 @@ impl World {
         let sessions = self.owners.of(process);
         let Some(session) = sessions.get(self.machine.below(sessions.len())) else { return };
         self.count("lease lost");
-        if self.owners.take_away(*session).is_some() {
+        if self.control.expire(*session).is_some() {
             self.book.open().replaced.insert(process);
         }
     }
@@ -381,6 +391,7 @@ impl World {
         self.weather.fails.store(false, Ordering::Relaxed);
         self.weather.is_full.store(false, Ordering::Relaxed);
         self.forgot.store(false, Ordering::Relaxed);
+        self.machine.correct_clock();
         for seat in 0..self.seats.len() {
             let Some(place) = self.seats.get(seat) else { continue };
             self.machine.stop(place.process, false);
@@ -426,8 +437,15 @@ impl World {
 
 /// Whether an error says that nothing comes of what was asked, now or later.
 fn is_refusal(code: &str) -> bool {
-    ["SETTING_INVALID", "VALIDATION_ERROR", "RUN_RATE_LIMITED", "TRIGGER_LOOP", "RUN_OVERFLOW"]
-        .contains(&code)
+    [
+        "SETTING_INVALID",
+        "VALIDATION_ERROR",
+        "RUN_RATE_LIMITED",
+        "TRIGGER_LOOP",
+        "RUN_BUSY",
+        "WORKFLOW_ELSEWHERE",
+    ]
+    .contains(&code)
 }
 
 /// Does what a run asks of people.

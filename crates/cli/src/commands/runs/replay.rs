@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_engine::flow::Roles;
 
 use super::RunArg;
 use crate::config::Config;
@@ -18,6 +19,6 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
     let watch = engine.watch();
-    let again = engine.replay(run).await?;
+    let again = engine.replay(run, Roles::Any).await?;
     crate::commands::run::follow(&engine, again.run, watch, config).await
 }

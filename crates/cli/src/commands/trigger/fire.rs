@@ -2,7 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
-use cairn_engine::flow::{Arrival, Event};
+use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use cairn_engine::trigger::Watch;
 use cairn_server::watched;
 use serde_json::json;
@@ -55,10 +55,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let watch = engine.watch();
         let given = payload.clone();
-        let event = Event { payload, kind, more }.within(automate::trace());
+        let event = TriggerEvent { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
-        let arrival = Arrival { workflow, trigger, key: None, event, depth };
-        let asked = engine.receive(arrival).await.map_err(|error| with_flag(error, &given))?;
+        let (key, roles) = (None, Roles::Any);
+        let request = RunRequest { workflow, trigger, key, event, depth, roles };
+        let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         follow(&engine, asked.run, watch, config).await
     })
 }

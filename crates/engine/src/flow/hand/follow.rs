@@ -10,6 +10,7 @@ use cairn_store::port::mailbox::Follower;
 
 use super::log;
 use crate::error::Result;
+use crate::flow::ownership::Place;
 use crate::flow::{Inner, Past, Watch};
 use crate::host::Host;
 
@@ -98,9 +99,9 @@ impl Inner {
     /// Follows a run, and performs it when nobody does.
     async fn follow(self: &Arc<Self>, run: RunId) -> Result<Follow> {
         let watch = self.watchers.watch();
-        Ok(match self.lane_of(run).await? {
-            Ok(_) => Follow::Here(watch, run),
-            Err(session) => {
+        Ok(match self.place_of(run).await? {
+            Place::Here(_) | Place::Over => Follow::Here(watch, run),
+            Place::There { session, .. } => {
                 let follower = self.store.mailbox.follow(session).await?;
                 follower.map_or(Follow::Silent, Follow::There)
             }

@@ -13,7 +13,7 @@ use super::follow::Since;
 use super::reply::{Reply, node};
 use super::{Held, Spot, log, output, payload};
 use crate::error::{Error, Result};
-use crate::flow::{From, Inner, Past};
+use crate::flow::{ForkPoint, Inner, Past, Roles};
 use crate::guided::answer::{Answer, RunRef, Warning, WarningCode};
 use crate::guided::ask::Continue;
 
@@ -54,7 +54,7 @@ impl Inner {
         spot: &Spot,
         answered: &TaskAnswered,
         ask: &Continue,
-        keys: &Keyring,
+        (keys, roles): (&Keyring, &Roles),
     ) -> Result<Answer> {
         let past = self.past(spot.run).await?;
         let gone = || Error::Broken("an answer to nothing".to_owned());
@@ -69,7 +69,7 @@ impl Inner {
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.index.find(run).await?.is_none() {
-            self.fork_as(&from(spot.run, task), run).await?;
+            self.fork_as(&from(spot.run, task), run, roles).await?;
         }
         let forked = self.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
@@ -90,8 +90,8 @@ impl Inner {
     }
 }
 
-fn from(run: RunId, task: &TaskOpened) -> From {
-    From { run, step: task.instance.clone(), changes: Vec::new(), on_new_plan: false }
+fn from(run: RunId, task: &TaskOpened) -> ForkPoint {
+    ForkPoint { run, step: task.instance.clone(), changes: Vec::new(), on_new_plan: false }
 }
 
 /// The run that an attempt at a step that is done leads to: the same whenever it is asked for.

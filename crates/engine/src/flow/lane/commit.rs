@@ -1,5 +1,6 @@
 //! Making durable what a lane decided.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -54,18 +55,10 @@ pub(super) async fn wait_for_room(inner: &Inner) {
     }
 }
 
-pub(super) enum Reply {
-    Begun(oneshot::Sender<Result<bool>>, Result<bool>),
-    Done(oneshot::Sender<Result<()>>, Result<()>),
-}
-
-impl Reply {
-    pub(super) fn refuse(self, error: &Error) {
-        match self {
-            Self::Begun(reply, _) => drop(reply.send(Err(error.clone()))),
-            Self::Done(reply, _) => drop(reply.send(Err(error.clone()))),
-        }
-    }
+/// Somebody who waits for what was decided to be durable.
+pub(super) struct Reply {
+    pub(super) to: oneshot::Sender<Result<()>>,
+    pub(super) outcome: Result<()>,
 }
 
 impl Actor {
@@ -73,11 +66,13 @@ impl Actor {
     pub(super) async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
         let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
         if let Err(error) = self.record(inner, events, blobs, &begun).await {
-            replies.into_iter().for_each(|reply| reply.refuse(&error));
+            self.desk.take_back(&begun);
+            // Whoever asked may be gone.
+            replies.into_iter().for_each(|reply| drop(reply.to.send(Err(error.clone()))));
             return Err(error);
         }
         for active in moved.iter().filter_map(|run| self.runs.get(run)) {
-            inner.index.note(summary(self.session, &self.workflow, active));
+            inner.index.note(summary(self.session, &self.desk.workflow, active));
         }
         let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
         let is_alone = steps.count() == 1;
@@ -86,14 +81,9 @@ impl Actor {
         }
         // Whoever knows how far the session is knows of all runs in it.
         if self.through > EventIndex(0) {
-            inner.index.moved(self.session, &self.workflow, self.through);
+            inner.index.moved(self.session, &self.desk.workflow, self.through);
         }
-        for reply in replies {
-            match reply {
-                Reply::Begun(reply, begun) => drop(reply.send(begun)),
-                Reply::Done(reply, outcome) => drop(reply.send(outcome)),
-            }
-        }
+        replies.into_iter().for_each(|reply| drop(reply.to.send(reply.outcome)));
         Ok(())
     }
 
@@ -109,9 +99,14 @@ impl Actor {
             let rest = events.split_off(part(&events, EVENTS_MAX));
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
-            let (blobs, fence) = (std::mem::take(&mut blobs), Some(self.lease.epoch()));
-            let plan = AppendPlan { events, seen: Vec::new(), blobs, fence };
+            let (seen, touched) = (self.seen(&events), touched(&events));
+            let fence = Some(self.lease.epoch());
+            let plan = AppendPlan { events, seen, blobs: std::mem::take(&mut blobs), fence };
             let appended = self.append(inner, plan).await?;
+            for (run, at) in touched {
+                let last = EventIndex(appended.first.0 + at);
+                self.runs.entry(run).and_modify(|active| active.last = Some(last));
+            }
             self.note_begun(inner, std::mem::take(&mut begun), appended.first);
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
             through = Some(appended.last);
@@ -127,6 +122,14 @@ impl Actor {
             self.shared.followers.get().into_iter().for_each(Followers::wake);
         }
         Ok(())
+    }
+
+    /// The last event that this lane knows of each run that a plan touches: whoever recorded
+    /// another one since has it refused.
+    fn seen(&self, events: &[NewEvent]) -> Vec<(RunId, Option<EventIndex>)> {
+        let runs: BTreeSet<RunId> = events.iter().filter_map(|event| event.scope.run()).collect();
+        let last = |run: RunId| Some((run, self.runs.get(&run)?.last));
+        runs.into_iter().filter_map(last).collect()
     }
 
     /// Appends. A plan that no run of this session was pinned to yet may have been collected
@@ -164,8 +167,14 @@ impl Actor {
         for id in begun {
             if let Some(active) = self.runs.get_mut(id) {
                 active.first = first;
-                inner.index.note(summary(self.session, &self.workflow, active));
+                inner.index.note(summary(self.session, &self.desk.workflow, active));
             }
         }
     }
+}
+
+/// Where the last event of each run is among those of a plan.
+fn touched(events: &[NewEvent]) -> BTreeMap<RunId, u64> {
+    let places = events.iter().zip(0_u64..);
+    places.filter_map(|(event, at)| Some((event.scope.run()?, at))).collect()
 }

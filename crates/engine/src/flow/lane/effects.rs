@@ -13,11 +13,11 @@ use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::End;
 use serde_json::Value;
 
-use super::{Active, Actor, Message, OVER_MAX, summary};
+use super::{Active, Actor, Message, summary};
 use crate::flow::perform::{Settings, Work};
 use crate::flow::trace::{TraceParent, Try};
 use crate::flow::watch::{Ended, failure};
-use crate::flow::{Event, Inner};
+use crate::flow::{Inner, TriggerEvent};
 use crate::host::{BoxFuture, Task};
 
 impl Actor {
@@ -85,13 +85,21 @@ impl Actor {
                     ParentStep { instance: instance.clone(), run_id: id, session_id: self.session };
                 let attempt = active.run.state.steps.get(&instance).map_or(0, |step| step.attempts);
                 let step = Try { run: id, above: above(active), instance, attempt };
-                let event =
-                    Event { payload: input, kind: "workflow".to_owned(), ..Event::default() };
+                let kind = "workflow".to_owned();
+                let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
                 let event = event.within(Some(step.parent()));
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 self.host.spawn(Box::pin(async move {
-                    let told = inner.child(child, &workflow, event, parent, depth).await;
-                    for command in told {
+                    let ended = inner.watchers.until_end(child);
+                    for command in inner.child(child, &workflow, event, parent, depth).await {
+                        let _ = messages.send(Message::Tell(id, command, None));
+                    }
+                    // One that another process performs is followed; if it cannot be, whoever
+                    // recovers the parent looks again.
+                    let _ = inner.tell_end_from_afar(child).await;
+                    drop(inner);
+                    if let Ok(Ended { status, result: output, .. }) = ended.await {
+                        let command = Command::ChildFinished { child, status, output };
                         let _ = messages.send(Message::Tell(id, command, None));
                     }
                 }));
@@ -115,11 +123,6 @@ impl Actor {
     /// A run is over: whoever waits is told.
     fn ended(&mut self, inner: &Arc<Inner>, id: RunId, status: EndStatus) {
         let Some(active) = self.runs.remove(&id) else { return };
-        if self.over.len() >= OVER_MAX {
-            self.over.clear();
-        }
-        self.over.insert(id);
-        self.freed = true;
         let result = match &active.run.state.end {
             Some(End::Succeeded { result }) => match result {
                 Payload::Inline(value) => value.0.clone(),
@@ -128,17 +131,14 @@ impl Actor {
             Some(End::Failed { error, instance }) => failure(error, instance.as_ref()),
             _ => Value::Null,
         };
-        let mut row = summary(self.session, &self.workflow, &active);
+        let mut row = summary(self.session, &self.desk.workflow, &active);
         row.ended_ms = Some(self.host.now_ms());
         row.last = Some(self.through);
         inner.index.note(row);
+        // Whoever asks for it again finds it in the list from now on.
+        self.desk.leave(id);
         let ended = Ended { status, result, response: active.response.clone() };
         inner.watchers.ended(id, &ended);
-        if let Some(parent) = active.run.state.queued.as_ref().and_then(|q| q.parent.clone()) {
-            let command =
-                Command::ChildFinished { child: id, status, output: ended.result.clone() };
-            inner.tell_later(parent.run_id, command);
-        }
         if status == EndStatus::Failed {
             inner.tell_of_failure_later(id);
         }

@@ -1,7 +1,7 @@
 //! What others hold of a lane.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use cairn_core::flow::Command;
 use cairn_core::id::{RunId, SessionId};
@@ -12,12 +12,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Actor, Message, NewRun};
 use crate::error::{Error, Result};
+use crate::flow::desk::Desk;
 use crate::flow::{Inner, Left};
+use crate::host::unpanicked;
 
 /// A handle to a lane.
 #[derive(Clone)]
 pub(in crate::flow) struct Lane {
     pub(in crate::flow) session: SessionId,
+    /// The number of the ownership that it decides under.
     pub(in crate::flow) epoch: Epoch,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
@@ -38,32 +41,37 @@ impl Lane {
     /// Begins to decide for a session that this process owns.
     pub(in crate::flow) fn open(
         inner: &Arc<Inner>,
-        workflow: &str,
-        lease: Box<dyn Lease>,
+        desk: &Arc<Desk>,
+        lease: Arc<dyn Lease>,
     ) -> Result<Self> {
         let (messages, inbox) = mpsc::unbounded_channel();
-        let (session, shared) = (lease.session(), Arc::<Shared>::default());
-        let epoch = lease.epoch();
+        let (session, shared, epoch) = (lease.session(), Arc::<Shared>::default(), lease.epoch());
         let parts = (messages.clone(), Arc::clone(&shared));
-        let actor = Actor::new(inner, workflow, lease, parts)?;
-        inner.host.spawn(Box::pin(actor.live(inbox)));
+        let actor = Actor::new(inner, Arc::clone(desk), lease, parts)?;
+        let supervised = supervise(Arc::downgrade(inner), Arc::clone(desk), actor, inbox);
+        inner.host.spawn(Box::pin(supervised));
         Ok(Self { session, epoch, messages, shared })
     }
 
     pub(in crate::flow) fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| Error::Broken("the lane has ended".to_owned()))
+        self.messages.send(message).map_err(|_| self.gone())
     }
 
-    pub(in crate::flow) async fn begin(&self, run: NewRun) -> Result<bool> {
+    /// Nobody decides for the session at the moment.
+    fn gone(&self) -> Error {
+        Error::LaneDown { session: self.session }
+    }
+
+    pub(in crate::flow) async fn begin(&self, run: NewRun) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Begin(Box::new(run), reply))?;
-        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+        answer.await.map_err(|_| self.gone())?
     }
 
     pub(in crate::flow) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Tell(run, command, Some(reply)))?;
-        answer.await.map_err(|_| Error::Broken("the lane has ended".to_owned()))?
+        answer.await.map_err(|_| self.gone())?
     }
 
     /// Has others told when something is recorded.
@@ -113,5 +121,32 @@ impl Lane {
             Ok(()) => stopped.await.unwrap_or_default(),
             Err(_) => Left::default(),
         }
+    }
+}
+
+/// Lets a lane decide until it is stopped. One that falls, because what it decided was not
+/// recorded or because it broke an invariant, is opened again from what is recorded.
+async fn supervise(
+    inner: Weak<Inner>,
+    desk: Arc<Desk>,
+    mut actor: Actor,
+    mut inbox: mpsc::UnboundedReceiver<Message>,
+) {
+    let session = actor.session;
+    let lived = unpanicked(actor.live(&mut inbox)).await;
+    actor.call_off_all();
+    let Some(inner) = inner.upgrade() else { return };
+    inner.lanes.forget(session);
+    let (left, stopped) = (actor.left(), actor.stopped.take());
+    // With it goes the lease.
+    drop(actor);
+    let fell = match lived {
+        Some(Ok(())) => None,
+        Some(Err(error)) => Some(error),
+        None => Some(Error::Broken("a lane broke one of its invariants".to_owned())),
+    };
+    match (fell, stopped) {
+        (None, stopped) => stopped.into_iter().for_each(|tell| drop(tell.send(left.clone()))),
+        (Some(error), _) => inner.fell(session, &desk, &error),
     }
 }

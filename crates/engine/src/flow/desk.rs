@@ -1,0 +1,277 @@
+//! The desk of a workflow: where its runs are admitted.
+//!
+//! One process at a time admits the runs of a workflow, by a lease on the session that keeps its
+//! trigger keys, and owns every session that its runs are in. So its limits hold over all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cairn_core::id::{RunId, SessionId};
+use cairn_store::Epoch;
+use cairn_store::port::Lease;
+use tokio::sync::{Notify, mpsc};
+
+use super::lane::Message;
+use super::rate::RateLimiter;
+
+/// How many requests may be looked at at once before others are told to come back.
+const REQUESTS_MAX: usize = 1_024;
+/// How many runs may wait for their turn.
+const WAITING_MAX: usize = 100_000;
+
+/// Where the runs of a workflow are admitted.
+pub(super) struct Desk {
+    pub(super) workflow: String,
+    /// The session that keeps the trigger keys.
+    pub(super) session: SessionId,
+    lease: Mutex<Arc<dyn Lease>>,
+    turns: Mutex<Turns>,
+    changed: Notify,
+    /// Whether somebody sees to what was received and not begun.
+    owes: AtomicBool,
+    pub(super) rate: RateLimiter,
+}
+
+/// Where a run stands.
+enum Turn {
+    /// Its request is being looked at.
+    Arriving,
+    /// It waits until fewer than `most` are under way.
+    Waiting { place: u64, most: usize, session: SessionId, lane: mpsc::UnboundedSender<Message> },
+    /// It is under way.
+    UnderWay { session: SessionId },
+}
+
+impl Turn {
+    const fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Waiting { session, .. } | Self::UnderWay { session } => Some(*session),
+            Self::Arriving => None,
+        }
+    }
+}
+
+/// Every run that is not over, each in one state. The rest follows from that, and changes in
+/// [`Turns::set`] alone.
+#[derive(Default)]
+struct Turns {
+    runs: BTreeMap<RunId, Turn>,
+    queue: BTreeMap<u64, RunId>,
+    arriving: usize,
+    under_way: usize,
+    next: u64,
+}
+
+impl Turns {
+    fn set(&mut self, run: RunId, turn: Option<Turn>) {
+        match self.runs.remove(&run) {
+            Some(Turn::Arriving) => self.arriving -= 1,
+            Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),
+            Some(Turn::UnderWay { .. }) => self.under_way -= 1,
+            None => {}
+        }
+        let Some(turn) = turn else { return };
+        match &turn {
+            Turn::Arriving => self.arriving += 1,
+            Turn::Waiting { place, .. } => drop(self.queue.insert(*place, run)),
+            Turn::UnderWay { .. } => self.under_way += 1,
+        }
+        self.runs.insert(run, turn);
+    }
+
+    /// Gives turns to those who have waited longest, as long as there are any.
+    fn give(&mut self) {
+        while let Some((_, run)) = self.queue.first_key_value() {
+            let run = *run;
+            let Some(Turn::Waiting { most, session, lane, .. }) = self.runs.get(&run) else {
+                return;
+            };
+            if self.under_way >= *most {
+                return;
+            }
+            let session = *session;
+            // A lane that is gone is recovered, and its runs are enlisted again.
+            drop(lane.send(Message::Turn(run)));
+            self.set(run, Some(Turn::UnderWay { session }));
+        }
+    }
+}
+
+/// A request that is being looked at; nobody else looks at one for the same run.
+pub(super) struct Claim<'d> {
+    desk: &'d Desk,
+    run: RunId,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut turns = self.desk.turns();
+        if matches!(turns.runs.get(&self.run), Some(Turn::Arriving)) {
+            turns.set(self.run, None);
+        }
+        drop(turns);
+        self.desk.changed.notify_waiters();
+    }
+}
+
+/// What a request for a run finds.
+pub(super) enum Arrived<'d> {
+    /// Nobody asked for it, as far as the desk knows.
+    New(Claim<'d>),
+    /// It is there, and not over.
+    Known,
+    /// Too many are being looked at.
+    Busy,
+}
+
+impl Desk {
+    pub(super) fn new(workflow: &str, lease: Arc<dyn Lease>, rate: RateLimiter) -> Self {
+        Self {
+            workflow: workflow.to_owned(),
+            session: lease.session(),
+            lease: Mutex::new(lease),
+            turns: Mutex::default(),
+            changed: Notify::new(),
+            owes: AtomicBool::new(false),
+            rate,
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Arc<dyn Lease>> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of this ownership.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.lease().epoch()
+    }
+
+    /// Whether another process is known to have replaced this one.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lease().is_lost()
+    }
+
+    /// Notes that something was received and not begun; says no when somebody sees to it already.
+    pub(super) fn owes(&self) -> bool {
+        !self.owes.swap(true, Ordering::AcqRel)
+    }
+
+    /// Notes that whoever saw to it has done so.
+    pub(super) fn owes_no_more(&self) {
+        self.owes.store(false, Ordering::Release);
+    }
+
+    /// Goes on under another lease of the same session.
+    pub(super) fn renew(&self, lease: Arc<dyn Lease>) {
+        *self.lease() = lease;
+    }
+
+    /// Looks at a request for a run, after whoever looks at one for the same run.
+    pub(super) async fn arrive(&self, run: RunId) -> Arrived<'_> {
+        loop {
+            // Asked for before looking, so that no change in between is missed.
+            let changed = self.changed.notified();
+            {
+                let mut turns = self.turns();
+                match turns.runs.get(&run) {
+                    Some(Turn::Waiting { .. } | Turn::UnderWay { .. }) => return Arrived::Known,
+                    Some(Turn::Arriving) => {}
+                    None if turns.arriving >= REQUESTS_MAX || turns.queue.len() >= WAITING_MAX => {
+                        return Arrived::Busy;
+                    }
+                    None => {
+                        turns.set(run, Some(Turn::Arriving));
+                        return Arrived::New(Claim { desk: self, run });
+                    }
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Whether a run that may be one of so many would have to wait.
+    pub(super) fn is_full(&self, most: usize) -> bool {
+        let turns = self.turns();
+        turns.under_way >= most || !turns.queue.is_empty()
+    }
+
+    /// Lets a run begin at once, or has it wait for a message; says which. One that has its turn
+    /// or its place keeps it.
+    pub(super) fn enter(
+        &self,
+        run: RunId,
+        most: usize,
+        session: SessionId,
+        lane: &mpsc::UnboundedSender<Message>,
+    ) -> bool {
+        let mut turns = self.turns();
+        let place = match turns.runs.get(&run) {
+            Some(Turn::UnderWay { .. }) => return true,
+            Some(Turn::Waiting { place, .. }) => *place,
+            Some(Turn::Arriving) | None => {
+                if turns.queue.is_empty() && turns.under_way < most {
+                    turns.set(run, Some(Turn::UnderWay { session }));
+                    return true;
+                }
+                turns.next += 1;
+                turns.next
+            }
+        };
+        turns.set(run, Some(Turn::Waiting { place, most, session, lane: lane.clone() }));
+        // The one in front may be allowed more than those before it.
+        turns.give();
+        false
+    }
+
+    /// Counts a run that was begun before.
+    pub(super) fn goes_on(&self, run: RunId, session: SessionId) {
+        self.turns().set(run, Some(Turn::UnderWay { session }));
+    }
+
+    /// A run is over, or will not begin.
+    pub(super) fn leave(&self, run: RunId) {
+        let mut turns = self.turns();
+        turns.set(run, None);
+        turns.give();
+    }
+
+    /// Takes back the turns and places of runs that were not recorded. Nobody else gets them
+    /// before their session is opened again.
+    pub(super) fn take_back(&self, runs: &[RunId]) {
+        let mut turns = self.turns();
+        runs.iter().for_each(|run| turns.set(*run, None));
+    }
+
+    /// Forgets what a session does not hold, once it is known what it does.
+    pub(super) fn reconcile(&self, session: SessionId, open: &BTreeSet<RunId>) {
+        let mut turns = self.turns();
+        let gone: Vec<RunId> = turns
+            .runs
+            .iter()
+            .filter(|(run, turn)| turn.session() == Some(session) && !open.contains(run))
+            .map(|(run, _)| *run)
+            .collect();
+        gone.into_iter().for_each(|run| turns.set(run, None));
+        turns.give();
+    }
+
+    /// Forgets the runs of sessions that this process has no part in any more.
+    pub(super) fn keep_only(&self, is_ours: impl Fn(SessionId) -> bool) {
+        let mut turns = self.turns();
+        let gone = |turn: &Turn| turn.session().is_some_and(|session| !is_ours(session));
+        let gone: Vec<RunId> =
+            turns.runs.iter().filter(|(_, turn)| gone(turn)).map(|(run, _)| *run).collect();
+        gone.into_iter().for_each(|run| turns.set(run, None));
+    }
+
+    /// How many runs are under way, and how many wait.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let turns = self.turns();
+        (turns.under_way, turns.queue.len())
+    }
+}

@@ -1,0 +1,630 @@
+//! One way in: whoever asks for a run, the same is done in the same order.
+//!
+//! The trigger is found and its key looked up, so that a redelivery gets its first answer whatever
+//! the limits say by now. Then come the role, the input, the limits and the settings. Only what
+//! passes all of them is recorded, and then begun. Of what is refused nothing stands in the logs
+//! of runs and keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_core::canonical::{self, exact};
+use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
+use cairn_core::event::{Event as Recorded, EventData, NewEvent, Scope, limits};
+use cairn_core::flow::Command;
+use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::plan::{Dialect, Plan, RateLimit, Trigger};
+use cairn_core::text::Slug;
+use cairn_core::time;
+use cairn_store as store;
+use cairn_store::AppendPlan;
+use cairn_store::port::{Room, SessionRead};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::chain;
+use super::desk::{Arrived, Desk};
+use super::lane::NewRun;
+use super::ownership::started;
+use super::plans::LoadedPlan;
+use super::trace::{self, TraceParent};
+use super::watch::Ended;
+use super::{Inner, payload};
+use crate::catalog::Found;
+use crate::error::{Error, Result};
+use crate::trigger::input;
+
+/// How often a request is looked at whose lane falls, or whose desk is lost, meanwhile.
+const ENTER_TRIES: usize = 6;
+/// How long such a request waits before it is looked at again.
+const ENTER_PAUSE: Duration = Duration::from_millis(150);
+/// How long what was received and cannot begin is left alone.
+const OWED_PAUSE: Duration = Duration::from_secs(2);
+/// How long whoever finds the desk busy is to wait.
+const BUSY_MS: u64 = 1_000;
+/// How deep what starts a run may nest.
+const PAYLOAD_DEPTH_MAX: usize = 48;
+/// How many bytes of it there may be.
+const PAYLOAD_MAX: usize = 4 << 20;
+
+/// Somebody asks for a run.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// The workflow's id.
+    pub workflow: String,
+    /// The trigger that fired; none when somebody asks directly.
+    pub trigger: Option<Slug>,
+    /// What makes it one of a kind: a delivery id, an instant, a message id. Without one it
+    /// is one of a kind by itself.
+    pub key: Option<String>,
+    /// What came with it.
+    pub event: TriggerEvent,
+    /// How many runs led to it.
+    pub depth: u32,
+    /// What whoever asks may do.
+    pub roles: Roles,
+}
+
+/// The roles of somebody who asks for a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Roles {
+    /// Whoever asks needs none: it is the engine itself, a trigger that has proved itself, or
+    /// somebody on this machine who may read the data.
+    Any,
+    /// These.
+    Of(BTreeSet<String>),
+}
+
+impl Roles {
+    fn has(&self, role: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Of(roles) => roles.contains(role),
+        }
+    }
+}
+
+/// What the templates of a run see as `event`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TriggerEvent {
+    /// What came in.
+    pub payload: Value,
+    /// What kind of thing it was, such as `webhook`.
+    pub kind: String,
+    /// Whatever else is known of it, by the names that templates have for it.
+    pub more: serde_json::Map<String, Value>,
+}
+
+impl TriggerEvent {
+    /// The same as a part of something that is traced.
+    #[must_use]
+    pub fn within(mut self, above: Option<TraceParent>) -> Self {
+        let told = above.map(|above| (trace::MEMBER.to_owned(), json!(above.to_string())));
+        self.more.extend(told);
+        self
+    }
+}
+
+/// A run that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The run.
+    pub run: RunId,
+    /// Whether it was asked for before, and nothing new was begun.
+    pub replayed: bool,
+}
+
+/// A run that was asked for by somebody who waits.
+pub struct Call {
+    /// The run.
+    pub asked: Asked,
+    /// What it answers, if it does. Of a run that was asked for before nothing is told.
+    pub response: oneshot::Receiver<Value>,
+    /// How it ends.
+    pub ended: oneshot::Receiver<Ended>,
+}
+
+impl Inner {
+    pub(super) async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
+        if let Some(found) = self.catalog.find_at_once(workflow) {
+            return Ok(found);
+        }
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
+        self.host.wait_for(move || catalog.find(&workflow)).await?
+    }
+
+    /// Asks for a run. The same key asks for the same run, once.
+    pub(super) async fn submit(self: &Arc<Self>, request: RunRequest) -> Result<Asked> {
+        let found = self.find(&request.workflow).await?;
+        let entry = self.entry(&found, request)?;
+        self.enter(&found, entry).await
+    }
+
+    /// Asks for a run on behalf of the engine itself, which waits as long as the limits of the
+    /// workflow say.
+    pub(super) async fn submit_patiently(
+        self: &Arc<Self>,
+        found: &Found,
+        entry: Entry,
+    ) -> Result<Asked> {
+        loop {
+            match self.enter(found, entry.clone()).await {
+                Err(Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. }) => {
+                    self.host.sleep(Duration::from_millis(after_ms)).await;
+                }
+                asked => return asked,
+            }
+        }
+    }
+
+    /// Asks for a run, and lets whoever asked wait for what comes of it.
+    pub(super) async fn call(self: &Arc<Self>, request: RunRequest) -> Result<Call> {
+        let found = self.find(&request.workflow).await?;
+        let entry = self.entry(&found, request)?;
+        let run = entry.run;
+        let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
+        let asked = self.enter(&found, entry).await;
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+            // Nobody is told of what was told before.
+            drop((response, ended));
+            self.watchers.tidy(run);
+            let ((_, response), (_, ended)) = (oneshot::channel(), oneshot::channel());
+            return asked.map(|asked| Call { asked, response, ended });
+        }
+        self.tell_end_from_afar(run).await?;
+        Ok(Call { asked: asked?, response, ended })
+    }
+
+    fn entry(&self, found: &Found, request: RunRequest) -> Result<Entry> {
+        let RunRequest { trigger, key, event, depth, roles, .. } = request;
+        let run = match (&trigger, &key) {
+            (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
+            _ => self.run_id()?,
+        };
+        let name = trigger.as_ref().map_or("manual", Slug::as_str);
+        let event = TriggerEvent { payload: exact(event.payload), ..event };
+        let event = given(&event, name, key.as_deref().unwrap_or_default(), self.host.now_ms());
+        let key = key.filter(|_| trigger.is_some());
+        Ok(Entry { run, trigger, key, event, parent: None, depth, roles })
+    }
+
+    /// Has a run admitted by whoever admits those of its workflow.
+    async fn enter(self: &Arc<Self>, found: &Found, entry: Entry) -> Result<Asked> {
+        chain::require_short(&found.id, entry.depth)?;
+        // Only an automation has a plan that can be gone through.
+        require_start(&found.compiled()?.plan, entry.trigger.as_ref())?;
+        let ready = self.plans.pin(found).await?;
+        let loaded = LoadedPlan { started: started(found, &ready), ready };
+        let mut last = None;
+        for _ in 0..ENTER_TRIES {
+            let asked = match self.desk(&found.id).await {
+                Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
+                Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
+                    let desk = triggers_of(&found.id);
+                    self.hand_over(desk, found, &entry).await?.unwrap_or(Err(elsewhere))
+                }
+                Err(error) => Err(error),
+            };
+            match asked {
+                // Nothing came of it, and the next try is for the same run.
+                Err(
+                    error @ (Error::LaneDown { .. } | Error::Store(store::Error::Fenced { .. })),
+                ) => {
+                    last = Some(error);
+                    self.host.sleep(ENTER_PAUSE).await;
+                }
+                asked => return asked,
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::Broken("no try at a run".to_owned())))
+    }
+
+    /// Looks at a request in the order that holds for all of them, records it and begins it.
+    pub(super) async fn admit(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        loaded: &LoadedPlan,
+        entry: Entry,
+    ) -> Result<Asked> {
+        let plan = &loaded.ready.graph.plan;
+        let (run, replayed) = (entry.run, Asked { run: entry.run, replayed: true });
+        require_start(plan, entry.trigger.as_ref())?;
+        let _claim = match desk.arrive(run).await {
+            Arrived::New(claim) => claim,
+            Arrived::Known => return Ok(replayed),
+            Arrived::Busy => return Err(busy(&desk.workflow)),
+        };
+        if self.index.find(run).await?.is_some() {
+            return Ok(replayed);
+        }
+        require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
+        let event = fitting(plan, entry.trigger.as_ref(), entry.event.clone())?;
+        require_recordable(&event, entry.key.as_deref())?;
+        self.store.log.room(Room::Run).await?;
+        let counted = self.count(desk, plan)?;
+        let env = self.environment.settings(plan).await?;
+        if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
+            let received = received(desk, run, trigger, key, &event, entry.depth);
+            let known = self.note_received(desk, received).await?;
+            // Whoever received it before may have been cut off before it began.
+            if known && self.retired_in(desk.session).await?.contains(&run) {
+                return Ok(replayed);
+            }
+        }
+        let queued = RunQueued {
+            depth: entry.depth,
+            forked_from: None,
+            input: Payload::inline(json!({"env": env, "event": event})),
+            parent: entry.parent,
+            trigger_id: entry.trigger,
+            workflow_id: desk.workflow.clone(),
+        };
+        let LoadedPlan { ready, started } = loaded.clone();
+        let new = NewRun { id: run, ready, queued, started, forked: None };
+        let begun = self.begin(desk, new).await;
+        if begun.is_err() && entry.key.is_some() {
+            // It is received: it begins as soon as it can.
+            self.begin_later(desk);
+        }
+        begun?;
+        counted.keep();
+        Ok(Asked { run, replayed: false })
+    }
+
+    /// Begins a run that was admitted. Its claim is held by whoever asks.
+    pub(super) async fn begin(self: &Arc<Self>, desk: &Arc<Desk>, new: NewRun) -> Result<()> {
+        self.lane(desk).await?.begin(new).await
+    }
+
+    /// Counts a run for the limit of its workflow, or says when it may begin.
+    pub(super) fn count(&self, desk: &Arc<Desk>, plan: &Plan) -> Result<Counted> {
+        let usual = RateLimit { per_ms: 60_000, runs_max: self.options.runs_per_minute };
+        let limit = plan.policy.rate_limit.clone().unwrap_or(usual);
+        let at_ms = self.host.now_ms();
+        desk.rate.take(&limit, at_ms).map_err(|after_ms| Error::RateLimited {
+            workflow: desk.workflow.clone(),
+            runs_max: limit.runs_max,
+            per_ms: limit.per_ms,
+            after_ms,
+        })?;
+        Ok(Counted { desk: Some(Arc::clone(desk)), at_ms })
+    }
+
+    /// Records that a trigger fired; says whether it had been recorded before.
+    async fn note_received(&self, desk: &Desk, received: TriggerReceived) -> Result<bool> {
+        let (id, scope, data) = (self.event_id()?, Scope::Session, received.into());
+        let mut events = vec![NewEvent { id, scope, data }];
+        let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
+        let fence = Some(desk.epoch());
+        let plan = AppendPlan { events, seen: Vec::new(), blobs, fence };
+        Ok(self.store.log.append(desk.session, plan).await?.replayed)
+    }
+
+    /// Does a run again with the same event, for somebody who has these roles.
+    pub(super) async fn replay(self: &Arc<Self>, run: RunId, roles: Roles) -> Result<Asked> {
+        let (_, state) = self.state(run).await?;
+        let queued = state.queued.ok_or(Error::RunUnknown(run))?;
+        let input = payload::value(&self.store, &queued.input).await?;
+        let event = input.get("event").cloned().unwrap_or_default();
+        if let Some(started) = &state.started {
+            let was = self.plans.get(started.workflow_hash).await?;
+            require_role(&was.graph.plan, queued.trigger_id.as_ref(), &roles)?;
+        }
+        let found = self.find(&queued.workflow_id).await?;
+        let (run, trigger) = (self.run_id()?, queued.trigger_id);
+        let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, roles };
+        self.enter(&found, entry).await
+    }
+
+    /// Starts the child run of a step; gives what to tell the parent.
+    pub(super) async fn child(
+        self: &Arc<Self>,
+        child: RunId,
+        workflow: &str,
+        event: TriggerEvent,
+        parent: ParentStep,
+        depth: u32,
+    ) -> Vec<Command> {
+        let instance = parent.instance.clone();
+        let begun = async {
+            let found = self.find(workflow).await?;
+            let event = given(&event, "workflow", "", self.host.now_ms());
+            let (roles, parent) = (Roles::Any, Some(parent));
+            let entry = Entry { run: child, trigger: None, key: None, event, parent, depth, roles };
+            self.submit_patiently(&found, entry).await?;
+            self.found(child).await
+        };
+        let summary = match begun.await {
+            Ok(summary) => summary,
+            Err(error) => {
+                let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
+                return vec![Command::ChildRefused { instance, fault }];
+            }
+        };
+        let session = summary.session;
+        let mut told = vec![Command::ChildStarted { child, session, instance }];
+        // It may be over already, when whoever performed the parent is gone since.
+        if let Ok(Some(Ended { status, result, .. })) = self.end_of(child).await {
+            told.push(Command::ChildFinished { child, status, output: result });
+        }
+        told
+    }
+
+    /// Takes the desks of workflows that received something which was not begun.
+    pub(super) async fn take_received(self: &Arc<Self>) -> Result<()> {
+        let workflows: Vec<String> =
+            self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
+        let read = self.store.runs.sessions().await?;
+        let read: BTreeMap<SessionId, SessionRead> =
+            read.into_iter().map(|read| (read.session, read)).collect();
+        // One that cannot be begun, for want of a setting perhaps, holds up no other.
+        let mut failed = None;
+        for workflow in workflows {
+            // The list of runs has caught up, and says where there may be some.
+            match read.get(&triggers_of(&workflow)) {
+                Some(read) if read.mark.is_none() => {}
+                _ => continue,
+            }
+            match self.desk(&workflow).await {
+                Ok(_) | Err(Error::AdmittedElsewhere { .. }) => {}
+                Err(error) => drop(failed.get_or_insert(error)),
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Begins what was received at a desk and not begun when somebody ended.
+    pub(super) async fn begin_received(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<()> {
+        let read = self.store.runs.sessions().await?;
+        let read = read.into_iter().find(|read| read.session == desk.session);
+        // The list of runs has caught up, and says from where on there may be some.
+        let from = match read {
+            Some(read) if read.mark.is_some() => return Ok(()),
+            read => read.map_or(EventIndex(0), |read| read.next),
+        };
+        let events = self.store.log.read(desk.session, from).await?;
+        let mut is_owed = false;
+        for (run, (_, received)) in asked_for(&events) {
+            if self.index.find(run).await?.is_some() {
+                continue;
+            }
+            if let Err(error) = self.begin_one(desk, received.clone()).await {
+                is_owed = true;
+                let key = &received.key;
+                (self.options.trouble)(&format!(
+                    "what `{}` received as `{key}` cannot begin yet: {error}",
+                    desk.workflow
+                ));
+            }
+        }
+        if is_owed {
+            self.begin_later(desk);
+        }
+        Ok(())
+    }
+
+    /// Begins what was received and not begun, as soon as that is possible.
+    fn begin_later(self: &Arc<Self>, desk: &Arc<Desk>) {
+        if !desk.owes() {
+            return;
+        }
+        let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        let desk = Arc::downgrade(desk);
+        self.host.spawn(Box::pin(async move {
+            host.sleep(OWED_PAUSE).await;
+            let (Some(inner), Some(desk)) = (inner.upgrade(), desk.upgrade()) else { return };
+            desk.owes_no_more();
+            let again = async {
+                inner.index.catch_up().await?;
+                inner.begin_received(&desk).await
+            };
+            // Whoever has the desk by now sees to it.
+            if again.await.is_err() && !desk.is_lost() {
+                inner.begin_later(&desk);
+            }
+        }));
+    }
+
+    /// Begins a run that was received before: it was admitted then, and keeps its place.
+    async fn begin_one(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        received: TriggerReceived,
+    ) -> Result<()> {
+        let TriggerReceived { payload, run_id, trigger_id, workflow_id, .. } = received;
+        let _claim = match desk.arrive(run_id).await {
+            Arrived::New(claim) => claim,
+            Arrived::Known => return Ok(()),
+            Arrived::Busy => return Err(busy(&desk.workflow)),
+        };
+        let kept = payload::value(&self.store, &payload).await?;
+        let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
+        let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+        let found = self.find(&workflow_id).await?;
+        let plan = &found.compiled()?.plan;
+        let event = kept.get("event").cloned().unwrap_or_default();
+        let event = fitting(plan, Some(&trigger_id), event)?;
+        let env = self.environment.settings(plan).await?;
+        let ready = self.plans.pin(&found).await?;
+        let started = started(&found, &ready);
+        let queued = RunQueued {
+            depth,
+            forked_from: None,
+            input: Payload::inline(json!({"env": env, "event": event})),
+            parent: None,
+            trigger_id: Some(trigger_id),
+            workflow_id,
+        };
+        self.begin(desk, NewRun { id: run_id, ready, queued, started, forked: None }).await
+    }
+}
+
+/// A run that was asked for, on its way in.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Entry {
+    pub(super) run: RunId,
+    pub(super) trigger: Option<Slug>,
+    pub(super) key: Option<String>,
+    /// What templates see as `event`.
+    pub(super) event: Value,
+    pub(super) parent: Option<ParentStep>,
+    pub(super) depth: u32,
+    pub(super) roles: Roles,
+}
+
+/// A run that counts for the limit of its workflow, unless nothing comes of it.
+pub(super) struct Counted {
+    desk: Option<Arc<Desk>>,
+    at_ms: u64,
+}
+
+impl Counted {
+    /// It begins.
+    pub(super) fn keep(mut self) {
+        self.desk = None;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.desk.iter().for_each(|desk| desk.rate.give_back(self.at_ms));
+    }
+}
+
+pub(super) fn busy(workflow: &str) -> Error {
+    Error::Busy { workflow: workflow.to_owned(), after_ms: BUSY_MS }
+}
+
+/// Whether a run can begin where it is asked for.
+fn require_start(plan: &Plan, trigger: Option<&Slug>) -> Result<()> {
+    if plan.dialect == Dialect::Guided {
+        return Err(led(plan));
+    }
+    let is_named = plan.triggers.iter().any(|known| Some(&known.id) == trigger);
+    if !is_named && plan.entry.is_empty() {
+        return Err(no_entry(plan));
+    }
+    Ok(())
+}
+
+/// Whoever starts a run by hand needs the role of the trigger, or every role that the workflow
+/// asks of people when the run begins at a trigger that is not for them.
+pub(super) fn require_role(plan: &Plan, trigger: Option<&Slug>, roles: &Roles) -> Result<()> {
+    let asked = |trigger: &Trigger| {
+        let role = trigger.config.0.get("require_role").and_then(Value::as_str);
+        (trigger.r#type.as_str() == "manual").then_some((trigger.id.clone(), role?.to_owned()))
+    };
+    let asked: Vec<(Slug, String)> = plan.triggers.iter().filter_map(asked).collect();
+    let is_manual =
+        |known: &Trigger| known.r#type.as_str() == "manual" && Some(&known.id) == trigger;
+    let is_for_people = plan.triggers.iter().any(is_manual);
+    let own = asked.into_iter().filter(|(id, _)| !is_for_people || Some(id) == trigger);
+    match own.into_iter().find(|(_, role)| !roles.has(role)) {
+        Some((_, role)) => Err(Error::RoleMissing { role }),
+        None => Ok(()),
+    }
+}
+
+/// What is kept of something that starts a run.
+fn received(
+    desk: &Desk,
+    run: RunId,
+    trigger: &Slug,
+    key: &str,
+    event: &Value,
+    depth: u32,
+) -> TriggerReceived {
+    TriggerReceived {
+        key: key.to_owned(),
+        payload: Payload::inline(json!({"event": event, "depth": depth})),
+        run_id: run,
+        trigger_id: trigger.clone(),
+        workflow_id: desk.workflow.clone(),
+    }
+}
+
+/// What was received, and where, by the run that it asks for; without runs that were begun and
+/// are over for so long that they may be gone.
+pub(super) fn asked_for(events: &[Recorded]) -> BTreeMap<RunId, (EventIndex, &TriggerReceived)> {
+    let mut asked = BTreeMap::new();
+    for event in events {
+        match (&event.data, event.scope.run()) {
+            (EventData::TriggerReceived(received), _) => {
+                asked.insert(received.run_id, (event.index, received));
+            }
+            (EventData::RunRetired(_), Some(run)) => {
+                asked.remove(&run);
+            }
+            _ => {}
+        }
+    }
+    asked
+}
+
+/// Why a run that names no trigger cannot begin.
+fn led(plan: &Plan) -> Error {
+    let id = &plan.workflow_id;
+    Error::Invalid {
+        message: format!(
+            "`{id}` leads an agent or a person through its steps: it cannot run by itself"
+        ),
+        fix: format!("go through it with `cairn guide {id}`, or let an agent start it over MCP"),
+        details: json!({"field": "workflow"}),
+    }
+}
+
+fn no_entry(plan: &Plan) -> Error {
+    let triggers: Vec<&str> = plan.triggers.iter().map(|trigger| trigger.id.as_str()).collect();
+    Error::Invalid {
+        message: format!("runs of `{}` begin at its triggers, and none is named", plan.workflow_id),
+        fix: format!("say which it is (`--trigger`, or `trigger`): {}", triggers.join(", ")),
+        details: json!({"field": "trigger", "known": triggers}),
+    }
+}
+
+/// An event whose payload a plan allows.
+pub(super) fn fitting(plan: &Plan, trigger: Option<&Slug>, mut event: Value) -> Result<Value> {
+    let Some(payload) = event.get_mut("payload") else { return Ok(event) };
+    *payload = input::of_run(plan, trigger, payload.take())?;
+    Ok(event)
+}
+
+/// Whether what came in can be recorded.
+fn require_recordable(event: &Value, key: Option<&str>) -> Result<()> {
+    let invalid = |message: String, fix: String| {
+        Err(Error::Invalid { message, fix, details: json!({"field": "event"}) })
+    };
+    let payload = event.get("payload").unwrap_or(&Value::Null);
+    if let Err(error) = canonical::check(payload, PAYLOAD_DEPTH_MAX) {
+        let fix = format!("nest it no deeper than {PAYLOAD_DEPTH_MAX} levels");
+        return invalid(format!("the event cannot be recorded: {error}"), fix);
+    }
+    if !payload::fits(payload, PAYLOAD_MAX)? {
+        let fix = "send where it is to be found, such as a path or an address".to_owned();
+        return invalid("the event has more than 4 MiB".to_owned(), fix);
+    }
+    match key.map_or(1, str::len) {
+        1..=limits::NAME => Ok(()),
+        length => invalid(
+            format!("the event's key has {length} bytes"),
+            format!("send one of 1 to {} bytes", limits::NAME),
+        ),
+    }
+}
+
+/// The session that remembers what fired for a workflow.
+pub(super) fn triggers_of(workflow: &str) -> SessionId {
+    SessionId::derive(&["triggers", workflow])
+}
+
+/// What templates see as `event`.
+pub(super) fn given(event: &TriggerEvent, trigger: &str, key: &str, now: u64) -> Value {
+    let mut members = event.more.clone();
+    members.insert("at".to_owned(), json!(time::show(now)));
+    members.insert("key".to_owned(), json!(key));
+    members.insert("payload".to_owned(), event.payload.clone());
+    members.insert("trigger".to_owned(), json!(trigger));
+    members.insert("type".to_owned(), json!(event.kind));
+    Value::Object(members)
+}
