@@ -129,7 +129,8 @@ impl Bench<'_> {
                 let engine = world.engine.clone();
                 lanes.spawn(async move {
                     for _ in 0..runs / at_once {
-                        let event = Event { payload: json!({"n": 7}), ..Event::default() };
+                        let event =
+                            TriggerEvent { payload: json!({"n": 7}), ..TriggerEvent::default() };
                         let call = engine
                             .call(RunRequest {
                                 workflow: "project.w".to_owned(),
@@ -137,6 +138,7 @@ impl Bench<'_> {
                                 key: None,
                                 event,
                                 depth: 0,
+                                roles: Roles::Any,
                             })
                             .await?;
                         let ended = call.ended.await?;

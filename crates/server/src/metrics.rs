@@ -13,6 +13,15 @@ use crate::telemetry::Fates;
 /// The upper bounds of durations that are told apart, in milliseconds.
 const BOUNDS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
 
+/// How the tasks are that decide for runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lanes {
+    /// How many fell.
+    pub(crate) falls: u64,
+    /// How many are not back yet.
+    pub(crate) down: u64,
+}
+
 /// What was counted since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -65,7 +74,7 @@ impl Metrics {
     }
 
     /// The figures as Prometheus reads them. `open` says how many runs stand where.
-    pub(crate) fn text(&self, open: &[(&str, usize)]) -> String {
+    pub(crate) fn text(&self, open: &[(&str, usize)], lanes: Lanes) -> String {
         let mut text = String::new();
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         head(&mut text, "cairn_runs_started_total", "counter", "Runs that were asked for.");
@@ -102,6 +111,13 @@ impl Metrics {
             let count = u64::try_from(*count).unwrap_or(u64::MAX);
             line(&mut text, "cairn_runs_open", &format!("{{status=\"{status}\"}}"), count);
         }
+        let Lanes { falls, down } = lanes;
+        let what = "Times that the runs of a session had to be loaded again after a failure.";
+        head(&mut text, "cairn_lane_falls_total", "counter", what);
+        line(&mut text, "cairn_lane_falls_total", "", falls);
+        let what = "Sessions whose runs are being loaded again and take nothing until they are.";
+        head(&mut text, "cairn_lanes_down", "gauge", what);
+        line(&mut text, "cairn_lanes_down", "", down);
         text
     }
 
@@ -148,7 +164,7 @@ mod tests {
         for ms in [0, 7, 700, 600_000] {
             metrics.took(ms);
         }
-        let text = metrics.text(&[("running", 2)]);
+        let text = metrics.text(&[("running", 2)], Lanes { falls: 3, down: 1 });
         for wanted in [
             "cairn_step_duration_seconds_bucket{le=\"0.001\"} 1\n",
             "cairn_step_duration_seconds_bucket{le=\"0.010\"} 2\n",
@@ -157,6 +173,8 @@ mod tests {
             "cairn_step_duration_seconds_sum 600.707\n",
             "cairn_step_duration_seconds_count 4\n",
             "cairn_runs_open{status=\"running\"} 2\n",
+            "cairn_lane_falls_total 3\n",
+            "cairn_lanes_down 1\n",
         ] {
             assert!(text.contains(wanted), "{wanted} is not in\n{text}");
         }

@@ -28,6 +28,10 @@ async fn ready(State(shared): State<Shared>) -> Result<Json<Probe>, Failure> {
     if !shared.phase.takes_work() {
         return Err(Failure(Error::Stopping));
     }
+    // Runs that are being loaded again can take nothing until they are.
+    if !shared.automation.engine.fallen().is_empty() {
+        return Err(Failure(Error::NotReady));
+    }
     match shared.store.sessions.list().await {
         Ok(_) => Ok(Json(Probe { status: ProbeStatus::Ready })),
         // What is wrong is for those who may see the data.

@@ -10,6 +10,7 @@ use cairn_engine::flow::Filter;
 use super::{Route, Shared};
 use crate::access::{Access, Action};
 use crate::answer::Failure;
+use crate::metrics::Lanes;
 
 /// Where a run that is not over can stand.
 const OPEN: [RunStatus; 4] =
@@ -25,6 +26,8 @@ async fn show(State(shared): State<Shared>) -> Result<Response, Failure> {
     let open = shared.automation.engine.list(&filter).await?;
     let count = |status: RunStatus| open.iter().filter(|run| run.status == status).count();
     let counts: Vec<(&str, usize)> = OPEN.map(|status| (status.name(), count(status))).to_vec();
-    let text = shared.metrics.text(&counts);
+    let engine = &shared.automation.engine;
+    let down = u64::try_from(engine.fallen().len()).unwrap_or(u64::MAX);
+    let text = shared.metrics.text(&counts, Lanes { falls: engine.falls(), down });
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
