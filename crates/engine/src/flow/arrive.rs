@@ -248,12 +248,16 @@ impl Inner {
         let env = self.environment.settings(&ready.graph.plan).await?;
         let started = started(found, &ready);
         let queued = RunQueued {
+            advance: None,
+            by: None,
             depth,
             forked_from: None,
             input: Payload::inline(json!({"env": env, "event": event})),
             parent,
             trigger_id,
+            via: None,
             workflow_id: found.id.clone(),
+            workspace: None,
         };
         let new = NewRun { id: run, ready, queued, started, forked: None };
         self.lane(&found.id).await?.begin(new).await
@@ -376,10 +380,12 @@ fn received(
     depth: u32,
 ) -> TriggerReceived {
     TriggerReceived {
+        by: None,
         key,
         payload: Payload::inline(json!({"event": given, "depth": depth})),
         run_id: run,
         trigger_id: trigger.clone(),
+        via: None,
         workflow_id: found.id.clone(),
     }
 }

@@ -382,5 +382,6 @@ pub(super) fn started(found: &crate::catalog::Found, ready: &Ready) -> RunStarte
         workflow_id: found.id.clone(),
         workflow_source_kind: crate::guided::source_kind(found.kind),
         workflow_source_ref: found.path.display().to_string(),
+        workspace: None,
     }
 }
