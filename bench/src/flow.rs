@@ -138,6 +138,7 @@ impl Bench<'_> {
                                 key: None,
                                 event,
                                 depth: 0,
+                                by: "bench".into(),
                                 roles: Roles::Any,
                             })
                             .await?;

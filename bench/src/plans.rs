@@ -43,7 +43,7 @@ fn completed(number: u64) -> NewEvent {
         return event(number, Scope::Session, SessionCreated {});
     };
     let iteration = u32::try_from(number).unwrap_or(u32::MAX);
-    let loop_path = vec![LoopTurn { iteration, loop_id }];
+    let loop_path = vec![LoopTurn { iteration, loop_id, visit: 0 }];
     let output = json!({"status": 200, "body": {"id": number, "title": "x".repeat(120)}});
     let data = StepCompleted {
         attempt: 0,
@@ -51,6 +51,7 @@ fn completed(number: u64) -> NewEvent {
         duration_ms: 12,
         instance: StepInstanceKey { loop_path, step, visit: 0 },
         output: Payload::inline(output),
+        usage: None,
     };
     event(number + 1, Scope::Run(run), data)
 }

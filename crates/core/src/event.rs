@@ -4,12 +4,15 @@
 //! runs are in [`guided`], those of engine-performed runs in [`engine`]; `decision 0001`
 //! lists them all. An event on disk is never renamed and never changes its meaning.
 
+mod by;
 mod check;
 mod dedupe;
 pub mod engine;
 pub mod guided;
+mod payload;
 mod wire;
 
+pub use by::{ActorKind, By, Door, Via};
 pub use check::{Invalid, limits};
 pub use dedupe::DedupeKey;
 pub use wire::{DecodeError, Header, VERSION};
@@ -146,7 +149,7 @@ macro_rules! kinds {
             #[must_use]
             pub fn is_performed(self) -> bool {
                 let place = |kind| Self::ALL.iter().position(|other| *other == kind);
-                place(self) >= place(Self::TriggerReceived)
+                place(self) >= place(Self::SessionOwned)
             }
 
             /// The kind with this name.
@@ -207,6 +210,8 @@ kinds! {
     DecisionTraceAppended = "decision_trace_appended", guided::DecisionTraceAppended, Node;
     ContextSet = "context_set", guided::ContextSet, Run;
 
+    SessionOwned = "session_owned", engine::SessionOwned, Session;
+    SessionListed = "session_listed", engine::SessionListed, Session;
     TriggerReceived = "trigger_received", engine::TriggerReceived, Session;
     RunQueued = "run_queued", engine::RunQueued, Run;
     StepStarted = "step_started", engine::StepStarted, Run;

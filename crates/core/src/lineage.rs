@@ -222,6 +222,7 @@ mod tests {
             workflow_id: "project.demo".into(),
             workflow_source_kind: SourceKind::Project,
             workflow_source_ref: String::new(),
+            workspace: None,
         };
         let mut log = vec![
             (Scope::Session, SessionCreated {}.into()),

@@ -116,8 +116,9 @@ impl EventData {
                 return std::iter::once(snapshot).chain(artifacts).collect();
             }
             Self::TriggerReceived(trigger) => payload(&trigger.payload),
-            Self::StepStarted(step) => payload(&step.input),
+            Self::StepStarted(step) => step.input.given().and_then(payload),
             Self::StepCompleted(step) => payload(&step.output),
+            Self::StepFailed(step) => step.output.as_ref().and_then(payload),
             Self::LoopEntered(entered) => entered.items.as_ref().and_then(payload),
             Self::TaskOpened(task) => payload(&task.request),
             Self::TaskAnswered(task) => payload(&task.answer),

@@ -40,6 +40,7 @@ use std::time::Duration;
 
 use cairn_core::catalog::Catalog as Types;
 use cairn_core::digest::WorkflowHash;
+use cairn_core::event::By;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command, Limits};
 use cairn_core::id::{ChangeId, EventId, RunId, SessionId, TaskId};
@@ -313,26 +314,32 @@ impl Automations {
     }
 
     /// Ends a run.
-    pub async fn cancel(&self, run: RunId, by: &str, reason: &str) -> Result<()> {
-        let (by, reason) = (by.to_owned(), reason.to_owned());
+    pub async fn cancel(&self, run: RunId, by: impl Into<By>, reason: &str) -> Result<()> {
+        let (by, reason) = (by.into(), reason.to_owned());
         self.inner.tell(run, Command::Cancel { by, reason }).await
     }
 
     /// Lets a run begin no more steps.
-    pub async fn pause(&self, run: RunId, by: &str) -> Result<()> {
+    pub async fn pause(&self, run: RunId, by: impl Into<By>) -> Result<()> {
         let change = self.inner.change_id()?;
-        self.inner.tell(run, Command::Pause { change, by: by.to_owned() }).await
+        self.inner.tell(run, Command::Pause { change, by: by.into() }).await
     }
 
     /// Lets a paused run go on.
-    pub async fn resume(&self, run: RunId, by: &str) -> Result<()> {
+    pub async fn resume(&self, run: RunId, by: impl Into<By>) -> Result<()> {
         let change = self.inner.change_id()?;
-        self.inner.tell(run, Command::Resume { change, by: by.to_owned() }).await
+        self.inner.tell(run, Command::Resume { change, by: by.into() }).await
     }
 
     /// Answers a question that a run asked.
-    pub async fn answer(&self, run: RunId, task: TaskId, by: &str, answer: Answer) -> Result<()> {
-        self.inner.tell(run, Command::Answer { task, by: by.to_owned(), answer }).await
+    pub async fn answer(
+        &self,
+        run: RunId,
+        task: TaskId,
+        by: impl Into<By>,
+        answer: Answer,
+    ) -> Result<()> {
+        self.inner.tell(run, Command::Answer { task, by: by.into(), answer }).await
     }
 
     /// Says what became of a step that a crash cut off.
@@ -340,10 +347,10 @@ impl Automations {
         &self,
         run: RunId,
         instance: StepInstanceKey,
-        by: &str,
+        by: impl Into<By>,
         decision: InterruptDecision,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Resolve { instance, by: by.to_owned(), decision }).await
+        self.inner.tell(run, Command::Resolve { instance, by: by.into(), decision }).await
     }
 
     /// Says what came of a step that was handed to an agent.
@@ -353,7 +360,8 @@ impl Automations {
         instance: StepInstanceKey,
         output: serde_json::Value,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Acknowledge { instance, output }).await
+        let by = "agent".into();
+        self.inner.tell(run, Command::Acknowledge { instance, by, output }).await
     }
 
     /// What a fork of a run would do again, and what it would keep.
@@ -363,8 +371,8 @@ impl Automations {
     }
 
     /// Goes on from an earlier step, in a run of its own, for somebody who has these roles.
-    pub async fn fork(&self, from: &ForkPoint, roles: &Roles) -> Result<Forked> {
-        self.inner.fork(from, roles).await
+    pub async fn fork(&self, from: &ForkPoint, by: impl Into<By>, roles: &Roles) -> Result<Forked> {
+        self.inner.fork(from, &by.into(), roles).await
     }
 
     /// Tells the workflows that take a run's failure, unless they know; gives their runs.
@@ -374,8 +382,8 @@ impl Automations {
 
     /// Does a run again with the same event, on the workflow as it is now, for somebody who has
     /// these roles.
-    pub async fn replay(&self, run: RunId, roles: Roles) -> Result<Asked> {
-        self.inner.replay(run, roles).await
+    pub async fn replay(&self, run: RunId, by: impl Into<By>, roles: Roles) -> Result<Asked> {
+        self.inner.replay(run, by.into(), roles).await
     }
 
     /// Whether this process performs a run.

@@ -13,6 +13,7 @@ use cairn_engine::flow::Roles;
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
+use cairn_core::event::{ActorKind, By, Door, Via};
 
 use crate::answer::Failure;
 use crate::audit::Deed;
@@ -210,6 +211,13 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Who the caller is, as it is recorded.
+    pub(crate) fn by(&self) -> By {
+        let token_id = self.principal.id.clone();
+        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id };
+        By { name: self.name().to_owned(), via: Some(via) }
+    }
+
     /// Refuses what is about a workflow that the caller's token is not for.
     pub(crate) fn covers(&self, workflow: &str) -> Result<()> {
         authorize(&self.principal, self.action, Object::Workflow(workflow))

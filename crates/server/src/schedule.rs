@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_engine::Error;
 use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use cairn_engine::trigger::{Times, Watch};
@@ -228,6 +229,10 @@ impl Plan {
             key: Some(firing.key),
             event: TriggerEvent { payload, kind: place.kind.clone(), more },
             depth: 0,
+            by: By {
+                name: "schedule".to_owned(),
+                via: Some(Via { actor: ActorKind::Engine, door: Door::Schedule, token_id: None }),
+            },
             roles: Roles::Any,
         };
         let asked = shared.automation.engine.submit(request).await;

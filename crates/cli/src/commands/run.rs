@@ -11,7 +11,7 @@ use cairn_engine::catalog::Found;
 use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use serde_json::json;
 
-use super::trigger;
+use super::{runs, trigger};
 use crate::config::Config;
 use crate::{automate, home};
 
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
-        let request = RunRequest { workflow, trigger, key, event, depth, roles };
+        let by = runs::somebody();
+        let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
         let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         if args.detach {
             engine.stop(PATIENCE).await;

@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_engine::flow::Automations;
 use clap::Subcommand;
 
@@ -97,8 +98,10 @@ async fn say(
 }
 
 /// Who gives a command, as far as the system says.
-pub(super) fn somebody() -> String {
-    std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
+pub(super) fn somebody() -> By {
+    let name = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let via = Via { actor: ActorKind::Person, door: Door::Cli, token_id: None };
+    By { name, via: Some(via) }
 }
 
 /// A run: its id, or the beginning of it.

@@ -48,7 +48,7 @@ fn tokens(config: &Config) -> Result<Tokens> {
 
 /// Puts on record what is about to be done to a token.
 fn record(config: &Config, action: &str, object: &str) -> Result<()> {
-    let by = format!("{} (command line)", super::runs::somebody());
+    let by = format!("{} (command line)", super::runs::somebody().name);
     let deed = Deed { by: &by, action, object, allowed: true };
     Audit::new(&config.home()?).record(&deed, fresh::now_ms())
 }

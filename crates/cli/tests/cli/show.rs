@@ -109,6 +109,7 @@ fn with_nodes(count: u128) -> TestEnv {
         workflow_id: "project.long".into(),
         workflow_source_kind: SourceKind::Project,
         workflow_source_ref: String::new(),
+        workspace: None,
     };
     let mut facts: Vec<(Scope, EventData)> =
         vec![(Scope::Session, SessionCreated {}.into()), (Scope::Run(run), started.into())];

@@ -1,11 +1,11 @@
 //! What must hold of each event by itself: scope, budgets, closed shapes.
 
-use super::engine::Failure;
+use super::engine::{EarlierValue, Failure, StepInput, Usage};
 use super::guided::{
     AdvanceOutcome, ContextSet, DecisionTraceAppended, EdgeCauseKind, EdgeKind, ObservedValue,
     OutputChannel, OutputPayload, PreferenceChange, PreferencesChanged, ProbeResult, Provenance,
 };
-use super::{Event, EventData, Kind, NewEvent, Scope};
+use super::{Event, EventData, Kind, NewEvent, Scope, Via};
 use crate::canonical;
 
 /// Budgets, all in bytes of UTF-8 unless they are counts.
@@ -127,7 +127,8 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         EventData::ObservationRecorded(seen) => observation(&seen.value),
         EventData::RunStarted(run) => {
             filled("workflowId", &run.workflow_id, limits::NAME)?;
-            within("workflowSourceRef", run.workflow_source_ref.len(), limits::NAME)
+            within("workflowSourceRef", run.workflow_source_ref.len(), limits::NAME)?;
+            workspace(run.workspace.as_deref())
         }
         EventData::EdgeCreated(edge) => require(
             (edge.edge_kind == EdgeKind::Checkpoint)
@@ -167,25 +168,42 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         EventData::ContextSet(context) => context_set(context),
         EventData::TriggerReceived(trigger) => {
             filled("key", &trigger.key, limits::NAME)?;
-            filled("workflowId", &trigger.workflow_id, limits::NAME)
+            filled("workflowId", &trigger.workflow_id, limits::NAME)?;
+            said_by(trigger.by.as_deref(), trigger.via.as_ref())
         }
-        EventData::RunQueued(run) => filled("workflowId", &run.workflow_id, limits::NAME),
-        EventData::StepFailed(step) => failure(&step.error),
-        EventData::StepResolved(step) => filled("by", &step.by, limits::NAME),
-        EventData::TaskAnswered(task) => filled("by", &task.by, limits::NAME),
-        EventData::RunPaused(change) => filled("by", &change.by, limits::NAME),
-        EventData::RunResumed(change) => filled("by", &change.by, limits::NAME),
+        EventData::RunQueued(run) => {
+            filled("workflowId", &run.workflow_id, limits::NAME)?;
+            workspace(run.workspace.as_deref())?;
+            said_by(run.by.as_deref(), run.via.as_ref())
+        }
+        EventData::SessionOwned(owned) => optional("holder", owned.holder.as_deref()),
+        EventData::SessionListed(listed) => filled("workflowId", &listed.workflow_id, limits::NAME),
+        EventData::StepFailed(step) => {
+            used(step.usage.as_ref())?;
+            failure(&step.error)
+        }
+        EventData::StepStarted(step) => match &step.input {
+            StepInput::Earlier { earlier: EarlierValue::Attempt(attempt) } => require(
+                *attempt < step.attempt,
+                "a try can only be given again what an earlier try was given",
+            ),
+            StepInput::Earlier { .. } | StepInput::Given(_) => Ok(()),
+        },
+        EventData::StepResolved(step) => said_by(Some(&step.by), step.via.as_ref()),
+        EventData::TaskAnswered(task) => said_by(Some(&task.by), task.via.as_ref()),
+        EventData::RunPaused(change) => said_by(Some(&change.by), change.via.as_ref()),
+        EventData::RunResumed(change) => said_by(Some(&change.by), change.via.as_ref()),
         EventData::RunCancelRequested(request) => {
-            filled("by", &request.by, limits::NAME)?;
+            said_by(Some(&request.by), request.via.as_ref())?;
             within("reason", request.reason.len(), limits::SUMMARY)
         }
         EventData::RunFailed(run) => failure(&run.error),
         EventData::StepCompleted(step) => {
+            used(step.usage.as_ref())?;
             within("case", step.case.as_ref().map_or(0, String::len), limits::NAME)
         }
         EventData::SessionCreated(_)
         | EventData::NodeCreated(_)
-        | EventData::StepStarted(_)
         | EventData::StepSkipped(_)
         | EventData::StepWaiting(_)
         | EventData::StepInterrupted(_)
@@ -202,6 +220,24 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         | EventData::RunCancelled(_)
         | EventData::RunRetired(_) => Ok(()),
     }
+}
+
+fn optional(field: &'static str, text: Option<&str>) -> Result<(), Invalid> {
+    text.map_or(Ok(()), |text| filled(field, text, limits::NAME))
+}
+
+fn workspace(path: Option<&str>) -> Result<(), Invalid> {
+    path.map_or(Ok(()), |path| filled("workspace", path, limits::PATH))
+}
+
+fn said_by(name: Option<&str>, via: Option<&Via>) -> Result<(), Invalid> {
+    optional("by", name)?;
+    optional("tokenId", via.and_then(|via| via.token_id.as_deref()))
+}
+
+fn used(usage: Option<&Usage>) -> Result<(), Invalid> {
+    optional("model", usage.and_then(|usage| usage.model.as_deref()))?;
+    optional("provider", usage.and_then(|usage| usage.provider.as_deref()))
 }
 
 fn observation(value: &ObservedValue) -> Result<(), Invalid> {

@@ -143,6 +143,11 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
         EventData::DivergenceRecorded(divergence) => key.add(divergence.divergence_id),
         EventData::DecisionTraceAppended(trace) => key.add(trace.trace_id),
         EventData::ContextSet(context) => key.add(context.context_id),
+        EventData::SessionOwned(owned) => key.add(owned.epoch),
+        EventData::SessionListed(listed) => {
+            key.add(listed.listed_id);
+            key.add(listed.epoch);
+        }
         EventData::TriggerReceived(trigger) => {
             key.digest(trigger.trigger_id.as_str());
             key.digest(&trigger.key);

@@ -4,46 +4,46 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::StrictValue;
+pub use super::payload::{BlobRef, EarlierValue, Payload, StepInput, Usage};
+
+use super::by::Via;
 use crate::digest::{Digest, SnapshotRef};
 use crate::id::{ChangeId, EventIndex, NodeId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::StepInstanceKey;
 use crate::text::Slug;
 
-/// A JSON value, in the event itself or, when it is large, kept as a blob.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Payload {
-    /// The value itself.
-    Inline(StrictValue),
-    /// A blob that holds it.
-    Blob(BlobRef),
-}
-
-impl Payload {
-    /// A value that stands in the event, as it is read back from there.
-    #[must_use]
-    pub fn inline(value: serde_json::Value) -> Self {
-        Self::Inline(StrictValue::new(value))
-    }
-}
-
-/// Names a blob.
+/// A process became the owner of the session, and of all its runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct BlobRef {
-    /// How long it is.
-    pub byte_length: u64,
-    /// What it is.
-    pub content_type: String,
-    /// Which blob.
-    pub sha256: Digest,
+pub struct SessionOwned {
+    /// Which ownership this is; each is higher than the one before.
+    pub epoch: u64,
+    /// The process, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+}
+
+/// Whoever admits the runs of a workflow has acquired a session for them. It stands where the
+/// workflow's trigger keys are kept, and nothing is recorded in a session before it is listed: so
+/// whoever is replaced as the one that admits can begin nothing, in any session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionListed {
+    /// Which ownership of the session this is.
+    pub epoch: u64,
+    /// Which session.
+    pub listed_id: SessionId,
+    /// The workflow whose runs it takes.
+    pub workflow_id: String,
 }
 
 /// A trigger fired; the run it asks for is known from now on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TriggerReceived {
+    /// Who caused it, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// What makes this firing one of a kind: a delivery id, an instant, a message id.
     pub key: String,
     /// What came with it.
@@ -52,6 +52,9 @@ pub struct TriggerReceived {
     pub run_id: RunId,
     /// Which trigger of the workflow.
     pub trigger_id: Slug,
+    /// How it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
     /// The workflow.
     pub workflow_id: String,
 }
@@ -60,6 +63,12 @@ pub struct TriggerReceived {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunQueued {
+    /// Who makes its steps go on; the engine when nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advance: Option<Advance>,
+    /// Who asked for it, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// How many error workflows or child runs stand above it.
     pub depth: u32,
     /// What it goes on from, when it is a fork.
@@ -73,8 +82,22 @@ pub struct RunQueued {
     /// The trigger that asked, when it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<Slug>,
+    /// How it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
     /// The workflow.
     pub workflow_id: String,
+    /// The folder or checkout that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// Who makes a run's steps go on, when it is not the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advance {
+    /// Nobody takes it up by himself: each step is asked for.
+    ByHand,
 }
 
 /// Where a forked run comes from.
@@ -104,8 +127,11 @@ pub struct ParentStep {
 pub struct StepStarted {
     /// Which try; counts from 0.
     pub attempt: u32,
+    /// The epoch of the owner that makes this try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
     /// What the step was given.
-    pub input: Payload,
+    pub input: StepInput,
     /// Which instance of which step.
     pub instance: StepInstanceKey,
 }
@@ -125,6 +151,9 @@ pub struct StepCompleted {
     pub instance: StepInstanceKey,
     /// What came out.
     pub output: Payload,
+    /// What it used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// A try at a step failed.
@@ -144,6 +173,9 @@ pub struct StepFailed {
     pub output: Option<Payload>,
     /// What happens now.
     pub then: AfterFailure,
+    /// What it used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// What went wrong.
@@ -240,6 +272,9 @@ pub struct StepResolved {
     pub decision: InterruptDecision,
     /// Which instance of which step.
     pub instance: StepInstanceKey,
+    /// How it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
 }
 
 /// What is done about an interrupted step.
@@ -338,6 +373,9 @@ pub struct TaskAnswered {
     pub by: String,
     /// The task.
     pub task_id: TaskId,
+    /// How it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
 }
 
 /// A child run was asked for.
@@ -397,6 +435,9 @@ pub struct RunPaused {
     pub by: String,
     /// The pause's own id.
     pub change_id: ChangeId,
+    /// How it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
 }
 
 /// The run goes on.
@@ -407,6 +448,9 @@ pub struct RunResumed {
     pub by: String,
     /// The resumption's own id.
     pub change_id: ChangeId,
+    /// How it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
 }
 
 /// The run is to end; what is under way is being stopped.
@@ -417,6 +461,9 @@ pub struct RunCancelRequested {
     pub by: String,
     /// Why.
     pub reason: String,
+    /// How it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
 }
 
 /// The run ended well.

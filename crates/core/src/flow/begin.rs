@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::command::{Ask, Effect, Fault, inline};
+use super::command::{Ask, Effect, Fault, Outcome, inline};
 use super::decide::{Deciding, Fate, is_taken};
 use super::graph::{Does, Place, Strategy};
 use super::scope::value;
 use crate::canonical;
 use crate::catalog::Class;
 use crate::event::engine::{
-    ENGINE, InterruptDecision, Payload, SkipReason, StepCompleted, StepInterrupted, StepResolved,
+    InterruptDecision, Payload, SkipReason, StepCompleted, StepInterrupted, StepResolved,
     StepSkipped, StepStarted,
 };
-use crate::event::limits;
+use crate::event::{By, limits};
 use crate::instance::StepInstanceKey;
 use crate::plan::{FailureKind, OnInterrupt};
 use crate::projection::run::StepStatus;
@@ -88,8 +88,8 @@ impl Deciding<'_, '_> {
         else {
             return;
         };
-        let (by, decision) = (ENGINE.to_owned(), InterruptDecision::Retry);
-        self.emit(StepResolved { attempt, by, decision, instance: instance.clone() });
+        let (By { name: by, via }, decision) = (By::engine(), InterruptDecision::Retry);
+        self.emit(StepResolved { attempt, by, decision, instance: instance.clone(), via });
         self.intend(instance, input);
     }
 
@@ -206,7 +206,8 @@ impl Deciding<'_, '_> {
     /// Records the intent to perform a step.
     fn intend(&mut self, instance: &StepInstanceKey, input: Payload) {
         let attempt = self.attempts(instance);
-        self.emit(StepStarted { attempt, input, instance: instance.clone() });
+        let (epoch, input) = (self.run.epoch, input.into());
+        self.emit(StepStarted { attempt, epoch, input, instance: instance.clone() });
         self.perform(instance, Class::Effectful);
     }
 
@@ -227,8 +228,18 @@ impl Deciding<'_, '_> {
         case: Option<String>,
         duration_ms: u64,
     ) {
+        self.complete_with(instance, Outcome { output, case, usage: None }, duration_ms);
+    }
+
+    pub(super) fn complete_with(
+        &mut self,
+        instance: &StepInstanceKey,
+        outcome: Outcome,
+        duration_ms: u64,
+    ) {
+        let Outcome { output, case, usage } = outcome;
         if let Err(fault) = recordable("what came out", &output) {
-            return self.failed(instance, fault, duration_ms);
+            return self.failed(instance, Fault { usage, ..fault }, duration_ms);
         }
         // No edge has a name that long: it is the default's.
         let case = case.filter(|case| case.len() <= limits::NAME);
@@ -240,6 +251,7 @@ impl Deciding<'_, '_> {
             duration_ms,
             instance: instance.clone(),
             output: inline(output),
+            usage,
         });
         self.settle(instance, Fate::Done(case.as_deref()));
     }

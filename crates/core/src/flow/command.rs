@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::begin::recordable;
 use crate::catalog::Class;
 use crate::digest::Digest;
-use crate::event::engine::{EndStatus, Failure, InterruptDecision, Payload};
+use crate::event::engine::{EndStatus, Failure, InterruptDecision, Payload, Usage};
 use crate::event::guided::RunStarted;
-use crate::event::limits;
+use crate::event::{By, limits};
 use crate::id::{ChangeId, EventId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::StepInstanceKey;
 use crate::plan::FailureKind;
@@ -44,7 +44,7 @@ pub enum Command {
         /// What was asked.
         task: TaskId,
         /// Who answered.
-        by: String,
+        by: By,
         /// What.
         answer: Answer,
     },
@@ -52,6 +52,8 @@ pub enum Command {
     Acknowledge {
         /// Which.
         instance: StepInstanceKey,
+        /// Who did it.
+        by: By,
         /// What came of it.
         output: Value,
     },
@@ -85,7 +87,7 @@ pub enum Command {
         /// Which.
         instance: StepInstanceKey,
         /// Who says it.
-        by: String,
+        by: By,
         /// What is done about it.
         decision: InterruptDecision,
     },
@@ -94,19 +96,19 @@ pub enum Command {
         /// The pause's own id.
         change: ChangeId,
         /// Who asks.
-        by: String,
+        by: By,
     },
     /// It goes on.
     Resume {
         /// The resumption's own id.
         change: ChangeId,
         /// Who asks.
-        by: String,
+        by: By,
     },
     /// It ends.
     Cancel {
         /// Who asks.
-        by: String,
+        by: By,
         /// Why.
         reason: String,
     },
@@ -133,7 +135,8 @@ impl Command {
             }
             _ => {}
         }
-        let (Self::Answer { by, .. }
+        let (Self::Acknowledge { by, .. }
+        | Self::Answer { by, .. }
         | Self::Resolve { by, .. }
         | Self::Pause { by, .. }
         | Self::Resume { by, .. }
@@ -141,7 +144,7 @@ impl Command {
         else {
             return Ok(());
         };
-        match by.len() {
+        match by.name.len() {
             1..=limits::NAME => Ok(()),
             length => Err(unfit(format!(
                 "who says it is a name of 1 to {} bytes, not of {length}",
@@ -158,6 +161,8 @@ pub struct Outcome {
     pub output: Value,
     /// The label by which edges are picked.
     pub case: Option<String>,
+    /// What it used up of a model.
+    pub usage: Option<Usage>,
 }
 
 /// Why a try at a step failed.
@@ -171,6 +176,8 @@ pub struct Fault {
     pub after_ms: Option<u64>,
     /// What came out all the same.
     pub output: Option<Value>,
+    /// What it used up of a model all the same.
+    pub usage: Option<Usage>,
 }
 
 impl Fault {
@@ -178,7 +185,7 @@ impl Fault {
     #[must_use]
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         let error = Failure { code: code.into(), message: message.into() };
-        Self { error, kind: FailureKind::Permanent, after_ms: None, output: None }
+        Self { error, kind: FailureKind::Permanent, after_ms: None, output: None, usage: None }
     }
 }
 

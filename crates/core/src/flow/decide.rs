@@ -11,7 +11,7 @@ use super::scope::{Hidden, Secrets, Seen};
 use super::turn::last_turn;
 use crate::canonical;
 use crate::event::engine::{RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet};
-use crate::event::{EventData, NewEvent, Scope};
+use crate::event::{By, EventData, NewEvent, Scope};
 use crate::expression::Prepared;
 use crate::id::RunId;
 use crate::instance::StepInstanceKey;
@@ -24,6 +24,8 @@ pub struct Run {
     pub state: RunState,
     /// How much it may do.
     pub limits: Limits,
+    /// The epoch of the owner that performs it; recorded with every try.
+    pub epoch: Option<u64>,
     frontier: Frontier,
     /// Steps without an intent that are being computed, with their settings once these are
     /// known.
@@ -46,7 +48,7 @@ impl Run {
     #[must_use]
     pub fn new(state: RunState, limits: Limits) -> Self {
         let (frontier, computing) = (Frontier::default(), BTreeMap::new());
-        Self { state, limits, frontier, computing, held: false }
+        Self { state, limits, epoch: None, frontier, computing, held: false }
     }
 
     /// Begins nothing from now on. What is under way may end, and whoever recovers the run
@@ -182,9 +184,7 @@ impl Deciding<'_, '_> {
                     return Err(Rejection::NotPending(instance));
                 }
                 match result {
-                    Ok(outcome) => {
-                        self.complete(&instance, outcome.output, outcome.case, duration_ms);
-                    }
+                    Ok(outcome) => self.complete_with(&instance, outcome, duration_ms),
                     Err(fault) => self.failed(&instance, fault, duration_ms),
                 }
             }
@@ -200,7 +200,9 @@ impl Deciding<'_, '_> {
             }
             Command::FireTimer(timer) => self.fire(timer)?,
             Command::Answer { task, by, answer } => self.answer(task, by, answer)?,
-            Command::Acknowledge { instance, output } => self.acknowledge(&instance, output)?,
+            Command::Acknowledge { instance, by, output } => {
+                self.acknowledge(&instance, by, output)?;
+            }
             Command::ChildStarted { child, session, instance } => {
                 self.child_started(child, session, instance)?;
             }
@@ -213,13 +215,13 @@ impl Deciding<'_, '_> {
                 if self.run.state.paused {
                     return Err(Rejection::OutOfPlace("been paused already"));
                 }
-                self.emit(RunPaused { by, change_id: change });
+                self.emit(RunPaused { by: by.name, change_id: change, via: by.via });
             }
             Command::Resume { change, by } => {
                 if !self.run.state.paused {
                     return Err(Rejection::OutOfPlace("not been paused"));
                 }
-                self.emit(RunResumed { by, change_id: change });
+                self.emit(RunResumed { by: by.name, change_id: change, via: by.via });
                 self.begin_ready();
             }
             Command::Cancel { by, reason } => self.cancel(by, reason),
@@ -233,9 +235,9 @@ impl Deciding<'_, '_> {
         Ok(())
     }
 
-    fn cancel(&mut self, by: String, reason: String) {
+    fn cancel(&mut self, by: By, reason: String) {
         if !self.run.state.cancel_requested {
-            self.emit(RunCancelRequested { by, reason });
+            self.emit(RunCancelRequested { by: by.name, reason, via: by.via });
         }
         let busy = self.run.state.steps.values().any(|step| step.status == StepStatus::Running);
         if busy || !self.run.computing.is_empty() {

@@ -11,7 +11,7 @@ use crate::event::engine::{
     AfterFailure, EndStatus, Failure, InterruptDecision, Payload, RunFailed, StepFailed,
     StepResolved, TimerFired, TimerPurpose, TimerSet,
 };
-use crate::event::{EventData, limits};
+use crate::event::{By, EventData, limits};
 use crate::id::TimerId;
 use crate::instance::StepInstanceKey;
 use crate::plan::{Backoff, FailureKind, OnFailure, RetryPolicy};
@@ -53,6 +53,7 @@ impl Deciding<'_, '_> {
             instance: instance.clone(),
             output: output.map(inline),
             then: then.clone(),
+            usage: fault.usage.clone(),
         });
         match (then, retry) {
             (AfterFailure::Retry, Some(policy)) => {
@@ -176,14 +177,17 @@ impl Deciding<'_, '_> {
     pub(super) fn resolve(
         &mut self,
         instance: StepInstanceKey,
-        by: String,
+        by: By,
         decision: InterruptDecision,
     ) -> Result<(), Rejection> {
         if self.status(&instance) != Some(StepStatus::Unknown) {
             return Err(Rejection::NotPending(instance));
         }
         let attempt = self.attempts(&instance).saturating_sub(1);
-        self.emit(StepResolved { attempt, by: by.clone(), decision, instance: instance.clone() });
+        let By { name: by, via } = by;
+        let resolved =
+            StepResolved { attempt, by: by.clone(), decision, instance: instance.clone(), via };
+        self.emit(resolved);
         match decision {
             InterruptDecision::Retry if self.rests() => self.keep_ready(instance),
             InterruptDecision::Retry => self.begin(&instance),

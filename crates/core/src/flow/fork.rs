@@ -171,9 +171,7 @@ fn is_gone(graph: &Graph, gone: &[Gone<'_>], key: &StepInstanceKey) -> bool {
 fn is_later(key: &StepInstanceKey, than: &StepInstanceKey) -> bool {
     let turns = key.loop_path.iter().zip(&than.loop_path);
     let differing = turns.into_iter().find(|(turn, other)| turn != other);
-    differing.is_some_and(|(turn, other)| {
-        turn.loop_id == other.loop_id && turn.iteration > other.iteration
-    })
+    differing.is_some_and(|(turn, other)| turn.is_beside(other) && turn.iteration > other.iteration)
 }
 
 /// Whether another step took the place of a failed one.

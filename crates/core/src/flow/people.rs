@@ -7,6 +7,7 @@ use super::decide::Deciding;
 use super::graph::{Does, Place};
 use super::scope::value;
 use super::settings::{Child, Question};
+use crate::event::By;
 use crate::event::engine::{
     ChildFinished, ChildStarted, EndStatus, StepWaiting, TaskAnswered, TaskOpened, TimerCancelled,
     TimerPurpose, TimerSet, WaitingFor,
@@ -74,7 +75,7 @@ impl Deciding<'_, '_> {
     pub(super) fn answer(
         &mut self,
         task_id: TaskId,
-        by: String,
+        by: By,
         answer: Answer,
     ) -> Result<(), Rejection> {
         let task = self.run.state.tasks.get(&task_id);
@@ -84,7 +85,7 @@ impl Deciding<'_, '_> {
         let request = request.unwrap_or_default();
         // A question that was opened before it was held to this is for nobody.
         let question = Question::read(&request).map_err(|_| Rejection::NotAsked(Vec::new()))?;
-        if let Some(who) = question.who.filter(|who| !who.contains(&by)) {
+        if let Some(who) = question.who.filter(|who| !who.contains(&by.name)) {
             return Err(Rejection::NotAsked(who));
         }
         if let (Some(form), Verdict::Approved) = (question.form, answer.verdict) {
@@ -102,12 +103,12 @@ impl Deciding<'_, '_> {
         step.is_some_and(|step| step.waiting_for == Some(what))
     }
 
-    fn answered(&mut self, task_id: TaskId, key: &StepInstanceKey, by: String, answer: &Answer) {
+    fn answered(&mut self, task_id: TaskId, key: &StepInstanceKey, by: By, answer: &Answer) {
         let case = answer.verdict.case();
         let recorded = inline(json!({"values": answer.values, "verdict": case}));
         let at = time::show(self.at.now_ms);
-        let output = json!({"answer": answer.values, "at": at, "by": by, "verdict": case});
-        self.emit(TaskAnswered { answer: recorded, by, task_id });
+        let output = json!({"answer": answer.values, "at": at, "by": by.name, "verdict": case});
+        self.emit(TaskAnswered { answer: recorded, by: by.name, task_id, via: by.via });
         self.cancel_timer(key, "task");
         self.complete(key, output, Some(case.to_owned()), 0);
     }
@@ -129,7 +130,7 @@ impl Deciding<'_, '_> {
             return self.failed(instance, Fault::new("TASK_EXPIRED", message), 0);
         };
         let answer = Answer { verdict, values: Value::Null };
-        self.answered(task_id, instance, "nobody".to_owned(), &answer);
+        self.answered(task_id, instance, "nobody".into(), &answer);
     }
 
     /// `guide`: the step is handed to the agent that holds the run.
@@ -144,6 +145,7 @@ impl Deciding<'_, '_> {
     pub(super) fn acknowledge(
         &mut self,
         instance: &StepInstanceKey,
+        by: By,
         output: Value,
     ) -> Result<(), Rejection> {
         let task_id = self.task_id(instance);
@@ -158,7 +160,7 @@ impl Deciding<'_, '_> {
             return Err(Rejection::Unfit(faults));
         }
         let answer = inline(output.clone());
-        self.emit(TaskAnswered { answer, by: "agent".to_owned(), task_id });
+        self.emit(TaskAnswered { answer, by: by.name, task_id, via: by.via });
         self.complete(instance, output, None, 0);
         Ok(())
     }

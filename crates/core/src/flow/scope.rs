@@ -105,8 +105,7 @@ impl<'a> Seen<'a> {
                 if !matches!(looped.repeat, Repeat::Each { .. }) {
                     return Some(Cow::Owned(json!(turn.iteration)));
                 }
-                let loop_path = self.path.get(..depth)?.to_vec();
-                let key = StepInstanceKey { loop_path, step: turn.loop_id.clone(), visit: 0 };
+                let key = turn.of(self.path.get(..depth)?);
                 let items = value(self.state.loops.get(&key)?.items.as_ref()?)?;
                 let place = usize::try_from(turn.iteration).ok()?;
                 return items.get(place).map(Cow::Borrowed);

@@ -8,7 +8,7 @@ use super::decide::{Deciding, Fate};
 use super::frontier::Path;
 use super::scope::value;
 use crate::event::engine::{LoopEntered, LoopExited, RunCompleted};
-use crate::instance::{LoopTurn, StepInstanceKey};
+use crate::instance::StepInstanceKey;
 use crate::plan::Repeat;
 use crate::projection::run::RunState;
 
@@ -49,7 +49,7 @@ impl Deciding<'_, '_> {
     /// Opens the level of a turn that was under way, or makes the first.
     pub(super) fn open_turn(&mut self, instance: &StepInstanceKey, at: usize, iteration: u32) {
         if self.is_begun(instance, iteration) {
-            self.open_level(inside(instance, iteration), Some(at));
+            self.open_level(instance.inside(iteration), Some(at));
         } else {
             self.again(instance, iteration);
         }
@@ -57,7 +57,7 @@ impl Deciding<'_, '_> {
 
     /// Whether something of a turn is recorded.
     fn is_begun(&self, instance: &StepInstanceKey, iteration: u32) -> bool {
-        let (state, path) = (&self.run.state, inside(instance, iteration));
+        let (state, path) = (&self.run.state, instance.inside(iteration));
         let within = |key: &StepInstanceKey| key.loop_path.starts_with(&path);
         state.steps.keys().any(within) || state.loops.keys().any(within)
     }
@@ -77,7 +77,7 @@ impl Deciding<'_, '_> {
         let (Some(place), Some(looped)) = (graph.place(at), graph.looped(at)) else { return };
         if let Some(turns) = self.turns(instance) {
             return if u64::from(iteration) < turns {
-                self.open_level(inside(instance, iteration), Some(at));
+                self.open_level(instance.inside(iteration), Some(at));
             } else {
                 self.leave(instance, iteration);
             };
@@ -112,7 +112,7 @@ impl Deciding<'_, '_> {
     fn turn_or_leave(&mut self, instance: &StepInstanceKey, iteration: u32, holds: &Value) {
         match (holds, self.graph.find(&instance.step)) {
             (Value::Bool(true), Some(at)) => {
-                self.open_level(inside(instance, iteration), Some(at));
+                self.open_level(instance.inside(iteration), Some(at));
             }
             (Value::Bool(false), _) => self.leave(instance, iteration),
             (other, _) => {
@@ -141,24 +141,15 @@ impl Deciding<'_, '_> {
                 Err(fault) => self.fail_run(fault, None),
             };
         };
-        let instance =
-            StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };
-        self.again(&instance, turn.iteration.saturating_add(1));
+        self.again(&turn.of(outer), turn.iteration.saturating_add(1));
     }
 }
 
 /// A loop as the steps of its last turn see it.
 pub(super) fn last_turn(state: &RunState, instance: &StepInstanceKey) -> StepInstanceKey {
     let iteration = state.loops.get(instance).map_or(0, |looped| looped.iteration);
-    let loop_path = inside(instance, iteration);
+    let loop_path = instance.inside(iteration);
     StepInstanceKey { loop_path, step: instance.step.clone(), visit: 0 }
-}
-
-/// The path inside a turn of a loop.
-pub(super) fn inside(instance: &StepInstanceKey, iteration: u32) -> Path {
-    let mut path = instance.loop_path.clone();
-    path.push(LoopTurn { iteration, loop_id: instance.step.clone() });
-    path
 }
 
 const fn kind(value: &Value) -> &'static str {

@@ -218,7 +218,11 @@ impl<'a> Walker<'a> {
     }
 
     fn path(&self) -> Vec<LoopTurn> {
-        let turn = |f: &LoopFrame| LoopTurn { iteration: f.iteration, loop_id: f.loop_id.clone() };
+        let turn = |f: &LoopFrame| LoopTurn {
+            iteration: f.iteration,
+            loop_id: f.loop_id.clone(),
+            visit: 0,
+        };
         self.stack.iter().map(turn).collect()
     }
 

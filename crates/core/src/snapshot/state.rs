@@ -154,7 +154,11 @@ impl Running {
     }
 
     fn loop_path(&self) -> Vec<LoopTurn> {
-        let turn = |f: &LoopFrame| LoopTurn { iteration: f.iteration, loop_id: f.loop_id.clone() };
+        let turn = |f: &LoopFrame| LoopTurn {
+            iteration: f.iteration,
+            loop_id: f.loop_id.clone(),
+            visit: 0,
+        };
         self.loop_stack.iter().map(turn).collect()
     }
 }

@@ -17,7 +17,7 @@ fn seen(n: &Value) -> (Value, Value) {
     let mut play = Play::new(graph(NODES), json!([n]));
     play.start();
     let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());
-    let result = Ok(Outcome { output: json!({"n": n}), case: None });
+    let result = Ok(Outcome { output: json!({"n": n}), case: None, usage: None });
     play.tell(Command::Complete { instance: a, result, duration_ms: 1 }).unwrap();
     let live = play.run.settings(&play.graph, &b, &NoSecrets).unwrap();
     play.crash();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use cairn_core::catalog::schema::{closed, one_of, text};
 use cairn_core::catalog::{Catalog, Class, StepType, Takes, TriggerType, interpreted};
 use cairn_core::digest::Digest;
-use cairn_core::event::engine::{Failure, Payload, RunQueued};
+use cairn_core::event::engine::{Payload, RunQueued};
 use cairn_core::event::guided::{RunStarted, SourceKind};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::{
@@ -91,12 +91,16 @@ impl Play {
 
     fn queued(&self, payload: Value) -> NewEvent {
         let queued = RunQueued {
+            advance: None,
+            by: None,
             depth: 0,
             forked_from: None,
             input: Payload::inline(json!({"event": {"payload": payload, "at": "now"}, "env": {}})),
             parent: None,
             trigger_id: None,
+            via: None,
             workflow_id: self.graph.plan.workflow_id.clone(),
+            workspace: None,
         };
         let id = cairn_core::id::EventId::from_bits(0);
         NewEvent { id, scope: Scope::Run(RUN), data: queued.into() }
@@ -120,6 +124,7 @@ impl Play {
             workflow_id: self.graph.plan.workflow_id.clone(),
             workflow_source_kind: SourceKind::Project,
             workflow_source_ref: "w".into(),
+            workspace: None,
         }
     }
 
@@ -173,12 +178,11 @@ impl Play {
         let result = match self.failing.get_mut(&instance.to_string()) {
             Some(left @ 1..) => {
                 *left -= 1;
-                let error = Failure { code: "TEST".into(), message: "as told".into() };
-                Err(Fault { error, kind: FailureKind::Connection, after_ms: None, output: None })
+                Err(Fault { kind: FailureKind::Connection, ..Fault::new("TEST", "as told") })
             }
             _ => {
                 let settings = self.run.settings(&self.graph, instance, &NoSecrets).unwrap();
-                Ok(Outcome { output: settings, case: None })
+                Ok(Outcome { output: settings, case: None, usage: None })
             }
         };
         let told = Command::Complete { instance: instance.clone(), result, duration_ms: 1 };

@@ -22,7 +22,7 @@ fn task(play: &Play) -> TaskId {
 }
 
 fn answered(verdict: Verdict, values: Value, by: &str, task: TaskId) -> Command {
-    Command::Answer { task, by: by.to_owned(), answer: Answer { verdict, values } }
+    Command::Answer { task, by: by.into(), answer: Answer { verdict, values } }
 }
 
 #[test]
@@ -120,7 +120,10 @@ fn an_agent_does_a_step_that_is_handed_to_it() {
     let nodes = "{ id: g, type: guide, prompt: Look around, output_contract: { type: object, required: [seen] } }";
     let mut play = Play::new(graph(nodes), json!({}));
     play.start();
-    let tell = |output| Command::Acknowledge { instance: "g".parse().unwrap(), output };
+    let tell = |output| {
+        let (instance, by) = ("g".parse().unwrap(), "agent".into());
+        Command::Acknowledge { instance, by, output }
+    };
     assert!(matches!(play.tell(tell(json!({}))), Err(Rejection::Unfit(_))));
     play.tell(tell(json!({"seen": 3}))).unwrap();
     assert!(play.play().ends_with("run completed {\"seen\":3}"), "{}", play.told());

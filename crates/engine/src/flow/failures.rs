@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use cairn_core::event::Door;
 use cairn_core::id::RunId;
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, RunState, RunStatus};
@@ -15,7 +16,7 @@ use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
 use super::index::{Filter, Summary};
-use super::intake::{Entry, Roles, TriggerEvent, given};
+use super::intake::{Entry, Roles, TriggerEvent, by_run, given};
 use super::{Inner, payload};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ impl Inner {
                 event,
                 parent: None,
                 depth,
+                by: by_run(run, Door::Error),
                 roles: Roles::Any,
             };
             told.push(self.submit_patiently(&taker.found, entry).await?.run);

@@ -173,7 +173,8 @@ impl Inner {
             return Err(Error::RunComplete(label()));
         }
         let instance = task.instance.clone();
-        let told = self.tell(run, Command::Acknowledge { instance, output }).await;
+        let by = "agent".into();
+        let told = self.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };
         let now = self.past(run).await?;
         if log::answered(&now.events, task.task_id).is_some() {

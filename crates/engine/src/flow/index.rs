@@ -201,12 +201,38 @@ impl Index {
             // A damaged session is told about by those who ask for it.
             let Ok(events) = self.store.log.read(session, from).await else { continue };
             self.take_in(session, workflow, from, &events, mark).await?;
+            self.take_listed(&events).await?;
         }
         let gone: Vec<SessionId> = known.into_keys().collect();
         if !gone.is_empty() {
             self.store.runs.forget(gone).await?;
         }
         Ok(())
+    }
+
+    /// Notes of which workflow the sessions are that a desk lists. They may hold no run yet.
+    async fn take_listed(&self, events: &[Event]) -> Result<()> {
+        let listed = events.iter().filter_map(|event| match &event.data {
+            EventData::SessionListed(listed) => Some((listed.listed_id, &listed.workflow_id)),
+            _ => None,
+        });
+        let listed: BTreeMap<SessionId, &String> = listed.collect();
+        if listed.is_empty() {
+            return Ok(());
+        }
+        let known = self.store.runs.sessions().await?;
+        let known: BTreeMap<SessionId, SessionRead> =
+            known.into_iter().map(|read| (read.session, read)).collect();
+        let fresh = |(session, workflow): (SessionId, &String)| {
+            let (next, mark) = match known.get(&session) {
+                Some(read) if read.workflow.is_some() => return None,
+                Some(read) => (read.next, read.mark.clone()),
+                None => (EventIndex(0), None),
+            };
+            Some(SessionRead { session, workflow: Some(workflow.clone()), next, mark })
+        };
+        let fresh: Vec<SessionRead> = listed.into_iter().filter_map(fresh).collect();
+        Ok(self.store.runs.record(Vec::new(), fresh).await?)
     }
 
     async fn take_in(

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use cairn_core::canonical::{self, exact};
 use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
-use cairn_core::event::{Event as Recorded, EventData, NewEvent, Scope, limits};
+use cairn_core::event::{
+    ActorKind, By, Door, Event as Recorded, EventData, NewEvent, Scope, Via, limits,
+};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::{Dialect, Plan, RateLimit, Trigger};
@@ -62,6 +64,8 @@ pub struct RunRequest {
     pub event: TriggerEvent,
     /// How many runs led to it.
     pub depth: u32,
+    /// Who asks.
+    pub by: By,
     /// What whoever asks may do.
     pub roles: Roles,
 }
@@ -177,7 +181,7 @@ impl Inner {
     }
 
     fn entry(&self, found: &Found, request: RunRequest) -> Result<Entry> {
-        let RunRequest { trigger, key, event, depth, roles, .. } = request;
+        let RunRequest { trigger, key, event, depth, by, roles, .. } = request;
         let run = match (&trigger, &key) {
             (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
             _ => self.run_id()?,
@@ -186,7 +190,7 @@ impl Inner {
         let event = TriggerEvent { payload: exact(event.payload), ..event };
         let event = given(&event, name, key.as_deref().unwrap_or_default(), self.host.now_ms());
         let key = key.filter(|_| trigger.is_some());
-        Ok(Entry { run, trigger, key, event, parent: None, depth, roles })
+        Ok(Entry { run, trigger, key, event, parent: None, depth, by, roles })
     }
 
     /// Has a run admitted by whoever admits those of its workflow.
@@ -245,7 +249,7 @@ impl Inner {
         let counted = self.count(desk, plan)?;
         let env = self.environment.settings(plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
-            let received = received(desk, run, trigger, key, &event, entry.depth);
+            let received = received(desk, &entry, trigger, key, &event);
             let known = self.note_received(desk, received).await?;
             // Whoever received it before may have been cut off before it began.
             if known && self.retired_in(desk.session).await?.contains(&run) {
@@ -253,6 +257,10 @@ impl Inner {
             }
         }
         let queued = RunQueued {
+            advance: None,
+            by: Some(entry.by.name),
+            via: entry.by.via,
+            workspace: None,
             depth: entry.depth,
             forked_from: None,
             input: Payload::inline(json!({"env": env, "event": event})),
@@ -302,7 +310,12 @@ impl Inner {
     }
 
     /// Does a run again with the same event, for somebody who has these roles.
-    pub(super) async fn replay(self: &Arc<Self>, run: RunId, roles: Roles) -> Result<Asked> {
+    pub(super) async fn replay(
+        self: &Arc<Self>,
+        run: RunId,
+        by: By,
+        roles: Roles,
+    ) -> Result<Asked> {
         let (_, state) = self.state(run).await?;
         let queued = state.queued.ok_or(Error::RunUnknown(run))?;
         let input = payload::value(&self.store, &queued.input).await?;
@@ -313,7 +326,7 @@ impl Inner {
         }
         let found = self.find(&queued.workflow_id).await?;
         let (run, trigger) = (self.run_id()?, queued.trigger_id);
-        let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, roles };
+        let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
         self.enter(&found, entry).await
     }
 
@@ -330,8 +343,10 @@ impl Inner {
         let begun = async {
             let found = self.find(workflow).await?;
             let event = given(&event, "workflow", "", self.host.now_ms());
-            let (roles, parent) = (Roles::Any, Some(parent));
-            let entry = Entry { run: child, trigger: None, key: None, event, parent, depth, roles };
+            let by = by_run(parent.run_id, Door::Child);
+            let (roles, parent, run) = (Roles::Any, Some(parent), child);
+            let (trigger, key) = (None, None);
+            let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
             self.submit_patiently(&found, entry).await?;
             self.found(child).await
         };
@@ -432,7 +447,7 @@ impl Inner {
         desk: &Arc<Desk>,
         received: TriggerReceived,
     ) -> Result<()> {
-        let TriggerReceived { payload, run_id, trigger_id, workflow_id, .. } = received;
+        let TriggerReceived { payload, run_id, trigger_id, workflow_id, by, via, .. } = received;
         let _claim = match desk.arrive(run_id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
@@ -449,6 +464,10 @@ impl Inner {
         let ready = self.plans.pin(&found).await?;
         let started = started(&found, &ready);
         let queued = RunQueued {
+            advance: None,
+            by,
+            via,
+            workspace: None,
             depth,
             forked_from: None,
             input: Payload::inline(json!({"env": env, "event": event})),
@@ -470,7 +489,14 @@ pub(super) struct Entry {
     pub(super) event: Value,
     pub(super) parent: Option<ParentStep>,
     pub(super) depth: u32,
+    pub(super) by: By,
     pub(super) roles: Roles,
+}
+
+/// A run that asks for another.
+pub(super) fn by_run(run: RunId, door: Door) -> By {
+    let via = Via { actor: ActorKind::Run, door, token_id: None };
+    By { name: run.to_string(), via: Some(via) }
 }
 
 /// A run that counts for the limit of its workflow, unless nothing comes of it.
@@ -529,17 +555,18 @@ pub(super) fn require_role(plan: &Plan, trigger: Option<&Slug>, roles: &Roles) -
 /// What is kept of something that starts a run.
 fn received(
     desk: &Desk,
-    run: RunId,
+    entry: &Entry,
     trigger: &Slug,
     key: &str,
     event: &Value,
-    depth: u32,
 ) -> TriggerReceived {
     TriggerReceived {
+        by: Some(entry.by.name.clone()),
         key: key.to_owned(),
-        payload: Payload::inline(json!({"event": event, "depth": depth})),
-        run_id: run,
+        payload: Payload::inline(json!({"event": event, "depth": entry.depth})),
+        run_id: entry.run,
         trigger_id: trigger.clone(),
+        via: entry.by.via.clone(),
         workflow_id: desk.workflow.clone(),
     }
 }

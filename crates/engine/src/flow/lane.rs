@@ -14,9 +14,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cairn_core::digest::WorkflowHash;
-use cairn_core::event::engine::{ENGINE, RunQueued};
+use cairn_core::event::engine::RunQueued;
 use cairn_core::event::guided::RunStarted;
-use cairn_core::event::{NewEvent, Scope};
+use cairn_core::event::{By, NewEvent, Scope};
 use cairn_core::flow::{Command, Decision, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
@@ -323,7 +323,7 @@ impl Actor {
         if self.draining.is_some() {
             // Whoever comes next goes on with it.
         } else if let Some(reason) = unfit {
-            let by = ENGINE.to_owned();
+            let by = By::engine();
             let _ = self.tell(id, Command::Cancel { by, reason }, batch);
         } else if begun {
             // It cannot be over, and so there is nothing to refuse.

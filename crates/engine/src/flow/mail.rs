@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cairn_core::event::engine::{InterruptDecision, ParentStep};
 use cairn_core::event::guided::RunStarted;
+use cairn_core::event::{By, Via};
 use cairn_core::flow::{Answer, Change, Command, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
@@ -129,6 +130,8 @@ struct Handed {
     event: Value,
     parent: Option<ParentStep>,
     depth: u32,
+    by: String,
+    via: Option<Via>,
     roles: Option<BTreeSet<String>>,
     fork: Option<HandedFork>,
 }
@@ -192,7 +195,7 @@ impl Inner {
         desk: SessionId,
         from: &ForkPoint,
         run: RunId,
-        (started, roles): (RunStarted, Roles),
+        (started, by, roles): (RunStarted, By, Roles),
     ) -> Result<Option<Result<Asked>>> {
         let changes = from.changes.iter().map(|c| (c.instance.clone(), c.output.clone()));
         let fork = HandedFork {
@@ -202,7 +205,7 @@ impl Inner {
             on_new_plan: from.on_new_plan,
         };
         let (trigger, key, event, parent, depth) = (None, None, Value::Null, None, 0);
-        let entry = Entry { run, trigger, key, event, parent, depth, roles };
+        let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
         self.hand(desk, &Handed::new(entry, started, Some(fork))).await
     }
 
@@ -219,51 +222,57 @@ impl Inner {
 
     /// Admits what another process handed over.
     async fn take_handed(self: &Arc<Self>, desk: &Arc<Desk>, handed: Handed) -> Result<Asked> {
-        let Handed { run, started, trigger, key, event, parent, depth, roles, fork } = handed;
+        let Handed { run, started, trigger, key, event, parent, depth, by, via, roles, fork } =
+            handed;
+        let by = By { name: by, via };
         let roles = roles.map_or(Roles::Any, Roles::Of);
         if let Some(HandedFork { run: of, step, changes, on_new_plan }) = fork {
             let change = |(instance, output)| Change { instance, output };
             let changes = changes.into_iter().map(change).collect();
             let from = ForkPoint { run: of, step, changes, on_new_plan };
-            self.admit_fork(desk, &from, run, &roles).await?;
+            self.admit_fork(desk, &from, run, (&by, &roles)).await?;
             return Ok(Asked { run, replayed: false });
         }
         let ready = self.plans.get(started.workflow_hash).await?;
-        let entry = Entry { run, trigger, key, event, parent, depth, roles };
+        let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
         self.admit(desk, &LoadedPlan { ready, started }, entry).await
     }
 }
 
 impl Handed {
     fn new(entry: Entry, started: RunStarted, fork: Option<HandedFork>) -> Self {
-        let Entry { run, trigger, key, event, parent, depth, roles } = entry;
+        let Entry { run, trigger, key, event, parent, depth, by, roles } = entry;
+        let By { name: by, via } = by;
         let roles = match roles {
             Roles::Any => None,
             Roles::Of(roles) => Some(roles),
         };
-        Self { run, started, trigger, key, event, parent, depth, roles, fork }
+        Self { run, started, trigger, key, event, parent, depth, by, via, roles, fork }
     }
 }
 
 /// A command as one line.
 fn written(run: RunId, command: &Command) -> Option<Value> {
     let asked = match command {
-        Command::Cancel { by, reason } => json!({"do": "cancel", "by": by, "reason": reason}),
+        Command::Cancel { by, reason } => said(json!({"do": "cancel", "reason": reason}), by),
         Command::Pause { change, by } => {
-            json!({"do": "pause", "by": by, "change": change.to_string()})
+            said(json!({"do": "pause", "change": change.to_string()}), by)
         }
         Command::Resume { change, by } => {
-            json!({"do": "resume", "by": by, "change": change.to_string()})
+            said(json!({"do": "resume", "change": change.to_string()}), by)
         }
-        Command::Answer { task, by, answer } => json!({
-            "do": "answer", "by": by, "task": task.to_string(),
-            "approved": answer.verdict == Verdict::Approved, "values": answer.values,
-        }),
-        Command::Acknowledge { instance, output } => {
-            json!({"do": "acknowledge", "instance": instance, "output": output})
+        Command::Answer { task, by, answer } => {
+            let told = json!({
+                "do": "answer", "task": task.to_string(),
+                "approved": answer.verdict == Verdict::Approved, "values": answer.values,
+            });
+            said(told, by)
+        }
+        Command::Acknowledge { instance, by, output } => {
+            said(json!({"do": "acknowledge", "instance": instance, "output": output}), by)
         }
         Command::Resolve { instance, by, decision } => {
-            json!({"do": "resolve", "by": by, "instance": instance, "decision": decision})
+            said(json!({"do": "resolve", "instance": instance, "decision": decision}), by)
         }
         Command::ChildFinished { child, status, output } => json!({
             "do": "child_finished", "child": child.to_string(), "status": status, "output": output,
@@ -275,11 +284,23 @@ fn written(run: RunId, command: &Command) -> Option<Value> {
     Some(asked)
 }
 
+/// What is said, and by whom.
+fn said(mut told: Value, by: &By) -> Value {
+    if let Some(members) = told.as_object_mut() {
+        members.insert("by".to_owned(), json!(by.name));
+        members.insert("via".to_owned(), json!(by.via));
+    }
+    told
+}
+
 fn read(line: &str) -> Option<(RunId, Command)> {
     let asked: Value = serde_json::from_str(line).ok()?;
     let text = |name: &str| asked.get(name).and_then(Value::as_str);
     let value = |name: &str| asked.get(name).cloned().unwrap_or_default();
-    let by = || Some(text("by")?.to_owned());
+    let by = || {
+        let via = serde_json::from_value(value("via")).ok()?;
+        Some(By { name: text("by")?.to_owned(), via })
+    };
     let change = || text("change")?.parse::<ChangeId>().ok();
     let instance = || text("instance")?.parse().ok();
     let command = match text("do")? {
@@ -292,7 +313,9 @@ fn read(line: &str) -> Option<(RunId, Command)> {
             let answer = Answer { verdict, values: value("values") };
             Command::Answer { task: text("task")?.parse().ok()?, by: by()?, answer }
         }
-        "acknowledge" => Command::Acknowledge { instance: instance()?, output: value("output") },
+        "acknowledge" => {
+            Command::Acknowledge { instance: instance()?, by: by()?, output: value("output") }
+        }
         "resolve" => {
             let decision: InterruptDecision = serde_json::from_value(value("decision")).ok()?;
             Command::Resolve { instance: instance()?, by: by()?, decision }
@@ -309,11 +332,14 @@ fn read(line: &str) -> Option<(RunId, Command)> {
 
 #[cfg(test)]
 mod tests {
+    use cairn_core::event::{ActorKind, Door, Via};
+
     use super::*;
 
     #[test]
     fn what_is_said_is_heard() {
-        let (run, by) = (RunId::from_bits(3), "ada".to_owned());
+        let via = Via { actor: ActorKind::Person, door: Door::Http, token_id: Some("t1".into()) };
+        let (run, by) = (RunId::from_bits(3), By { name: "ada".into(), via: Some(via) });
         let change = ChangeId::from_bits(4);
         let instance = || "each@2::fetch".parse().unwrap();
         let answer = Answer { verdict: Verdict::Rejected, values: json!({"why": "no"}) };
@@ -322,7 +348,7 @@ mod tests {
             Command::Pause { change, by: by.clone() },
             Command::Resume { change, by: by.clone() },
             Command::Answer { task: cairn_core::id::TaskId::from_bits(5), by: by.clone(), answer },
-            Command::Acknowledge { instance: instance(), output: json!([1]) },
+            Command::Acknowledge { instance: instance(), by: "agent".into(), output: json!([1]) },
             Command::Resolve { instance: instance(), by, decision: InterruptDecision::Skip },
             Command::ChildFinished {
                 child: run,

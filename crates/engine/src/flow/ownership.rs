@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cairn_core::event::engine::SessionListed;
 use cairn_core::event::guided::{RunStarted, SessionCreated};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::Command;
@@ -16,7 +17,7 @@ use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_store as store;
-use cairn_store::port::Lease;
+use cairn_store::port::{Lease, SessionRead};
 use cairn_store::{AppendPlan, Owner};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -244,6 +245,7 @@ impl Inner {
                 Arc::new(Desk::new(workflow, lease, rate))
             }
         };
+        self.list_at(&desk, &leases).await?;
         // Those of its lanes that fell while somebody else had it hold nothing any more.
         desk.keep_only(|session| self.lanes.get(session).is_some());
         // Whatever was begun has its turn before anything else can get one.
@@ -263,6 +265,10 @@ impl Inner {
         }
         for left in loaded {
             let session = left.lease.session();
+            // One that nothing is left to do in, and that takes no new runs, need not be kept.
+            if left.runs.is_empty() && !self.takes_more(session, left.bytes) {
+                continue;
+            }
             if let Err(error) = self.open_left(left, &desk).await {
                 self.fell(session, &desk, &error);
             }
@@ -274,12 +280,12 @@ impl Inner {
         Ok(desk)
     }
 
-    /// The leases of all sessions of a workflow in which a run is not over, as far as this
-    /// process does not have them.
+    /// The leases of all sessions of a workflow, as far as this process does not have them:
+    /// whoever had the desk before can record nothing in any of them from then on.
     async fn leases_of(&self, workflow: &str) -> Result<Vec<Arc<dyn Lease>>> {
         let mut leases = Vec::new();
-        for session in self.open_sessions(workflow).await? {
-            if self.lanes.get(session).is_some() {
+        for SessionRead { session, .. } in self.index.sessions_of(workflow).await? {
+            if session == triggers_of(workflow) || self.lanes.get(session).is_some() {
                 continue;
             }
             match self.store.leases.acquire(session, PERFORM).await {
@@ -293,6 +299,38 @@ impl Inner {
             }
         }
         Ok(leases)
+    }
+
+    async fn make_session(&self, session: SessionId) -> Result<()> {
+        let (id, scope) = (self.event_id()?, Scope::Session);
+        let created = NewEvent { id, scope, data: SessionCreated {}.into() };
+        let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
+        match self.store.log.append(session, plan).await {
+            // Somebody else was first, in this moment.
+            Ok(_) | Err(store::Error::Unfenced { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Records at a desk which sessions were acquired for its runs. Nothing is recorded in them
+    /// before: whoever was replaced at the desk learns of it here.
+    async fn list_at(&self, desk: &Desk, leases: &[Arc<dyn Lease>]) -> Result<()> {
+        if leases.is_empty() {
+            return Ok(());
+        }
+        let event = |lease: &Arc<dyn Lease>| {
+            let listed = SessionListed {
+                epoch: lease.epoch().0,
+                listed_id: lease.session(),
+                workflow_id: desk.workflow.clone(),
+            };
+            Ok(NewEvent { id: self.event_id()?, scope: Scope::Session, data: listed.into() })
+        };
+        let events = leases.iter().map(event).collect::<Result<_>>()?;
+        let fence = Some(desk.epoch());
+        let plan = AppendPlan { events, fence, ..AppendPlan::default() };
+        self.store.log.append(desk.session, plan).await?;
+        Ok(())
     }
 
     /// The sessions of a workflow in which a run is not over, as the list of runs has them.
@@ -311,17 +349,7 @@ impl Inner {
         let acquire = || self.store.leases.acquire(session, "admit runs");
         let acquired = match acquire().await {
             Err(store::Error::NotFound(_)) => {
-                let created = NewEvent {
-                    id: self.event_id()?,
-                    scope: Scope::Session,
-                    data: SessionCreated {}.into(),
-                };
-                let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
-                match self.store.log.append(session, plan).await {
-                    // Somebody else was first, in this moment.
-                    Ok(_) | Err(store::Error::Unfenced { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                self.make_session(session).await?;
                 acquire().await
             }
             acquired => acquired,
@@ -359,7 +387,7 @@ impl Inner {
             // Its runs end in it, and new ones go elsewhere.
             lane.close();
         }
-        let lane = match self.free_session(desk).await? {
+        let lane = match self.free_lane(desk).await? {
             Some(lane) => lane,
             None => self.new_session(desk).await?,
         };
@@ -369,7 +397,12 @@ impl Inner {
 
     /// Whether a lane takes new runs: its session is neither large nor old.
     fn has_room(&self, lane: &Lane) -> bool {
-        !lane.is_closed() && lane.bytes() < self.options.session_max && self.is_young(lane.session)
+        !lane.is_closed() && self.takes_more(lane.session, lane.bytes())
+    }
+
+    /// Whether a session of so many bytes takes new runs.
+    fn takes_more(&self, session: SessionId, bytes: u64) -> bool {
+        bytes < self.options.session_max && self.is_young(session)
     }
 
     /// Ends the lanes that take no new runs and whose runs are all over.
@@ -381,30 +414,17 @@ impl Inner {
         }
     }
 
-    fn is_young(&self, session: SessionId) -> bool {
+    pub(super) fn is_young(&self, session: SessionId) -> bool {
         let age_ms = self.host.now_ms().saturating_sub(session.minted_ms());
         u128::from(age_ms) < self.options.session_age_max.as_millis()
     }
 
-    /// A session of a workflow that nobody owns and that has room.
-    async fn free_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Option<Lane>> {
+    /// A lane of a workflow that has room: whoever has the desk has them all.
+    async fn free_lane(&self, desk: &Desk) -> Result<Option<Lane>> {
         for read in self.index.sessions_of(&desk.workflow).await? {
-            match self.lanes.get(read.session) {
-                Some(lane) if self.has_room(&lane) => return Ok(Some(lane)),
-                Some(_) => continue,
-                None if !self.is_young(read.session) => continue,
-                None => {}
-            }
-            let Ok(status) = self.store.log.status(read.session).await else { continue };
-            if status.damage.is_some() || status.bytes >= self.options.session_max {
-                continue;
-            }
-            let _taking = self.lanes.taking.lock().await;
-            match self.open_lane(read.session, desk).await {
-                Ok(lane) => return Ok(Some(lane)),
-                // Somebody tidies it up, or it is gone.
-                Err(Error::Store(store::Error::Owned { .. } | store::Error::NotFound(_))) => {}
-                Err(error) => return Err(error),
+            let lane = self.lanes.get(read.session).filter(|lane| self.has_room(lane));
+            if lane.is_some() {
+                return Ok(lane);
             }
         }
         Ok(None)
@@ -412,10 +432,7 @@ impl Inner {
 
     async fn new_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Lane> {
         let session = SessionId::mint(self.host.now_ms(), self.host.entropy()?);
-        let id = self.event_id()?;
-        let created = NewEvent { id, scope: Scope::Session, data: SessionCreated {}.into() };
-        let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
-        self.store.log.append(session, plan).await?;
+        self.make_session(session).await?;
         let _taking = self.lanes.taking.lock().await;
         self.open_lane(session, desk).await
     }
@@ -426,7 +443,9 @@ impl Inner {
             return Ok(lane);
         }
         let lease = self.store.leases.acquire(session, PERFORM).await?;
-        let left = self.load(Arc::from(lease)).await?;
+        let lease = Arc::from(lease);
+        self.list_at(desk, std::slice::from_ref(&lease)).await?;
+        let left = self.load(lease).await?;
         left.enlist(desk);
         self.open_left(left, desk).await
     }
@@ -709,5 +728,6 @@ pub(super) fn started(found: &crate::catalog::Found, ready: &Ready) -> RunStarte
         workflow_id: found.id.clone(),
         workflow_source_kind: crate::guided::source_kind(found.kind),
         workflow_source_ref: found.path.display().to_string(),
+        workspace: None,
     }
 }

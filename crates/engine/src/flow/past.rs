@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::digest::{Digest, SnapshotRef};
-use cairn_core::event::Event;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
+use cairn_core::event::{By, Event};
 use cairn_core::flow::{Change, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
@@ -170,8 +170,13 @@ impl Inner {
         Ok(Prepared { fork, summary, state, ready, started })
     }
 
-    pub(super) async fn fork(self: &Arc<Self>, from: &ForkPoint, roles: &Roles) -> Result<Forked> {
-        self.fork_as(from, self.run_id()?, roles).await
+    pub(super) async fn fork(
+        self: &Arc<Self>,
+        from: &ForkPoint,
+        by: &By,
+        roles: &Roles,
+    ) -> Result<Forked> {
+        self.fork_as(from, self.run_id()?, by, roles).await
     }
 
     /// Goes on from an earlier step, in the run of this id.
@@ -179,13 +184,15 @@ impl Inner {
         self: &Arc<Self>,
         from: &ForkPoint,
         id: RunId,
+        by: &By,
         roles: &Roles,
     ) -> Result<Forked> {
         let Prepared { fork, summary, started, .. } = self.forked(from, id).await?;
         match self.desk(&summary.workflow).await {
-            Ok(desk) => self.admit_fork(&desk, from, id, roles).await?,
+            Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await?,
             Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                let (desk, parts) = (triggers_of(&summary.workflow), (started, roles.clone()));
+                let desk = triggers_of(&summary.workflow);
+                let parts = (started, by.clone(), roles.clone());
                 let handed = self.hand_fork_over(desk, from, id, parts).await?;
                 handed.unwrap_or(Err(elsewhere))?;
             }
@@ -200,7 +207,7 @@ impl Inner {
         desk: &Arc<Desk>,
         from: &ForkPoint,
         id: RunId,
-        roles: &Roles,
+        (by, roles): (&By, &Roles),
     ) -> Result<()> {
         let _claim = match desk.arrive(id).await {
             Arrived::New(claim) => claim,
@@ -222,6 +229,8 @@ impl Inner {
         let bytes = kept.encode().map_err(|error| Error::Broken(error.to_string()))?;
         let snapshot_ref = SnapshotRef(Digest::of(&bytes));
         queued.parent = None;
+        queued.by = Some(by.name.clone());
+        queued.via.clone_from(&by.via);
         queued.forked_from = Some(ForkedFrom {
             node_id: state.last_node_id.unwrap_or(NodeId::from_bits(0)),
             run_id: from.run,

@@ -14,8 +14,9 @@ fn payloads(data: &mut EventData) -> Vec<&mut Payload> {
     match data {
         EventData::TriggerReceived(e) => vec![&mut e.payload],
         EventData::RunQueued(e) => vec![&mut e.input],
-        EventData::StepStarted(e) => vec![&mut e.input],
+        EventData::StepStarted(e) => e.input.given_mut().into_iter().collect(),
         EventData::StepCompleted(e) => vec![&mut e.output],
+        EventData::StepFailed(e) => e.output.iter_mut().collect(),
         EventData::LoopEntered(e) => e.items.iter_mut().collect(),
         EventData::TaskOpened(e) => vec![&mut e.request],
         EventData::TaskAnswered(e) => vec![&mut e.answer],

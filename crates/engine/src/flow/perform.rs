@@ -175,7 +175,10 @@ impl Inner {
             None => Err(late(timeout)),
             Some(Ok(outcome)) => match outcome.fault {
                 Some(failed) => Err(Fault { output: Some(outcome.output), ..fault(failed) }),
-                None => Ok(Outcome { output: exact(outcome.output), case: outcome.case }),
+                None => {
+                    let output = exact(outcome.output);
+                    Ok(Outcome { output, case: outcome.case, usage: None })
+                }
             },
             Some(Err(failed)) => Err(fault(failed)),
         };
@@ -266,7 +269,7 @@ fn shorten(value: &mut Value) {
 fn fault(failed: Failed) -> Fault {
     let Failed { code, message, kind, after_ms } = failed;
     let error = Failure { code: code.to_owned(), message };
-    Fault { error, kind, after_ms, output: None }
+    Fault { error, kind, after_ms, output: None, usage: None }
 }
 
 fn late(timeout: Duration) -> Fault {

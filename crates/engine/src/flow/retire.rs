@@ -202,7 +202,8 @@ impl Inner {
             }
             let filter = Filter { session: Some(session), with_retired: true, ..Filter::default() };
             let runs = self.index.list(&filter).await?;
-            if runs.is_empty() || !runs.iter().all(|run| run.is_retired) {
+            let is_new = runs.is_empty() && self.is_young(session);
+            if is_new || !runs.iter().all(|run| run.is_retired) {
                 continue;
             }
             let last = EventIndex(next.0.saturating_sub(1));

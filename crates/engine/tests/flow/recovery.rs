@@ -107,6 +107,8 @@ async fn the_list_says_what_waits_when_another_run_began_since() {
 async fn what_was_received_and_not_begun_begins_when_it_comes_again() {
     let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
     let again = || cairn_engine::flow::RunRequest {
+        by: "tester".into(),
+        roles: cairn_engine::flow::Roles::Any,
         trigger: Some("api".parse().unwrap()),
         key: Some("k".to_owned()),
         ..request("w", json!({}))
@@ -188,6 +190,8 @@ async fn the_first_triggers_of_a_workflow_may_come_all_at_once() {
     for number in 0..16 {
         let engine = engine.clone();
         let request = cairn_engine::flow::RunRequest {
+            by: "tester".into(),
+            roles: cairn_engine::flow::Roles::Any,
             trigger: Some("api".parse().unwrap()),
             key: Some(format!("k{number}")),
             ..request("w", json!({}))

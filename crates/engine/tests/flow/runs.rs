@@ -326,17 +326,20 @@ async fn a_fork_does_the_rest_again_also_on_a_newer_plan() {
     from.changes.push(changed);
     let preview = engine.preview(&from).await.unwrap();
     assert_eq!((preview.again.len(), preview.kept.len()), (1, 1));
-    let forked = engine.fork(&from, &Roles::Any).await.unwrap();
+    let forked = engine.fork(&from, "tester", &Roles::Any).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("two"));
     write(&world.home.path().join("workflows"), "forked", &nodes.replace("'{{ steps.a }}'", "new"));
     from.on_new_plan = true;
-    let forked = engine.fork(&from, &Roles::Any).await.unwrap();
+    let forked = engine.fork(&from, "tester", &Roles::Any).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("new"));
     assert_eq!(world.tries(), [1], "what was kept is not done again");
     from.step = "nowhere".parse().unwrap();
-    assert_eq!(engine.fork(&from, &Roles::Any).await.unwrap_err().code(), "RUN_FORK_POINT");
+    assert_eq!(
+        engine.fork(&from, "tester", &Roles::Any).await.unwrap_err().code(),
+        "RUN_FORK_POINT"
+    );
     from.step = "aa".parse().unwrap();
-    let told = engine.fork(&from, &Roles::Any).await.unwrap_err().to_string();
+    let told = engine.fork(&from, "tester", &Roles::Any).await.unwrap_err().to_string();
     assert!(told.ends_with("the plan has no step `aa`; did you mean `a`?"), "{told}");
 }
 

@@ -150,7 +150,8 @@ pub(crate) fn write(root: &Path, name: &str, nodes: &str) {
 pub(crate) fn request(workflow: &str, payload: Value) -> RunRequest {
     let event = TriggerEvent { payload, kind: "manual".to_owned(), ..TriggerEvent::default() };
     let (trigger, key, roles) = (None, None, Roles::Any);
-    RunRequest { workflow: workflow.to_owned(), trigger, key, event, depth: 0, roles }
+    let (workflow, by) = (workflow.to_owned(), "tester".into());
+    RunRequest { workflow, trigger, key, event, depth: 0, by, roles }
 }
 
 /// Runs a workflow to its end.

@@ -19,6 +19,7 @@ use cairn_api::Error;
 use cairn_api::call::Started;
 use cairn_api::problem::CONTENT_TYPE;
 use cairn_core::event::engine::EndStatus;
+use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_core::id::RunId;
 use cairn_engine as engine;
 use cairn_engine::flow::trace::{self, TraceParent};
@@ -163,6 +164,10 @@ async fn start(
         event: TriggerEvent { payload, kind: place.kind.clone(), more: event }
             .within(trace(headers)),
         depth: chain(headers),
+        by: By {
+            name: "webhook".to_owned(),
+            via: Some(Via { actor: ActorKind::Program, door: Door::Webhook, token_id: None }),
+        },
         roles: Roles::Any,
     };
     let call = match shared.automation.engine.call(request).await {

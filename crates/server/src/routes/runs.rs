@@ -189,7 +189,8 @@ async fn begin(
     let event = event.within(hooks::trace(&headers));
     let workflow = found.id.clone();
     let (depth, roles) = (hooks::chain(&headers), caller.principal.roles());
-    let request = RunRequest { workflow, trigger, key, event, depth, roles };
+    let by = caller.by();
+    let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
     let asked = in_turn(&shared, request).await?;
     if asked.replayed {
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
@@ -315,7 +316,7 @@ async fn cancel(
     let run = run_id(id)?;
     let Cancel { reason } = body::json(&headers, body).await?;
     seen(&shared, &caller, run).await?;
-    shared.automation.engine.cancel(run, caller.name(), &reason).await?;
+    shared.automation.engine.cancel(run, caller.by(), &reason).await?;
     steered(&shared, run).await
 }
 
@@ -326,7 +327,7 @@ async fn pause(
 ) -> Result<Json<Run>, Failure> {
     let run = run_id(id)?;
     seen(&shared, &caller, run).await?;
-    shared.automation.engine.pause(run, caller.name()).await?;
+    shared.automation.engine.pause(run, caller.by()).await?;
     steered(&shared, run).await
 }
 
@@ -337,7 +338,7 @@ async fn resume(
 ) -> Result<Json<Run>, Failure> {
     let run = run_id(id)?;
     seen(&shared, &caller, run).await?;
-    shared.automation.engine.resume(run, caller.name()).await?;
+    shared.automation.engine.resume(run, caller.by()).await?;
     steered(&shared, run).await
 }
 
@@ -349,7 +350,7 @@ async fn replay(
     takes_work(&shared)?;
     let run = run_id(id)?;
     seen(&shared, &caller, run).await?;
-    let asked = shared.automation.engine.replay(run, caller.principal.roles()).await?;
+    let asked = shared.automation.engine.replay(run, caller.by(), caller.principal.roles()).await?;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     Ok((StatusCode::CREATED, Json(started)).into_response())
 }
@@ -385,7 +386,8 @@ async fn fork(
         return Ok(Json(Forked::new(None, &preview)).into_response());
     }
     takes_work(&shared)?;
-    let forked = shared.automation.engine.fork(&from, &caller.principal.roles()).await?;
+    let forked =
+        shared.automation.engine.fork(&from, caller.by(), &caller.principal.roles()).await?;
     let answer = Forked::new(Some(forked.run), &forked.fork);
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
@@ -406,6 +408,6 @@ async fn resolve(
         Decision::Skip => InterruptDecision::Skip,
     };
     let step = step(&wanted.step)?;
-    shared.automation.engine.resolve(run, step, caller.name(), decision).await?;
+    shared.automation.engine.resolve(run, step, caller.by(), decision).await?;
     steered(&shared, run).await
 }

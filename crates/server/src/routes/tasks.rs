@@ -75,7 +75,7 @@ async fn answer(
     };
     let values = Value::Object(given.values.into_iter().collect());
     let engine = &shared.automation.engine;
-    engine.answer(run, task, caller.name(), flow::Answer { verdict, values }).await?;
+    engine.answer(run, task, caller.by(), flow::Answer { verdict, values }).await?;
     Ok(Json(Run::from(&engine.past(run).await?.summary)))
 }
 

@@ -154,7 +154,8 @@ async fn runs_of_another_process_are_told_and_counted() {
         let event = cairn_engine::flow::TriggerEvent::default();
         let workflow = "project.approve".to_owned();
         let (trigger, key, roles) = (None, None, Roles::Any);
-        let request = RunRequest { workflow, trigger, key, event, depth: 0, roles };
+        let by = "tester".into();
+        let request = RunRequest { workflow, trigger, key, event, depth: 0, by, roles };
         engine.submit(request).await.unwrap().run.to_string()
     };
     let run = begin(&early).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_core::event::engine::Payload;
+use cairn_core::event::engine::{Payload, StepInput};
 use cairn_core::event::{Event, EventData};
 use cairn_core::flow::{Graph, Limits, Run, Secrets};
 use cairn_core::id::RunId;
@@ -88,7 +88,7 @@ fn replay(run: RunId, events: &[&Event], graph: &Graph, wrong: &mut Vec<String>)
     for event in events {
         if let EventData::StepStarted(step) = &event.data
             && step.attempt == 0
-            && let Payload::Inline(input) = &step.input
+            && let StepInput::Given(Payload::Inline(input)) = &step.input
         {
             let at = Run::new(state.clone(), Limits::default());
             match at.settings(graph, &step.instance, &NoSecrets) {

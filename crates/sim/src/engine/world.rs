@@ -202,7 +202,8 @@ impl World {
         let kind = "manual".to_owned();
         let event = TriggerEvent { payload: json!({}), kind, ..TriggerEvent::default() };
         let (key, roles) = (key.clone(), Roles::Any);
-        let request = RunRequest { workflow, trigger, key, event, depth: 0, roles };
+        let by = "somebody".into();
+        let request = RunRequest { workflow, trigger, key, event, depth: 0, by, roles };
         self.count(if keyed { "asked with a key" } else { "asked without a key" });
         let book = self.book.clone();
         let number = {
@@ -283,7 +284,7 @@ impl World {
                 let Ok((_, state)) = engine.state(run).await else { return };
                 let Some(step) = state.steps.keys().next().cloned() else { return };
                 let from = ForkPoint { run, step, changes: Vec::new(), on_new_plan: false };
-                if let Ok(forked) = engine.fork(&from, &Roles::Any).await {
+                if let Ok(forked) = engine.fork(&from, "somebody", &Roles::Any).await {
                     book.open().promised.insert(forked.run);
                 }
             })

@@ -42,7 +42,7 @@ impl Chance {
         }
         let value = self.value(&format!("output {key} {settings}"));
         let output = if wraps { json!({"json": value, "status": 200}) } else { value };
-        Ok(Outcome { output, case: None })
+        Ok(Outcome { output, case: None, usage: None })
     }
 
     fn value(self, question: &str) -> Value {
@@ -128,5 +128,5 @@ fn fault(random: &mut Random) -> Fault {
     let kind = kinds.get(random.below(kinds.len())).copied().unwrap_or(FailureKind::Permanent);
     let after_ms = random.percent(20).then_some(7_000);
     let error = Failure { code: "TEST".to_owned(), message: "as the seed says".to_owned() };
-    Fault { error, kind, after_ms, output: None }
+    Fault { error, kind, after_ms, output: None, usage: None }
 }

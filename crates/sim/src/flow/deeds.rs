@@ -29,7 +29,7 @@ impl World {
             } else if self.trouble(self.weather.pause) {
                 self.pause_or_resume()?;
             } else if self.trouble(self.weather.cancel) {
-                let (by, reason) = ("ada".to_owned(), "enough".to_owned());
+                let (by, reason) = ("ada".into(), "enough".to_owned());
                 self.tell(Command::Cancel { by, reason })?;
             } else if self.trouble(self.weather.stray) {
                 self.stray()?;
@@ -45,7 +45,7 @@ impl World {
         for command in [
             Command::Recover,
             Command::Stopped,
-            Command::Pause { change: ChangeId::from_bits(1), by: "ada".to_owned() },
+            Command::Pause { change: ChangeId::from_bits(1), by: "ada".into() },
         ] {
             if self.tell(command.clone())? != Reply::Refused(Rejection::Ended) {
                 return Err(Violation(format!("{command:?} means something behind the end")));
@@ -56,7 +56,7 @@ impl World {
 
     fn pause_or_resume(&mut self) -> Result<(), Violation> {
         let (change, by) =
-            (ChangeId::mint(self.now_ms, u128::from(self.random.next())), "ada".to_owned());
+            (ChangeId::mint(self.now_ms, u128::from(self.random.next())), "ada".into());
         let paused = self.folded.paused;
         let wanted =
             if paused { Command::Resume { change, by } } else { Command::Pause { change, by } };
@@ -259,10 +259,11 @@ impl World {
         let (command, note) = if is_person {
             let (answer, by) = (self.chance.answer(&instance), "ada".to_owned());
             let note = self.answered(&by, &answer);
-            (Command::Answer { task, by, answer }, Some(note))
+            (Command::Answer { task, by: by.into(), answer }, Some(note))
         } else {
             let output = self.chance.guide(&instance);
-            (Command::Acknowledge { instance: instance.clone(), output }, None)
+            let by = "agent".into();
+            (Command::Acknowledge { instance: instance.clone(), by, output }, None)
         };
         match self.tell(command)? {
             Reply::Taken => drop(self.notes.answers.insert(instance, note)),
@@ -281,7 +282,7 @@ impl World {
             4..7 => InterruptDecision::Skip,
             _ => InterruptDecision::Fail,
         };
-        let told = Command::Resolve { instance: instance.clone(), by: "ada".to_owned(), decision };
+        let told = Command::Resolve { instance: instance.clone(), by: "ada".into(), decision };
         match self.tell(told)? {
             Reply::Taken => {
                 let key = (instance, attempts.saturating_sub(1));
@@ -324,7 +325,7 @@ impl World {
         let over: Vec<TaskId> = self.tasks.iter().copied().filter(|task| !waits(task)).collect();
         let task = over.get(self.random.below(over.len())).copied()?;
         let answer = Answer { verdict: Verdict::Approved, values: Value::Null };
-        Some(Command::Answer { task, by: "late".to_owned(), answer })
+        Some(Command::Answer { task, by: "late".into(), answer })
     }
 
     fn stray_timer(&mut self) -> Option<Command> {
@@ -359,7 +360,7 @@ impl World {
                 if unknown {
                     return None;
                 }
-                Command::Resolve { instance, by: "late".to_owned(), decision }
+                Command::Resolve { instance, by: "late".into(), decision }
             }
         })
     }

@@ -405,7 +405,7 @@ impl<'a> Reference<'a> {
             Some(Cut::Repeated) | None => {}
         }
         match self.chance.perform(key, *attempt, settings, *intended) {
-            Ok(Outcome { output, case }) => {
+            Ok(Outcome { output, case, .. }) => {
                 // A run goes on with what is recorded.
                 Try::Over(Fate::Done(canonical::recorded(output), case))
             }
@@ -523,8 +523,7 @@ impl<'a> Reference<'a> {
 
     /// The result of a turn; without one it does not come to its end.
     fn turn(&self, key: &StepInstanceKey, turn: u32) -> Option<Value> {
-        let mut path = key.loop_path.clone();
-        path.push(LoopTurn { iteration: turn, loop_id: key.step.clone() });
+        let path = key.inside(turn);
         let level = self.level(Some(&key.step));
         let open = |id: &&Slug| matches!(self.fate(&path, id), Fate::Open | Fate::Stopped(_));
         // All are asked, so that every one of them is known.
@@ -626,8 +625,7 @@ impl<'a> Reference<'a> {
         let Some(looped) = self.plan.loops.iter().find(|looped| looped.id == turn.loop_id) else {
             return;
         };
-        let key =
-            StepInstanceKey { loop_path: path.to_vec(), step: turn.loop_id.clone(), visit: 0 };
+        let key = turn.of(path);
         let item = match &looped.repeat {
             Repeat::Each { items } => {
                 let prepared = expression::prepare(&items.0).ok();

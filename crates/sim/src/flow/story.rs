@@ -23,7 +23,8 @@ fn line(data: &EventData) -> String {
             format!("queued{trigger} {}", shown(&e.input))
         }
         EventData::StepStarted(e) => {
-            format!("start {} {} {}", e.instance, e.attempt, shown(&e.input))
+            let input = e.input.given().map(shown).unwrap_or_default();
+            format!("start {} {} {input}", e.instance, e.attempt)
         }
         EventData::StepCompleted(e) => {
             let case = e.case.as_ref().map(|case| format!(" [{case}]")).unwrap_or_default();

@@ -147,12 +147,16 @@ impl World {
 
     fn queued(&self, written: &Written) -> NewEvent {
         let queued = RunQueued {
+            advance: None,
+            by: None,
             depth: 0,
             forked_from: None,
             input: Payload::inline(self.input.clone()),
             parent: None,
             trigger_id: written.trigger.as_ref().and_then(|trigger| trigger.parse().ok()),
+            via: None,
             workflow_id: self.graph.plan.workflow_id.clone(),
+            workspace: None,
         };
         NewEvent { id: EventId::from_bits(0), scope: Scope::Run(RUN), data: queued.into() }
     }
@@ -186,6 +190,7 @@ impl World {
             workflow_id: self.graph.plan.workflow_id.clone(),
             workflow_source_kind: SourceKind::Project,
             workflow_source_ref: "w".to_owned(),
+            workspace: None,
         };
         match self.tell(Command::Start(started))? {
             Reply::Refused(rejection) => Err(Violation(format!("starting: {rejection}"))),

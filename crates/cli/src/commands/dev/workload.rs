@@ -3,7 +3,7 @@
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::digest::Digest;
-use cairn_core::event::engine::{BlobRef, Payload, RunQueued, StepStarted};
+use cairn_core::event::engine::{BlobRef, Payload, RunQueued, StepInput, StepStarted};
 use cairn_core::event::guided::{
     Confidence, ContextSet, ContextSource, ObservationKey, ObservationRecorded, ObservedValue,
     SessionCreated,
@@ -60,12 +60,16 @@ impl Workload {
     /// The session and its one run.
     fn beginning(&self) -> Vec<(Scope, EventData)> {
         let queued = RunQueued {
+            advance: None,
+            by: None,
             depth: 0,
             forked_from: None,
             input: Payload::inline(serde_json::json!({})),
             parent: None,
             trigger_id: None,
+            via: None,
             workflow_id: "append-loop".to_owned(),
+            workspace: None,
         };
         vec![(Scope::Session, SessionCreated {}.into()), (Scope::Run(self.run()), queued.into())]
     }
@@ -104,11 +108,12 @@ impl Workload {
         let blob = self.blob(number);
         Some(EventData::StepStarted(StepStarted {
             attempt: u32::try_from(number).ok()?,
-            input: Payload::Blob(BlobRef {
+            epoch: None,
+            input: StepInput::Given(Payload::Blob(BlobRef {
                 byte_length: u64::try_from(blob.bytes.len()).ok()?,
                 content_type: "text/plain".to_owned(),
                 sha256: blob.digest(),
-            }),
+            })),
             instance: StepInstanceKey::of("work".parse().ok()?),
         }))
     }

@@ -66,13 +66,15 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
     };
     let values = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
     let verdict = if args.approve { Verdict::Approved } else { Verdict::Rejected };
-    let by = args.by.clone().unwrap_or_else(super::somebody);
+    let mut by = super::somebody();
+    by.name = args.by.clone().unwrap_or(by.name);
+    let name = by.name.clone();
     let answer = Answer { verdict, values: Value::Object(values) };
-    engine.answer(run, task, &by, answer).await?;
+    engine.answer(run, task, by, answer).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "taskId": task, "verdict": verdict.case()}))?;
     } else {
-        config.output.line(&format!("{} by {by}", verdict.case()))?;
+        config.output.line(&format!("{} by {name}", verdict.case()))?;
         if engine.is_here(run).await? {
             config.output.remark(&format!("go on with `cairn runs resume {run}`"));
         }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
     let run = args.run.find(engine).await?;
-    engine.cancel(run, &super::somebody(), &args.reason).await?;
+    engine.cancel(run, super::somebody(), &args.reason).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "cancelled": true}))?;
     } else {

@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         print(&preview, &changed, &config.output);
     }
     let watch = engine.watch();
-    let forked = engine.fork(&from, &Roles::Any).await?;
+    let forked = engine.fork(&from, super::somebody(), &Roles::Any).await?;
     crate::commands::run::follow(&engine, forked.run, watch, config).await
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
     let run = args.run.find(engine).await?;
-    engine.pause(run, &super::somebody()).await?;
+    engine.pause(run, super::somebody()).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "paused": true}))?;
     } else {

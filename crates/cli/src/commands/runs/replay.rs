@@ -19,6 +19,6 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
     let watch = engine.watch();
-    let again = engine.replay(run, Roles::Any).await?;
+    let again = engine.replay(run, super::somebody(), Roles::Any).await?;
     crate::commands::run::follow(&engine, again.run, watch, config).await
 }

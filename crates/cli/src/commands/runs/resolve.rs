@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
         Decision::Fail => InterruptDecision::Fail,
         Decision::Skip => InterruptDecision::Skip,
     };
-    engine.resolve(run, args.step.clone(), &super::somebody(), decision).await?;
+    engine.resolve(run, args.step.clone(), super::somebody(), decision).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "step": args.step, "decision": decision}))?;
     } else {

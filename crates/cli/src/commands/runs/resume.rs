@@ -29,7 +29,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let watch = engine.watch();
     // One that does not rest was left by whoever performed it, and is taken over by being
     // spoken to.
-    let elsewhere = match engine.resume(run, &super::somebody()).await {
+    let elsewhere = match engine.resume(run, super::somebody()).await {
         Ok(()) => !engine.is_here(run).await?,
         Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
             // It may come to its end as soon as somebody takes it over.

@@ -8,6 +8,7 @@ use cairn_server::watched;
 use serde_json::json;
 
 use crate::commands::run::{Given, follow, with_flag};
+use crate::commands::runs;
 use crate::config::Config;
 use crate::{automate, fresh, home, sources};
 
@@ -58,7 +59,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let event = TriggerEvent { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
-        let request = RunRequest { workflow, trigger, key, event, depth, roles };
+        let by = runs::somebody();
+        let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
         let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         follow(&engine, asked.run, watch, config).await
     })

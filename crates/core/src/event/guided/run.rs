@@ -19,6 +19,9 @@ pub struct RunStarted {
     pub workflow_source_kind: SourceKind,
     /// Where exactly, in the terms of that kind of source.
     pub workflow_source_ref: String,
+    /// The folder or checkout that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// The kinds of places that workflows come from.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::engine::*;
 use super::super::guided::*;
-use super::super::{Event, EventData, Kind, Scope, ScopeRule};
+use super::super::{ActorKind, Door, Event, EventData, Kind, Scope, ScopeRule, Via};
 use crate::canonical::StrictValue;
 use crate::digest::{Digest, SnapshotRef, WorkflowHash};
 use crate::id::*;
@@ -58,15 +58,16 @@ pub(crate) fn data(kind: Kind) -> BoxedStrategy<EventData> {
         Kind::SessionCreated => from(Just(SessionCreated {})),
         Kind::ObservationRecorded => from(observation()),
         Kind::RunStarted => {
-            from((plan(), text(), vec(digest(), 0..3)).prop_map(|(workflow_hash, id, assets)| {
-                RunStarted {
+            from((plan(), text(), vec(digest(), 0..3), option::of(text())).prop_map(
+                |(workflow_hash, id, assets, workspace)| RunStarted {
                     assets,
                     workflow_hash,
                     workflow_id: id.clone(),
                     workflow_source_kind: SourceKind::Project,
                     workflow_source_ref: id,
-                }
-            }))
+                    workspace,
+                },
+            ))
         }
         Kind::NodeCreated => from((node_kind(), option::of(node()), snapshot(), plan()).prop_map(
             |(node_kind, parent_node_id, snapshot_ref, workflow_hash)| NodeCreated {
@@ -116,48 +117,62 @@ pub(crate) fn data(kind: Kind) -> BoxedStrategy<EventData> {
 
 fn performed(kind: Kind) -> BoxedStrategy<EventData> {
     let attempt = || 0u32..4;
-    let change = |(by, change): (String, u128)| (by, ChangeId::from_bits(change));
+    let change =
+        |(by, change, via): (String, u128, Option<Via>)| (by, ChangeId::from_bits(change), via);
     match kind {
-        Kind::TriggerReceived => from((text(), payload(), run(), slug(), text()).prop_map(
-            |(key, payload, run_id, trigger_id, workflow_id)| TriggerReceived {
-                key,
-                payload,
-                run_id,
-                trigger_id,
-                workflow_id,
-            },
-        )),
+        Kind::SessionOwned => from(
+            (0u64..9, option::of(text()))
+                .prop_map(|(epoch, holder)| SessionOwned { epoch, holder }),
+        ),
+        Kind::SessionListed => {
+            from((0u64..9, any::<u128>(), text()).prop_map(|(epoch, listed, workflow_id)| {
+                SessionListed { epoch, listed_id: SessionId::from_bits(listed), workflow_id }
+            }))
+        }
+        Kind::TriggerReceived => {
+            from((option::of(text()), payload(), run(), slug(), text(), via()).prop_map(
+                |(by, payload, run_id, trigger_id, name, via)| TriggerReceived {
+                    by,
+                    key: name.clone(),
+                    payload,
+                    run_id,
+                    trigger_id,
+                    via,
+                    workflow_id: name,
+                },
+            ))
+        }
         Kind::RunQueued => from(queued()),
         Kind::StepStarted => {
-            from(
-                (attempt(), payload(), instance()).prop_map(|(attempt, input, instance)| {
-                    StepStarted { attempt, input, instance }
-                }),
-            )
+            from((1u32..4, option::of(0u64..9), step_input(), instance()).prop_map(
+                |(attempt, epoch, input, instance)| StepStarted { attempt, epoch, input, instance },
+            ))
         }
         Kind::StepCompleted => {
-            from((attempt(), option::of(text()), instance(), payload()).prop_map(
-                |(attempt, case, instance, output)| StepCompleted {
+            from((attempt(), option::of(text()), instance(), payload(), usage()).prop_map(
+                |(attempt, case, instance, output, usage)| StepCompleted {
                     attempt,
                     case,
                     duration_ms: 12,
                     instance,
                     output,
+                    usage,
                 },
             ))
         }
-        Kind::StepFailed => {
-            from((attempt(), failure(), instance(), option::of(payload()), after()).prop_map(
-                |(attempt, error, instance, output, then)| StepFailed {
+        Kind::StepFailed => from(
+            (attempt(), failure(), instance(), option::of(payload()), after(), usage()).prop_map(
+                |(attempt, error, instance, output, then, usage)| StepFailed {
                     attempt,
                     duration_ms: 12,
                     error,
                     instance,
                     output,
                     then,
+                    usage,
                 },
-            ))
-        }
+            ),
+        ),
         Kind::StepSkipped => from(
             instance().prop_map(|instance| StepSkipped { instance, reason: SkipReason::Condition }),
         ),
@@ -170,8 +185,14 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
             (attempt(), instance())
                 .prop_map(|(attempt, instance)| StepInterrupted { attempt, instance }),
         ),
-        Kind::StepResolved => from((attempt(), text(), decision(), instance()).prop_map(
-            |(attempt, by, decision, instance)| StepResolved { attempt, by, decision, instance },
+        Kind::StepResolved => from((attempt(), text(), decision(), instance(), via()).prop_map(
+            |(attempt, by, decision, instance, via)| StepResolved {
+                attempt,
+                by,
+                decision,
+                instance,
+                via,
+            },
         )),
         Kind::LoopEntered => from(
             (loop_key(), option::of(payload()))
@@ -204,9 +225,11 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                 task_id: TaskId::from_bits(task),
             }))
         }
-        Kind::TaskAnswered => from((payload(), text(), id(4)).prop_map(|(answer, by, task)| {
-            TaskAnswered { answer, by, task_id: TaskId::from_bits(task) }
-        })),
+        Kind::TaskAnswered => {
+            from((payload(), text(), id(4), via()).prop_map(|(answer, by, task, via)| {
+                TaskAnswered { answer, by, task_id: TaskId::from_bits(task), via }
+            }))
+        }
         Kind::ChildStarted => from((run(), instance()).prop_map(|(child_run_id, instance)| {
             ChildStarted { child_run_id, child_session_id: SessionId::from_bits(2), instance }
         })),
@@ -222,18 +245,26 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                 through: EventIndex(through),
             },
         )),
-        Kind::RunPaused => from(
-            (text(), id(4))
-                .prop_map(change)
-                .prop_map(|(by, change_id)| RunPaused { by, change_id }),
-        ),
-        Kind::RunResumed => from(
-            (text(), id(4))
-                .prop_map(change)
-                .prop_map(|(by, change_id)| RunResumed { by, change_id }),
-        ),
+        Kind::RunPaused => {
+            from(
+                (text(), id(4), via())
+                    .prop_map(change)
+                    .prop_map(|(by, change_id, via)| RunPaused { by, change_id, via }),
+            )
+        }
+        Kind::RunResumed => {
+            from(
+                (text(), id(4), via())
+                    .prop_map(change)
+                    .prop_map(|(by, change_id, via)| RunResumed { by, change_id, via }),
+            )
+        }
         Kind::RunCancelRequested => {
-            from((text(), text()).prop_map(|(by, reason)| RunCancelRequested { by, reason }))
+            from((text(), text(), via()).prop_map(|(by, reason, via)| RunCancelRequested {
+                by,
+                reason,
+                via,
+            }))
         }
         Kind::RunCompleted => from(payload().prop_map(|result| RunCompleted { result })),
         Kind::RunFailed => from(
@@ -283,12 +314,47 @@ fn instance() -> impl Strategy<Value = StepInstanceKey> {
         "outer@0/inner@0::fix",
         "outer@0/inner@1::fix",
         "outer@1/inner@0::fix",
+        "outer~1@0::grade",
+        "outer~1@1::grade",
     ];
     select(keys).prop_map(|text| text.parse().unwrap())
 }
 
 fn loop_key() -> impl Strategy<Value = StepInstanceKey> {
-    select(vec!["outer", "outer@0::inner", "outer@1::inner"]).prop_map(|text| text.parse().unwrap())
+    select(vec!["outer", "outer~1", "outer@0::inner", "outer@1::inner"])
+        .prop_map(|text| text.parse().unwrap())
+}
+
+fn via() -> impl Strategy<Value = Option<Via>> {
+    let actor = select(vec![ActorKind::Person, ActorKind::Agent, ActorKind::Engine]);
+    let door = select(vec![Door::Cli, Door::Http, Door::Webhook, Door::Engine]);
+    option::of((actor, door, option::of(text())).prop_map(|(actor, door, token_id)| Via {
+        actor,
+        door,
+        token_id,
+    }))
+}
+
+fn usage() -> impl Strategy<Value = Option<Usage>> {
+    let cost = option::of(0u64..9_000_000);
+    option::of((cost, 0u64..99, 0u64..99, option::of(text())).prop_map(
+        |(cost_usd_micros, input_tokens, output_tokens, model)| Usage {
+            cost_usd_micros,
+            input_tokens,
+            model: model.clone(),
+            output_tokens,
+            provider: model,
+        },
+    ))
+}
+
+fn step_input() -> impl Strategy<Value = StepInput> {
+    let earlier =
+        prop_oneof![Just(EarlierValue::Attempt(0)), instance().prop_map(EarlierValue::Output),];
+    prop_oneof![
+        payload().prop_map(StepInput::Given),
+        earlier.prop_map(|earlier| StepInput::Earlier { earlier }),
+    ]
 }
 
 fn digest() -> impl Strategy<Value = Digest> {
@@ -492,13 +558,18 @@ fn queued() -> impl Strategy<Value = RunQueued> {
         run_id,
         session_id: SessionId::from_bits(2),
     });
-    (option::of(fork), payload(), option::of(parent), option::of(slug()), text()).prop_map(
-        |(forked_from, input, parent, trigger_id, workflow_id)| RunQueued {
+    let asked = (option::of(Just(Advance::ByHand)), option::of(text()), via());
+    (asked, option::of(fork), payload(), option::of(parent), option::of(slug()), text()).prop_map(
+        |((advance, by, via), forked_from, input, parent, trigger_id, workflow_id)| RunQueued {
+            advance,
+            workspace: by.clone(),
+            by,
             depth: 1,
             forked_from,
             input,
             parent,
             trigger_id,
+            via,
             workflow_id,
         },
     )

@@ -59,6 +59,11 @@ const EXAMPLES: &[(Kind, &str)] = &[
         Kind::ContextSet,
         r#"{"context":{"ticket":"A-1"},"contextId":"ctx_00000000000000000000000005","source":"initial"}"#,
     ),
+    (Kind::SessionOwned, r#"{"epoch":3,"holder":"process 4711 on mill"}"#),
+    (
+        Kind::SessionListed,
+        r#"{"epoch":3,"listedId":"sess_00000000000000000000000009","workflowId":"project.triage"}"#,
+    ),
     (
         Kind::TriggerReceived,
         r#"{"key":"delivery/1","payload":{"inline":{"n":1}},"runId":"run_00000000000000000000000002","triggerId":"hook","workflowId":"project.triage"}"#,
@@ -170,6 +175,8 @@ fn every_kind_is_pinned() {
     {"data":{"entries":[{"kind":"entered_loop","refs":[{"kind":"iteration","value":0}],"summary":"Two items."}],"traceId":"trace_00000000000000000000000005"},"dedupeKey":"decision_trace_appended:sess_00000000000000000000000001:trace_00000000000000000000000005","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"decision_trace_appended","scope":{"nodeId":"node_00000000000000000000000003","runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
     context_set:sess_00000000000000000000000001:ctx_00000000000000000000000005
     {"data":{"context":{"ticket":"A-1"},"contextId":"ctx_00000000000000000000000005","source":"initial"},"dedupeKey":"context_set:sess_00000000000000000000000001:ctx_00000000000000000000000005","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"context_set","scope":{"runId":"run_00000000000000000000000002"},"sessionId":"sess_00000000000000000000000001","v":1}
+    session_owned:sess_00000000000000000000000001:3
+    {"data":{"epoch":3,"holder":"process 4711 on mill"},"dedupeKey":"session_owned:sess_00000000000000000000000001:3","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"session_owned","sessionId":"sess_00000000000000000000000001","v":1}
     trigger_received:sess_00000000000000000000000001:0648298b48be031996277ae472115a46e7964d2ac3882e61b84351f3c3f8a547:abc5ba840c8bfb595b6704851a2853136733656c9fac538b89539ddfbc29e473
     {"data":{"key":"delivery/1","payload":{"inline":{"n":1}},"runId":"run_00000000000000000000000002","triggerId":"hook","workflowId":"project.triage"},"dedupeKey":"trigger_received:sess_00000000000000000000000001:0648298b48be031996277ae472115a46e7964d2ac3882e61b84351f3c3f8a547:abc5ba840c8bfb595b6704851a2853136733656c9fac538b89539ddfbc29e473","eventId":"evt_01hf7yat000000000000000009","eventIndex":8,"kind":"trigger_received","sessionId":"sess_00000000000000000000000001","v":1}
     run_queued:sess_00000000000000000000000001:run_00000000000000000000000002

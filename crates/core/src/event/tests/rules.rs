@@ -60,6 +60,7 @@ fn each_kind_has_its_scope_and_no_other() {
     divergence_recorded: node
     decision_trace_appended: node
     context_set: run
+    session_owned: session
     trigger_received: session
     run_queued: run
     step_started: run
@@ -124,6 +125,7 @@ fn texts_are_measured_in_bytes_up_to_their_limit() {
         (Kind::RunResumed, "/by".into(), limits::NAME),
         (Kind::RunCancelRequested, "/by".into(), limits::NAME),
         (Kind::RunCancelRequested, "/reason".into(), limits::SUMMARY),
+        (Kind::SessionOwned, "/holder".into(), limits::NAME),
     ];
     for (kind, pointer, max) in cases {
         let at = check(kind, &pointer, text(max).into());

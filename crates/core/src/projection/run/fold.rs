@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::{Child, End, Loop, RunState, StepState, StepStatus, Task, Timer};
 use crate::event::engine::{
-    AfterFailure, InterruptDecision, Payload, StepCompleted, StepFailed, StepStarted,
+    AfterFailure, EarlierValue, InterruptDecision, Payload, StepCompleted, StepFailed, StepInput,
+    StepStarted,
 };
 use crate::event::{Event, EventData};
 use crate::instance::{LoopTurn, StepInstanceKey};
@@ -91,7 +92,15 @@ impl RunState {
         let state = self.step(&step.instance);
         state.tried(step.attempt);
         state.settle(StepStatus::Running);
-        state.input = Some(step.input.clone());
+        match &step.input {
+            StepInput::Given(input) => state.input = Some(input.clone()),
+            // What an earlier try was given is kept until the step ends.
+            StepInput::Earlier { earlier: EarlierValue::Attempt(_) } => {}
+            StepInput::Earlier { earlier: EarlierValue::Output(other) } => {
+                let output = self.steps.get(other).and_then(|other| other.output.clone());
+                self.step(&step.instance).input = output;
+            }
+        }
     }
 
     fn step_completed(&mut self, step: &StepCompleted) {
@@ -113,9 +122,7 @@ impl RunState {
             self.ended_by = Some(instance.clone());
             return;
         };
-        let key =
-            StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };
-        if let Some(looped) = self.loops.get_mut(&key) {
+        if let Some(looped) = self.loops.get_mut(&turn.of(outer)) {
             looped.last = Some(output.clone());
         }
     }
@@ -141,8 +148,10 @@ impl RunState {
     fn loop_exited(&mut self, instance: &StepInstanceKey, iterations: u32) {
         let depth = instance.loop_path.len();
         let inside = |key: &StepInstanceKey| {
-            key.loop_path.starts_with(&instance.loop_path)
-                && key.loop_path.get(depth).is_some_and(|turn| turn.loop_id == instance.step)
+            let turn = key.loop_path.get(depth);
+            turn.is_some_and(|turn| {
+                turn.of(key.loop_path.get(..depth).unwrap_or_default()) == *instance
+            })
         };
         self.steps.retain(|key, _| !inside(key));
         let mut results = self.loops.get_mut(instance).map(Loop::results).unwrap_or_default();
@@ -160,9 +169,7 @@ impl RunState {
     fn turn_to(&mut self, path: &[LoopTurn]) {
         for (depth, turn) in path.iter().enumerate() {
             let outer = path.get(..depth).unwrap_or_default();
-            let key =
-                StepInstanceKey { loop_path: outer.to_vec(), step: turn.loop_id.clone(), visit: 0 };
-            let Some(state) = self.loops.get_mut(&key) else {
+            let Some(state) = self.loops.get_mut(&turn.of(outer)) else {
                 continue;
             };
             if state.iteration >= turn.iteration {
@@ -174,7 +181,7 @@ impl RunState {
             let over = |key: &StepInstanceKey| {
                 key.loop_path.starts_with(outer)
                     && key.loop_path.get(depth).is_some_and(|earlier| {
-                        earlier.loop_id == turn.loop_id && earlier.iteration < turn.iteration
+                        earlier.is_beside(turn) && earlier.iteration < turn.iteration
                     })
             };
             self.steps.retain(|key, _| !over(key));

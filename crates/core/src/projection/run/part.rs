@@ -68,8 +68,7 @@ impl RunState {
     #[must_use]
     pub fn is_before(&self, step: &StepInstanceKey) -> bool {
         for (depth, turn) in step.loop_path.iter().enumerate() {
-            let loop_path = step.loop_path.get(..depth).unwrap_or_default().to_vec();
-            let key = StepInstanceKey { loop_path, step: turn.loop_id.clone(), visit: 0 };
+            let key = turn.of(step.loop_path.get(..depth).unwrap_or_default());
             match self.loops.get(&key) {
                 None => return !self.steps.contains_key(&key),
                 Some(looped) if looped.iteration != turn.iteration => {

@@ -20,21 +20,27 @@ fn event(index: u64, line: &str) -> Event {
     let task_id = TaskId::from_bits(5);
     let change_id = ChangeId::from_bits(index.into());
     let child_run_id = RunId::from_bits(6);
-    let by = String::from("ada");
+    let (by, via) = (String::from("ada"), None);
     let failed = |then| {
         let (instance, error) = (key(1), error.clone());
-        StepFailed { attempt, duration_ms: 1, error, instance, output: None, then }.into()
+        let output = None;
+        StepFailed { attempt, duration_ms: 1, error, instance, output, then, usage: None }.into()
     };
-    let resolved =
-        |decision| StepResolved { attempt, by: by.clone(), decision, instance: key(1) }.into();
+    let resolved = |decision| {
+        StepResolved { attempt, by: by.clone(), decision, instance: key(1), via: None }.into()
+    };
     let data: EventData = match words[0] {
         "queue" => RunQueued {
+            advance: None,
+            by: None,
             depth: 0,
             forked_from: None,
             input: value,
             parent: None,
             trigger_id: None,
+            via: None,
             workflow_id: "w".into(),
+            workspace: None,
         }
         .into(),
         "begin" => RunStarted {
@@ -43,11 +49,24 @@ fn event(index: u64, line: &str) -> Event {
             workflow_id: "w".into(),
             workflow_source_kind: crate::event::guided::SourceKind::Project,
             workflow_source_ref: "w".into(),
+            workspace: None,
         }
         .into(),
-        "start" => StepStarted { attempt, input: value, instance: key(1) }.into(),
+        "start" => {
+            StepStarted { attempt, epoch: None, input: value.into(), instance: key(1) }.into()
+        }
+        "repeat" => {
+            let earlier = EarlierValue::Attempt(attempt - 1);
+            let input = StepInput::Earlier { earlier };
+            StepStarted { attempt, epoch: Some(2), input, instance: key(1) }.into()
+        }
+        "take" => {
+            let input = StepInput::Earlier { earlier: EarlierValue::Output(key(2)) };
+            StepStarted { attempt: 0, epoch: None, input, instance: key(1) }.into()
+        }
         "complete" => {
-            StepCompleted { attempt, case: None, duration_ms: 1, instance: key(1), output: value }
+            let (instance, output) = (key(1), value);
+            StepCompleted { attempt, case: None, duration_ms: 1, instance, output, usage: None }
                 .into()
         }
         "retry" => failed(AfterFailure::Retry),
@@ -68,16 +87,16 @@ fn event(index: u64, line: &str) -> Event {
         }
         "fire" => TimerFired { timer_id }.into(),
         "ask" => TaskOpened { instance: key(1), request: value, task_id }.into(),
-        "answer" => TaskAnswered { answer: value, by, task_id }.into(),
+        "answer" => TaskAnswered { answer: value, by, task_id, via }.into(),
         "child" => ChildStarted {
             child_run_id,
             child_session_id: SessionId::from_bits(7),
             instance: key(1),
         }
         .into(),
-        "pause" => RunPaused { by, change_id }.into(),
-        "resume" => RunResumed { by, change_id }.into(),
-        "cancel" => RunCancelRequested { by, reason: String::new() }.into(),
+        "pause" => RunPaused { by, change_id, via }.into(),
+        "resume" => RunResumed { by, change_id, via }.into(),
+        "cancel" => RunCancelRequested { by, reason: String::new(), via }.into(),
         "cancelled" => RunCancelled {}.into(),
         "done" => RunCompleted { result: value }.into(),
         "fail" => RunFailed { error, instance: None }.into(),
@@ -202,6 +221,26 @@ fn an_ended_step_keeps_its_output_and_not_its_input() {
     let instance: StepInstanceKey = "a".parse().unwrap();
     assert_eq!(step.node_id, Some(instance.node(RUN)));
     assert_eq!(run.last_node_id, step.node_id);
+}
+
+#[test]
+fn an_input_may_be_named_where_it_stands_already() {
+    let given = Some(Payload::inline(json!(1)));
+    let input = |script: &str, step: &str| {
+        fold(script).steps.get(&step.parse().unwrap()).unwrap().input.clone()
+    };
+    assert_eq!(input("begin; start a; retry a; repeat a 1", "a"), given);
+    assert_eq!(input("begin; start a; interrupt a; again a; repeat a 1", "a"), given);
+    assert_eq!(input("begin; start a; complete a; take b a", "b"), given);
+}
+
+#[test]
+fn a_loop_that_is_visited_again_is_another_loop() {
+    let first = "begin; enter each; complete each@0::a; complete each@1::a; exit each";
+    assert_snapshot!(play(&format!("{first}; enter each~1; start each~1@0::a")), @"running each=succeeded/0 each~1@0::a=running/1 loops:1");
+    let both =
+        format!("{first}; enter each~1; complete each~1@0::a; complete each~1@1::a; exit each~1");
+    assert_snapshot!(play(&both), @"running each=succeeded/0 each~1=succeeded/0");
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn started(workflow_id: &str) -> EventData {
         workflow_id: source.clone(),
         workflow_source_kind: SourceKind::Project,
         workflow_source_ref: source,
+        workspace: None,
     }
     .into()
 }

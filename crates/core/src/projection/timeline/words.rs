@@ -77,6 +77,13 @@ pub(super) fn describe(data: &EventData) -> String {
             let keys = set.context.0.as_object().map_or(0, serde_json::Map::len);
             format!("context given: {keys} {}", if keys == 1 { "key" } else { "keys" })
         }
+        EventData::SessionOwned(owned) => {
+            let holder = owned.holder.as_deref().map(|holder| format!(" by {}", quote(holder)));
+            format!("owned{}, epoch {}", holder.unwrap_or_default(), owned.epoch)
+        }
+        EventData::SessionListed(listed) => {
+            format!("{} acquired, epoch {}", listed.listed_id, listed.epoch)
+        }
         EventData::TriggerReceived(trigger) => {
             format!("trigger {} received for {}", trigger.trigger_id, trigger.run_id)
         }

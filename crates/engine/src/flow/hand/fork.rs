@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cairn_core::event::engine::{TaskAnswered, TaskOpened};
-use cairn_core::event::{Event as Recorded, EventData};
+use cairn_core::event::{By, Event as Recorded, EventData};
 use cairn_core::flow::Repeated;
 use cairn_core::id::RunId;
 use cairn_core::keyring::Keyring;
@@ -69,7 +69,8 @@ impl Inner {
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.index.find(run).await?.is_none() {
-            self.fork_as(&from(spot.run, task), run, roles).await?;
+            let by = By { name: "agent".to_owned(), via: None };
+            self.fork_as(&from(spot.run, task), run, &by, roles).await?;
         }
         let forked = self.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;

@@ -4,7 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::run::{Shown, Step};
 use cairn_core::event::EventData;
-use cairn_core::event::engine::Payload;
+use cairn_core::event::engine::{EarlierValue, Payload, StepInput};
 use cairn_core::pin::BlobKind;
 use cairn_engine::flow::Past;
 use cairn_store::Store;
@@ -52,12 +52,32 @@ fn payloads<'p>(id: &str, past: &'p Past) -> (Option<&'p Payload>, Option<&'p Pa
     let (mut given, mut came) = (None, None);
     for event in &past.events {
         match &event.data {
-            EventData::StepStarted(e) if e.instance.to_string() == id => given = Some(&e.input),
+            EventData::StepStarted(e) if e.instance.to_string() == id => {
+                given = input(&e.input, given, past);
+            }
             EventData::StepCompleted(e) if e.instance.to_string() == id => came = Some(&e.output),
             _ => {}
         }
     }
     (given, came)
+}
+
+/// What a try was given, which an earlier event may hold.
+fn input<'p>(
+    input: &'p StepInput,
+    before: Option<&'p Payload>,
+    past: &'p Past,
+) -> Option<&'p Payload> {
+    match input {
+        StepInput::Given(payload) => Some(payload),
+        StepInput::Earlier { earlier: EarlierValue::Attempt(_) } => before,
+        StepInput::Earlier { earlier: EarlierValue::Output(other) } => {
+            past.events.iter().find_map(|event| match &event.data {
+                EventData::StepCompleted(e) if e.instance == *other => Some(&e.output),
+                _ => None,
+            })
+        }
+    }
 }
 
 /// A value, also when it is kept beside the log.
