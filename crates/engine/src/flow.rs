@@ -234,7 +234,7 @@ impl Automations {
                 (self.inner.options.trouble)(&format!("runs that were left: {error}"));
             }
             self.inner.host.sleep(LOOK_AFTER).await;
-            found = self.inner.take_up_left().await.map(drop);
+            found = self.inner.take_up_all().await.map(drop);
         }
     }
 

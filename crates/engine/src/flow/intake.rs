@@ -431,12 +431,15 @@ impl Inner {
             let (Some(inner), Some(desk)) = (inner.upgrade(), desk.upgrade()) else { return };
             desk.owes_no_more();
             let again = async {
+                // It may have been lost meanwhile.
+                let desk = inner.desk(&desk.workflow).await?;
                 inner.index.catch_up().await?;
                 inner.begin_received(&desk).await
             };
-            // Whoever has the desk by now sees to it.
-            if again.await.is_err() && !desk.is_lost() {
-                inner.begin_later(&desk);
+            match again.await {
+                // Whoever admits its runs by now sees to it.
+                Ok(()) | Err(Error::AdmittedElsewhere { .. }) => {}
+                Err(_) => inner.begin_later(&desk),
             }
         }));
     }

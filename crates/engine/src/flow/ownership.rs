@@ -628,11 +628,17 @@ impl Inner {
         self.fold_onto(state, events).await
     }
 
-    /// Goes on with what was left, and sees to what was received and not begun.
+    /// Goes on with what was left, and tells of failures that nobody was told of.
     pub(super) async fn recover(self: &Arc<Self>) -> Result<usize> {
+        let taken = self.take_up_all().await;
+        self.tell_of_earlier_failures().await?;
+        taken
+    }
+
+    /// Goes on with what nobody else performs, and begins what was received and not begun.
+    pub(super) async fn take_up_all(self: &Arc<Self>) -> Result<usize> {
         let taken = self.take_up_left().await;
         self.take_received().await?;
-        self.tell_of_earlier_failures().await?;
         taken
     }
 

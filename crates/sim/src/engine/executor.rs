@@ -39,6 +39,8 @@ struct State {
     now: Duration,
     /// How far the clock on the wall is from where it was at the start.
     wall_ms: i64,
+    /// How far ahead it ever was.
+    ahead_ms: i64,
     stopped: BTreeSet<Process>,
     polls: u64,
     panics: u64,
@@ -77,6 +79,7 @@ impl Machine {
             sleepers: BTreeMap::new(),
             now: Duration::ZERO,
             wall_ms: 0,
+            ahead_ms: 0,
             stopped: BTreeSet::new(),
             polls: 0,
             panics: 0,
@@ -118,13 +121,16 @@ impl Machine {
 
     /// Sets the clock on the wall forward or back.
     pub(super) fn jump(&self, by_ms: i64) {
-        self.state().wall_ms += by_ms;
+        let mut state = self.state();
+        state.wall_ms += by_ms;
+        state.ahead_ms = state.ahead_ms.max(state.wall_ms);
     }
 
-    /// Sets the clock on the wall to where it would be if it had never gone back.
+    /// Sets the clock on the wall as far ahead as it ever was: whatever waits for a time that it
+    /// showed comes to it.
     pub(super) fn correct_clock(&self) {
         let mut state = self.state();
-        state.wall_ms = state.wall_ms.max(0);
+        state.wall_ms = state.ahead_ms;
     }
 
     /// How often tasks were polled.
