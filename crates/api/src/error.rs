@@ -471,6 +471,9 @@ fn store_details(error: &store::Error) -> Option<Value> {
         E::Exists(session) | E::NotFound(session) | E::UnknownVersion { session, .. } => {
             Some(json!({"sessionId": session.to_string()}))
         }
+        E::Newer { session, found, known } => Some(json!({
+            "sessionId": session.to_string(), "format": found, "knownFormat": known,
+        })),
         E::Busy { session, waiting } => {
             Some(json!({"sessionId": session.to_string(), "waiting": waiting}))
         }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::canonical::{self, StrictValue};
 use crate::digest::Digest;
 use crate::event::{Event, EventData};
+use crate::format::FORMAT;
 use crate::id::{BundleId, EventIndex, SessionId};
 use crate::journal::Tail;
 use crate::lineage;
@@ -314,6 +315,12 @@ fn check_events(session: &Contents) -> Result<Vec<Event>, Error> {
     for (place, value) in session.events.iter().enumerate() {
         let event = Event::from_value(value)
             .map_err(|error| invalid(format_args!("event {place}: {error}")))?;
+        if event.newer.is_some() {
+            let (needs, kind) = (event.needs(), event.data.kind().name());
+            let what =
+                format!("event {place} ({kind}) needs format {needs}, and {FORMAT} is known");
+            return Err(Error::UnsupportedVersion(what));
+        }
         if event.index.0 != place as u64 {
             let found = event.index;
             return Err(Error::EventOrder(format!("event {found} stands at place {place}")));

@@ -9,16 +9,20 @@ mod check;
 mod dedupe;
 pub mod engine;
 pub mod guided;
+mod newer;
 mod payload;
 mod wire;
 
 pub use by::{ActorKind, By, Door, Via};
 pub use check::{Invalid, limits};
 pub use dedupe::DedupeKey;
+pub use newer::Newer;
 pub use wire::{DecodeError, Header, VERSION};
 
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::format;
 use crate::id::{EventId, EventIndex, NodeId, RunId, SessionId};
 
 /// What an event is about: the session as a whole, a run, or one node of a run.
@@ -63,6 +67,8 @@ pub enum ScopeRule {
     Node,
     /// About the session, or about a node where it was seen.
     SessionOrNode,
+    /// About anything: what it is is not known.
+    Any,
 }
 
 impl ScopeRule {
@@ -74,6 +80,7 @@ impl ScopeRule {
             (Self::Session | Self::SessionOrNode, Scope::Session)
                 | (Self::Run, Scope::Run(_))
                 | (Self::Node | Self::SessionOrNode, Scope::Node(..))
+                | (Self::Any, _)
         )
     }
 }
@@ -102,6 +109,8 @@ pub struct Event {
     pub scope: Scope,
     /// What happened.
     pub data: EventData,
+    /// What a later program wrote and this one cannot write again; none where all is known.
+    pub newer: Option<Box<Newer>>,
 }
 
 impl NewEvent {
@@ -109,7 +118,7 @@ impl NewEvent {
     #[must_use]
     pub fn at(self, session: SessionId, index: EventIndex) -> Event {
         let Self { id, scope, data } = self;
-        Event { id, index, session, scope, data }
+        Event { id, index, session, scope, data, newer: None }
     }
 
     /// The key by which a retry of the same fact is known.
@@ -123,7 +132,16 @@ impl Event {
     /// The key by which a retry of the same fact is known.
     #[must_use]
     pub fn dedupe_key(&self) -> DedupeKey {
-        DedupeKey::of(self.session, self.scope, &self.data)
+        match &self.newer {
+            Some(newer) => newer.dedupe_key().clone(),
+            None => DedupeKey::of(self.session, self.scope, &self.data),
+        }
+    }
+
+    /// The format that a program must know to write its like.
+    #[must_use]
+    pub fn needs(&self) -> u32 {
+        self.newer.as_ref().map_or(1, |newer| newer.needs())
     }
 }
 
@@ -133,16 +151,18 @@ macro_rules! kinds {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Kind {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
+            /// One that a later program wrote and that this one does not know.
+            Unknown,
         }
 
         impl Kind {
-            /// Every kind there is.
+            /// Every kind that this program knows.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The name in the log.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
+                match self { $(Self::$variant => $name,)* Self::Unknown => "unknown" }
             }
 
             /// Whether only runs that the engine performs, and what starts them, have such events.
@@ -161,7 +181,7 @@ macro_rules! kinds {
             /// Which scope such an event must have.
             #[must_use]
             pub const fn scope_rule(self) -> ScopeRule {
-                match self { $(Self::$variant => ScopeRule::$rule,)* }
+                match self { $(Self::$variant => ScopeRule::$rule,)* Self::Unknown => ScopeRule::Any }
             }
         }
 
@@ -170,19 +190,31 @@ macro_rules! kinds {
         #[serde(untagged)]
         pub enum EventData {
             $(#[doc = concat!("`", $name, "`")] $variant($payload),)*
+            /// Something of this kind, which this program does not know or cannot read. It is
+            /// carried and passed over, and can never be recorded.
+            Unknown(String),
         }
 
         impl EventData {
             /// The name of what happened.
             #[must_use]
             pub const fn kind(&self) -> Kind {
-                match self { $(Self::$variant(_) => Kind::$variant,)* }
+                match self { $(Self::$variant(_) => Kind::$variant,)* Self::Unknown(_) => Kind::Unknown }
             }
 
             /// Reads the payload of an event of this kind.
             pub(crate) fn read(kind: Kind, json: &str) -> serde_json::Result<Self> {
                 match kind {
                     $(Kind::$variant => serde_json::from_str::<$payload>(json).map(Self::$variant),)*
+                    Kind::Unknown => Err(serde::de::Error::custom("its kind is not known")),
+                }
+            }
+
+            /// Reads what is known of the payload of an event of this kind.
+            pub(crate) fn read_known(kind: Kind, json: Value) -> serde_json::Result<Self> {
+                match kind {
+                    $(Kind::$variant => format::known::<$payload>(json).map(Self::$variant),)*
+                    Kind::Unknown => Err(serde::de::Error::custom("its kind is not known")),
                 }
             }
         }

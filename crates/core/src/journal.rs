@@ -5,9 +5,11 @@
 //! moved or lost shows. Reading is a pure function of the bytes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::canonical;
+use crate::canonical::{self, StrictValue};
 use crate::digest::Digest;
+use crate::format;
 use crate::id::EventIndex;
 use crate::pin::Pin;
 
@@ -43,6 +45,8 @@ struct Body {
     epoch: u64,
     first: EventIndex,
     last: EventIndex,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    needs: Option<u32>,
     pins: Vec<Pin>,
     prev: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +61,7 @@ impl Commit {
                 epoch: self.epoch,
                 first: self.first,
                 last: self.last,
+                needs: None,
                 pins: self.pins.clone(),
                 prev: self.prev,
                 rec,
@@ -81,6 +86,8 @@ pub struct Frame<'a> {
     pub commit: Commit,
     /// Its digest.
     pub rec: Digest,
+    /// The format that a program must know to write the like of it.
+    pub needs: u32,
     /// Its event lines, newlines included.
     pub lines: &'a [u8],
     /// Where it starts in the bytes.
@@ -98,7 +105,8 @@ pub enum Tail {
     Torn,
     /// A broken commit, and a whole one behind it: what was there was damaged.
     Damaged,
-    /// A commit of a version that this program does not know.
+    /// A commit of a version that this program does not know, or one that holds what it does not
+    /// know without saying which format that is.
     UnknownVersion,
 }
 
@@ -171,9 +179,11 @@ fn read_frame(bytes: &[u8], start: usize) -> Read<'_> {
         if line.starts_with(COMMIT_START) {
             let lines = bytes.get(start..at).unwrap_or_default();
             return match read_commit(line, lines) {
-                Ok((commit, rec)) => Read::Whole(Frame { commit, rec, lines, start, end: next }),
-                Err(version) if version != u64::from(VERSION) => Read::UnknownVersion,
-                Err(_) => Read::Broken,
+                Ok((commit, rec, needs)) => {
+                    Read::Whole(Frame { commit, rec, needs, lines, start, end: next })
+                }
+                Err(Unread::Unknown) => Read::UnknownVersion,
+                Err(Unread::Broken) => Read::Broken,
             };
         }
         at = next;
@@ -188,40 +198,71 @@ fn line_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
     rest.get(..end)
 }
 
-/// The commit that a line holds, if it vouches for these event lines; else the line's version.
-fn read_commit(line: &[u8], lines: &[u8]) -> Result<(Commit, Digest), u64> {
-    let known = u64::from(VERSION);
-    let Ok(Line { commit: body }) = serde_json::from_slice::<Line>(line) else {
-        return Err(version_of(line).unwrap_or(known));
+/// Why a line is not a commit that can be gone on from.
+enum Unread {
+    /// It is not what was written.
+    Broken,
+    /// Somebody wrote it who knows more.
+    Unknown,
+}
+
+/// The commit that a line holds, if it vouches for these event lines, and the format it needs.
+fn read_commit(line: &[u8], lines: &[u8]) -> Result<(Commit, Digest, u32), Unread> {
+    let body = match serde_json::from_slice::<Line>(line) {
+        Ok(Line { commit }) if commit.needs.is_none() => commit,
+        Ok(_) | Err(_) => return read_newer(line, lines),
     };
     if body.v != VERSION {
-        return Err(body.v.into());
+        return Err(Unread::Unknown);
     }
-    let rec = body.rec.ok_or(known)?;
-    let Body { epoch, first, last, pins, prev, .. } = body;
-    let commit = Commit { epoch, first, last, pins, prev };
-    let unsigned = commit.line(None).map_err(|_| known)?;
+    let rec = body.rec.ok_or(Unread::Broken)?;
+    let commit = commit_of(body);
+    let unsigned = commit.line(None).map_err(|_| Unread::Broken)?;
     // The line must be the very bytes that its content asks for, or a change could hide in it.
     let canonical = commit.line(Some(rec)).is_ok_and(|bytes| bytes == line);
-    let events = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
-    let counted = first.0.checked_add(events) == last.0.checked_add(1);
-    if canonical && counted && Digest::of_all(&[lines, &unsigned]) == rec {
-        Ok((commit, rec))
+    if canonical && commit.counts(lines) && Digest::of_all(&[lines, &unsigned]) == rec {
+        Ok((commit, rec, 1))
     } else {
-        Err(known)
+        Err(Unread::Broken)
     }
 }
 
-fn version_of(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Line {
-        commit: Version,
+fn commit_of(body: Body) -> Commit {
+    let Body { epoch, first, last, pins, prev, .. } = body;
+    Commit { epoch, first, last, pins, prev }
+}
+
+impl Commit {
+    /// Whether there are as many lines as it says.
+    fn counts(&self, lines: &[u8]) -> bool {
+        let events = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.first.0.checked_add(events) == self.last.0.checked_add(1)
     }
-    #[derive(Deserialize)]
-    struct Version {
-        v: u64,
+}
+
+/// A commit with members that this program does not have: its digest covers them too.
+fn read_newer(line: &[u8], lines: &[u8]) -> Result<(Commit, Digest, u32), Unread> {
+    let broken = |_: &dyn std::fmt::Display| Unread::Broken;
+    let StrictValue(mut value) = canonical::parse(line).map_err(|error| broken(&error))?;
+    let written = canonical::to_vec(&value).is_ok_and(|bytes| bytes == line);
+    let body = value.get_mut("commit").and_then(Value::as_object_mut).ok_or(Unread::Broken)?;
+    if body.get("v").and_then(Value::as_u64).is_some_and(|v| v != u64::from(VERSION)) {
+        return Err(Unread::Unknown);
     }
-    serde_json::from_slice::<Line>(line).ok().map(|line| line.commit.v)
+    let rec = body.remove("rec").and_then(|rec| serde_json::from_value::<Digest>(rec).ok());
+    let rec = rec.filter(|_| written).ok_or(Unread::Broken)?;
+    let unsigned = canonical::to_vec(&value).map_err(|error| broken(&error))?;
+    if Digest::of_all(&[lines, &unsigned]) != rec {
+        return Err(Unread::Broken);
+    }
+    // From here on it is what somebody wrote.
+    let body = value.get_mut("commit").map(Value::take).unwrap_or_default();
+    let needs = format::needs(&body).filter(|needs| format::is_newer(*needs));
+    let (Some(needs), Ok(body)) = (needs, format::known::<Body>(body)) else {
+        return Err(Unread::Unknown);
+    };
+    let commit = commit_of(body);
+    if commit.counts(lines) { Ok((commit, rec, needs)) } else { Err(Unread::Broken) }
 }
 
 /// Whether any line behind a broken commit starts a whole one.
@@ -325,6 +366,47 @@ mod tests {
     fn a_later_version_is_not_guessed_at() {
         let bytes = String::from_utf8(journal(&[1])).unwrap().replace("\"v\":1", "\"v\":2");
         assert_eq!(summary(bytes.as_bytes()), (0, Tail::UnknownVersion));
+    }
+
+    /// A journal of one commit with these members besides its own.
+    fn with(members: &serde_json::Value) -> Vec<u8> {
+        let commit = Commit {
+            epoch: 0,
+            first: EventIndex(0),
+            last: EventIndex(0),
+            pins: Vec::new(),
+            prev: None,
+        };
+        let mut line: Value = serde_json::from_slice(&commit.line(None).unwrap()).unwrap();
+        line["commit"].as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let event = b"{\"data\":0}\n";
+        let rec = Digest::of_all(&[event, &canonical::to_vec(&line).unwrap()]);
+        line["commit"]["rec"] = serde_json::to_value(rec).unwrap();
+        [event, &canonical::to_vec(&line).unwrap()[..], b"\n"].concat()
+    }
+
+    #[test]
+    fn a_commit_of_a_later_format_is_read_as_far_as_it_is_known() {
+        let newer = with(&serde_json::json!({"needs": 2, "weather": {"sun": 1}}));
+        let read = scan(&newer);
+        assert_eq!((read.frames.len(), read.tail, read.frames[0].needs), (1, Tail::Clean, 2));
+        for at in 0..newer.len() - 1 {
+            let mut changed = newer.clone();
+            changed[at] ^= 1;
+            assert!(scan(&changed).frames.is_empty(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_and_not_marked_is_neither_read_nor_cut_off() {
+        for members in [
+            serde_json::json!({"weather": 1}),
+            serde_json::json!({"needs": 1}),
+            serde_json::json!({"needs": 1, "weather": 1}),
+            serde_json::json!({"needs": "2"}),
+        ] {
+            assert_eq!(summary(&with(&members)), (0, Tail::UnknownVersion), "{members}");
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 //! ids and bytes come in as arguments, decisions go out as values.
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
-//! ([`canonical`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
+//! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
 //! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
 //! follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
 //! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
@@ -17,6 +17,7 @@ pub mod error;
 pub mod event;
 pub mod expression;
 pub mod flow;
+pub mod format;
 pub mod guided;
 pub mod id;
 pub mod instance;

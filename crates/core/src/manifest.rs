@@ -4,9 +4,11 @@
 //! required ones are optional in it, so that a plain manifest of another writer reads too.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::canonical::{self, StrictValue};
 use crate::digest::Digest;
+use crate::format::{self, NEEDS};
 use crate::id::{EventId, EventIndex, SessionId};
 use crate::journal::Tail;
 use crate::pin::{BlobKind, Pin};
@@ -81,6 +83,18 @@ pub enum Record {
         /// The version.
         v: u32,
     },
+    /// A record of a later format, of a kind that this program does not know.
+    #[serde(skip)]
+    Unknown {
+        /// The record's place, dense from 0.
+        manifest_index: u64,
+        /// The digest of the record before.
+        prev: Option<Digest>,
+        /// The digest of this record without this field.
+        rec: Option<Digest>,
+        /// The session.
+        session_id: SessionId,
+    },
 }
 
 /// Why a line is not a record.
@@ -89,6 +103,9 @@ pub enum Error {
     /// A later version wrote it.
     #[error("the manifest record is of version {0}; this program reads version {VERSION}")]
     UnknownVersion(u64),
+    /// It holds what this program does not know, without saying which format that is.
+    #[error("the manifest record holds something unknown and does not say which format it needs")]
+    Unmarked,
     /// It is not a record, or not the bytes that were written.
     #[error("not a manifest record: {0}")]
     Malformed(String),
@@ -152,7 +169,7 @@ impl Record {
     #[must_use]
     pub fn pin(&self) -> Option<Pin> {
         match self {
-            Self::SegmentClosed { .. } => None,
+            Self::SegmentClosed { .. } | Self::Unknown { .. } => None,
             Self::SnapshotPinned {
                 blob_kind,
                 created_by_event_id,
@@ -173,7 +190,8 @@ impl Record {
     pub const fn index(&self) -> u64 {
         match self {
             Self::SegmentClosed { manifest_index, .. }
-            | Self::SnapshotPinned { manifest_index, .. } => *manifest_index,
+            | Self::SnapshotPinned { manifest_index, .. }
+            | Self::Unknown { manifest_index, .. } => *manifest_index,
         }
     }
 
@@ -181,9 +199,9 @@ impl Record {
     #[must_use]
     pub const fn session(&self) -> SessionId {
         match self {
-            Self::SegmentClosed { session_id, .. } | Self::SnapshotPinned { session_id, .. } => {
-                *session_id
-            }
+            Self::SegmentClosed { session_id, .. }
+            | Self::SnapshotPinned { session_id, .. }
+            | Self::Unknown { session_id, .. } => *session_id,
         }
     }
 
@@ -191,7 +209,9 @@ impl Record {
     #[must_use]
     pub const fn rec(&self) -> Option<Digest> {
         match self {
-            Self::SegmentClosed { rec, .. } | Self::SnapshotPinned { rec, .. } => *rec,
+            Self::SegmentClosed { rec, .. }
+            | Self::SnapshotPinned { rec, .. }
+            | Self::Unknown { rec, .. } => *rec,
         }
     }
 
@@ -199,7 +219,9 @@ impl Record {
     #[must_use]
     pub const fn prev(&self) -> Option<Digest> {
         match self {
-            Self::SegmentClosed { prev, .. } | Self::SnapshotPinned { prev, .. } => *prev,
+            Self::SegmentClosed { prev, .. }
+            | Self::SnapshotPinned { prev, .. }
+            | Self::Unknown { prev, .. } => *prev,
         }
     }
 
@@ -207,18 +229,22 @@ impl Record {
     #[must_use]
     pub fn placed(mut self, index: u64) -> Self {
         let (Self::SegmentClosed { manifest_index, .. }
-        | Self::SnapshotPinned { manifest_index, .. }) = &mut self;
+        | Self::SnapshotPinned { manifest_index, .. }
+        | Self::Unknown { manifest_index, .. }) = &mut self;
         *manifest_index = index;
         self
     }
 
     /// The record with its place in the chain; gives the digest to go on from.
     pub fn chained(mut self, before: Option<Digest>) -> Result<(Self, Digest), canonical::Error> {
-        let (Self::SegmentClosed { prev, rec, .. } | Self::SnapshotPinned { prev, rec, .. }) =
-            &mut self;
+        let (Self::SegmentClosed { prev, rec, .. }
+        | Self::SnapshotPinned { prev, rec, .. }
+        | Self::Unknown { prev, rec, .. }) = &mut self;
         (*prev, *rec) = (before, None);
         let digest = canonical::digest(&self)?;
-        let (Self::SegmentClosed { rec, .. } | Self::SnapshotPinned { rec, .. }) = &mut self;
+        let (Self::SegmentClosed { rec, .. }
+        | Self::SnapshotPinned { rec, .. }
+        | Self::Unknown { rec, .. }) = &mut self;
         *rec = Some(digest);
         Ok((self, digest))
     }
@@ -232,24 +258,108 @@ impl Record {
 
     /// Reads a line without its newline, and checks that it is what was written.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
+        Self::decode_newer(line).map(|(record, _)| record)
+    }
+
+    /// The same, with the format that the line needs.
+    fn decode_newer(line: &[u8]) -> Result<(Self, u32), Error> {
         let malformed = |error: &dyn std::fmt::Display| Error::Malformed(error.to_string());
         let StrictValue(value) = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
-        match value.get("v").and_then(serde_json::Value::as_u64) {
+        match value.get("v").and_then(Value::as_u64) {
             Some(v) if v != u64::from(VERSION) => return Err(Error::UnknownVersion(v)),
             _ => {}
         }
-        let record: Self = serde_json::from_value(value).map_err(|e| malformed(&e))?;
+        if value.get(NEEDS).is_some() {
+            return newer(value, line);
+        }
+        let record: Self = match serde_json::from_value(value.clone()) {
+            Ok(record) => record,
+            // Its digest says that somebody wrote it so.
+            Err(_) if is_attested(&value, line) => return Err(Error::Unmarked),
+            Err(error) => return Err(malformed(&error)),
+        };
         let (Some(rec), prev) = (record.rec(), record.prev()) else {
-            return Ok(record);
+            return Ok((record, 1));
         };
         let (written, digest) = record.chained(prev).map_err(|e| malformed(&e))?;
         let bytes = canonical::to_vec(&written).map_err(|e| malformed(&e))?;
         if digest == rec && bytes == line {
-            Ok(written)
+            Ok((written, 1))
         } else {
             Err(Error::Malformed("its digest does not match its content".into()))
         }
     }
+}
+
+/// Whether a line carries the digest of what it says, known or not.
+fn is_attested(value: &Value, line: &[u8]) -> bool {
+    let mut unsigned = value.clone();
+    let rec = unsigned.as_object_mut().and_then(|members| members.remove("rec"));
+    let rec = rec.and_then(|rec| serde_json::from_value::<Digest>(rec).ok());
+    rec.is_some_and(|rec| canonical::digest(&unsigned).is_ok_and(|digest| digest == rec))
+        && canonical::to_vec(value).is_ok_and(|bytes| bytes == line)
+}
+
+/// Reads what is known of a record that says which format it needs.
+fn newer(value: Value, line: &[u8]) -> Result<(Record, u32), Error> {
+    if !is_attested(&value, line) {
+        return Err(Error::Malformed("its digest does not match its content".into()));
+    }
+    let needs = format::needs(&value).filter(|needs| format::is_newer(*needs));
+    let needs = needs.ok_or(Error::Unmarked)?;
+    let known = match value.get("kind").and_then(Value::as_str) {
+        Some("segment_closed") => SEGMENT_CLOSED,
+        Some("snapshot_pinned") => SNAPSHOT_PINNED,
+        _ => return chained_only(value).map(|record| (record, needs)).ok_or(Error::Unmarked),
+    };
+    let Value::Object(mut members) = value else { return Err(Error::Unmarked) };
+    members.retain(|name, _| known.contains(&name.as_str()));
+    let record = serde_json::from_value(Value::Object(members)).map_err(|_| Error::Unmarked)?;
+    Ok((record, needs))
+}
+
+const SEGMENT_CLOSED: &[&str] = &[
+    "bytes",
+    "epoch",
+    "firstEventIndex",
+    "kind",
+    "lastCommit",
+    "lastEventIndex",
+    "manifestIndex",
+    "pins",
+    "prev",
+    "rec",
+    "segmentRelPath",
+    "sessionId",
+    "sha256",
+    "v",
+];
+const SNAPSHOT_PINNED: &[&str] = &[
+    "blobKind",
+    "createdByEventId",
+    "eventIndex",
+    "kind",
+    "manifestIndex",
+    "prev",
+    "rec",
+    "sessionId",
+    "snapshotRef",
+    "v",
+];
+
+/// A record of which only its place in the chain is known.
+fn chained_only(value: Value) -> Option<Record> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Chained {
+        manifest_index: u64,
+        #[serde(default)]
+        prev: Option<Digest>,
+        rec: Option<Digest>,
+        session_id: SessionId,
+    }
+    let Chained { manifest_index, prev, rec, session_id } = format::known(value).ok()?;
+    Some(Record::Unknown { manifest_index, prev, rec, session_id })
 }
 
 /// Where a segment with these bounds is, below its session.
@@ -267,21 +377,23 @@ pub struct Scan {
     pub end: usize,
     /// What stands behind them.
     pub tail: Tail,
+    /// The format that a program must know to write the like of all of them.
+    pub needs: u32,
 }
 
 /// Reads a manifest's valid records, and says what stands behind them.
 #[must_use]
 pub fn scan(bytes: &[u8]) -> Scan {
-    let mut scan = Scan { records: Vec::new(), end: 0, tail: Tail::Clean };
+    let mut scan = Scan { records: Vec::new(), end: 0, tail: Tail::Clean, needs: 1 };
     while let Some(rest) = bytes.get(scan.end..).filter(|rest| rest.iter().any(|byte| *byte != 0)) {
         let line = rest.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-        let record = match line.strip_suffix(b"\n").map(Record::decode) {
-            Some(Ok(record)) if follows(scan.records.last(), &record) => record,
+        let (record, needs) = match line.strip_suffix(b"\n").map(Record::decode_newer) {
+            Some(Ok(read)) if follows(scan.records.last(), &read.0) => read,
             Some(Ok(_)) => {
                 scan.tail = Tail::Damaged;
                 return scan;
             }
-            Some(Err(Error::UnknownVersion(_))) => {
+            Some(Err(Error::UnknownVersion(_) | Error::Unmarked)) => {
                 scan.tail = Tail::UnknownVersion;
                 return scan;
             }
@@ -293,6 +405,7 @@ pub fn scan(bytes: &[u8]) -> Scan {
             }
         };
         scan.end += line.len();
+        scan.needs = scan.needs.max(needs);
         scan.records.push(record);
     }
     scan
@@ -303,3 +416,6 @@ fn follows(last: Option<&Record>, next: &Record) -> bool {
     let place = last.map_or(0, |last| last.index() + 1);
     next.index() == place && (next.rec().is_none() || next.prev() == last.and_then(Record::rec))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,12 @@ mod state;
 
 pub use state::{Completed, EngineState, Invalid, LoopDecision, LoopFrame, Running, Verdict};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, StrictValue};
 use crate::digest::{Digest, SnapshotRef, WorkflowHash};
+use crate::format;
 use crate::id::EventIndex;
 use crate::projection::run::RunState;
 
@@ -94,13 +96,14 @@ impl Snapshot {
         let StrictValue(value) = canonical::parse(bytes).map_err(malformed)?;
         let text = |field| value.get(field).and_then(serde_json::Value::as_str);
         let version = value.get("v").and_then(serde_json::Value::as_u64);
+        let is_newer = format::needs(&value).is_some_and(format::is_newer);
         match (version, text("kind")) {
             (Some(VERSION), Some(EXECUTION)) => {
-                ExecutionWire::read(value).and_then(ExecutionWire::snapshot).map(Self::Execution)
+                let wire = ExecutionWire::read(value, is_newer)?;
+                wire.snapshot().map(Self::Execution)
             }
             (Some(VERSION), Some(RUN)) => {
-                let wire = RunWire::deserialize(value)
-                    .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+                let wire: RunWire = read(value, is_newer)?;
                 Ok(Self::Run(Box::new(RunSnapshot {
                     base: wire.base,
                     state: wire.state,
@@ -171,6 +174,12 @@ impl RunSnapshot {
 const EXECUTION: &str = "execution_snapshot";
 const RUN: &str = "run_snapshot";
 
+/// Reads all of a snapshot, or as much as is known of one that needs a later format.
+fn read<T: DeserializeOwned>(value: serde_json::Value, is_newer: bool) -> Result<T, DecodeError> {
+    let read = if is_newer { format::known(value) } else { T::deserialize(value) };
+    read.map_err(|error| DecodeError::Malformed(error.to_string()))
+}
+
 fn name(bytes: &[u8]) -> SnapshotRef {
     SnapshotRef(Digest::of(bytes))
 }
@@ -193,12 +202,10 @@ struct PayloadWire {
 
 impl ExecutionWire {
     /// The payload has a version of its own, which is asked for before anything in it.
-    fn read(value: serde_json::Value) -> Result<Self, DecodeError> {
+    fn read(value: serde_json::Value, is_newer: bool) -> Result<Self, DecodeError> {
         match value.pointer("/enginePayload/v").and_then(serde_json::Value::as_u64) {
             Some(version) if version != VERSION => Err(DecodeError::UnknownVersion(version)),
-            _ => {
-                Self::deserialize(value).map_err(|error| DecodeError::Malformed(error.to_string()))
-            }
+            _ => read(value, is_newer),
         }
     }
 

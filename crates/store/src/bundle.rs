@@ -8,7 +8,7 @@ use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex, SessionId};
 use cairn_core::lineage;
 use cairn_core::manifest::{Record, Sealed};
-use cairn_core::pin::{self, BlobKind};
+use cairn_core::pin::{self, BlobKind, Pin};
 
 use crate::error::{Error, Result};
 use crate::health::Health;
@@ -42,11 +42,25 @@ pub struct Imported {
 /// is left of such a one.
 pub async fn export(store: &Store, session: SessionId, info: ExportInfo) -> Result<Vec<u8>> {
     let events = store.log.read(session, EventIndex(0)).await?;
+    let pins = pinned(store, session, &events).await?;
     let mut blobs = Vec::new();
-    for (kind, digest) in needed(&events) {
+    for (kind, digest) in named(&pins) {
         blobs.push((kind, store.blobs.get(kind, digest).await?));
     }
-    pack(session, events, blobs, None, info)
+    pack(session, (events, pins), blobs, None, info)
+}
+
+/// The blobs that events need. Those of a later format may need some that only its log names.
+async fn pinned(store: &Store, session: SessionId, events: &[Event]) -> Result<Vec<Pin>> {
+    let mut pins: Vec<Pin> = events.iter().flat_map(Event::pins).collect();
+    if events.iter().any(|event| event.newer.is_some()) {
+        let end = EventIndex(events.len() as u64);
+        let attested = store.log.status(session).await?.pins;
+        pins.extend(attested.into_iter().filter(|pin| pin.event_index < end));
+        pins.sort_by_key(|pin| pin.event_index);
+        pins.dedup();
+    }
+    Ok(pin::once(pins))
 }
 
 /// What could be packed of a session.
@@ -89,10 +103,11 @@ pub async fn salvage(store: &Store, session: SessionId, info: ExportInfo) -> Res
     let (kept, left_out) = (events.len() as u64, (readable - events.len()) as u64);
     let salvage = (health != Health::Healthy)
         .then(|| Salvage { damage: wrong.join("; "), health: health.name().to_owned() });
-    let needed = needed(&events);
+    let pins = pinned(store, session, &events).await?;
+    let needed = named(&pins);
     blobs.retain(|blob, _| needed.contains(blob));
     let blobs = blobs.into_iter().map(|((kind, _), bytes)| (kind, bytes)).collect();
-    let bytes = pack(session, events, blobs, salvage.clone(), info)?;
+    let bytes = pack(session, (events, pins), blobs, salvage.clone(), info)?;
     Ok(Salvaged { bytes, events: kept, left_out, salvage })
 }
 
@@ -123,19 +138,18 @@ async fn sound_part(store: &Store, events: &[Event]) -> Result<(usize, Found, Op
     Ok((events.len(), found, None))
 }
 
-fn needed(events: &[Event]) -> BTreeSet<(BlobKind, Digest)> {
-    let pins = events.iter().flat_map(Event::pins);
-    pins.map(|pin| (pin.blob_kind, pin.snapshot_ref)).collect()
+fn named(pins: &[Pin]) -> BTreeSet<(BlobKind, Digest)> {
+    pins.iter().map(|pin| (pin.blob_kind, pin.snapshot_ref)).collect()
 }
 
 fn pack(
     session: SessionId,
-    events: Vec<Event>,
+    (events, pins): (Vec<Event>, Vec<Pin>),
     blobs: Vec<(BlobKind, Vec<u8>)>,
     salvage: Option<Salvage>,
     info: ExportInfo,
 ) -> Result<Vec<u8>> {
-    let manifest = attest(session, &events)?;
+    let manifest = attest(session, &events, &pins)?;
     let ExportInfo { bundle_id, exported_at, app_version } = info;
     let producer = Producer { app_version, applied_config_hash: None };
     let bundle = bundle_id;
@@ -145,16 +159,15 @@ fn pack(
 
 /// A manifest for exactly these events, as one segment. Where the segments of a store begin
 /// and end is its own business, so equal sessions give equal bundles.
-fn attest(session: SessionId, events: &[Event]) -> Result<Vec<Record>> {
+fn attest(session: SessionId, events: &[Event], pins: &[Pin]) -> Result<Vec<Record>> {
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return Ok(Vec::new()) };
     let mut lines = Vec::new();
     for event in events {
         lines.extend(event.encode()?);
         lines.push(b'\n');
     }
-    let pins = pin::once(events.iter().flat_map(Event::pins));
-    let segment =
-        Sealed { first: first.index, last: last.index, lines: &lines, pins: &pins, commit: None };
+    let (first, last) = (first.index, last.index);
+    let segment = Sealed { first, last, lines: &lines, pins, commit: None };
     let mut before = None;
     let chained = Record::of(&segment, session).zip(0..).map(|(record, index)| {
         let (record, rec) = record.placed(index).chained(before)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::event::Invalid;
+use cairn_core::format::{self, FORMAT};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 
 use crate::fence::{Epoch, Owner};
@@ -133,6 +134,18 @@ pub enum Error {
         /// What is unknown.
         what: String,
     },
+    /// A later version wrote to the session. It can be read, not written.
+    #[error(
+        "session {session} holds what needs format {found}, and this program writes format {known}"
+    )]
+    Newer {
+        /// The session.
+        session: SessionId,
+        /// The format that it needs.
+        found: u32,
+        /// The latest one that this program knows.
+        known: u32,
+    },
     /// A blob is not there.
     #[error("the {kind} {digest} is not in the store")]
     BlobMissing {
@@ -204,6 +217,14 @@ fn place(index: &Option<EventIndex>) -> String {
     index.map_or_else(|| "its beginning".to_owned(), |index| format!("event {index}"))
 }
 
+/// Refuses to write to a session that needs a later format.
+pub(crate) fn require_known(session: SessionId, needs: u32) -> Result<()> {
+    if format::is_newer(needs) {
+        return Err(Error::Newer { session, found: needs, known: FORMAT });
+    }
+    Ok(())
+}
+
 impl Error {
     /// What a session that is not healthy answers with.
     pub(crate) fn unhealthy(session: SessionId, health: Health, damage: Option<String>) -> Self {
@@ -234,6 +255,7 @@ impl Error {
             Self::NotFound(_) => "SESSION_NOT_FOUND",
             Self::Corrupt { .. } => "SESSION_CORRUPT",
             Self::UnknownVersion { .. } => "SESSION_UNKNOWN_VERSION",
+            Self::Newer { .. } => "SESSION_NEWER",
             Self::BlobMissing { .. } => "STORE_BLOB_MISSING",
             Self::BlobCorrupt { .. } => "STORE_BLOB_CORRUPT",
             Self::Full { .. } => "STORE_FULL",

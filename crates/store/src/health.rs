@@ -33,6 +33,8 @@ pub enum Notice {
     TornTailRecovered,
     /// The witness of the last commit is unreadable and was ignored.
     HeadIgnored,
+    /// A later version wrote to it: it can be read, not written.
+    NewerFormat,
 }
 
 impl Notice {
@@ -42,6 +44,7 @@ impl Notice {
         match self {
             Self::TornTailRecovered => "torn_tail_recovered",
             Self::HeadIgnored => "head_ignored",
+            Self::NewerFormat => "newer_format",
         }
     }
 }

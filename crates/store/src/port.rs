@@ -10,7 +10,7 @@ use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::keyring::Keyring;
 use cairn_core::pin::{BlobKind, Pin};
 
-use crate::error::Result;
+use crate::error::{Result, require_known};
 use crate::fence::Epoch;
 use crate::health::{Health, Notice};
 use crate::plan::{AppendPlan, Appended, Blob};
@@ -23,7 +23,8 @@ pub trait EventLog: Send + Sync {
     /// A plan whose events are all recorded already changes nothing and answers with where
     /// they are. When one of its runs went on after the plan's author looked, the answer is
     /// `Conflict`: look again, decide again. By the time this returns, events and blobs will
-    /// survive a crash. A caller that stops waiting does not undo the append.
+    /// survive a crash. A caller that stops waiting does not undo the append. A session that
+    /// a later version wrote to takes nothing: the answer is `Newer`, and reading it works.
     ///
     /// Before anything else, a replay included, the plan's fence is compared with the session's
     /// epoch, in the same act as the append: a lower one is refused with `Fenced`, a higher one
@@ -101,6 +102,15 @@ pub struct Status {
     pub pins: Vec<Pin>,
     /// Whether it is kept whatever its age.
     pub kept: bool,
+    /// The format that a program must know to write to it.
+    pub format: u32,
+}
+
+impl Status {
+    /// Whether this program may write to the session, or make something of what it holds.
+    pub fn require_known(&self, session: SessionId) -> Result<()> {
+        require_known(session, self.format)
+    }
 }
 
 /// The sessions as wholes: which there are, and how long they stay.
@@ -122,6 +132,7 @@ pub trait Sessions: Send + Sync {
     async fn delete(&self, session: SessionId, fence: Option<Epoch>) -> Result<()>;
 
     /// Removes a session that is not kept and whose last event is still `last`; says whether.
+    /// Fails with `Newer` when a later version wrote to it: what it holds is not for us to judge.
     /// The fence is that of [`Sessions::delete`].
     async fn retire(
         &self,
@@ -132,8 +143,9 @@ pub trait Sessions: Send + Sync {
 
     /// Adds a whole session that came from elsewhere: it is there completely or not at all.
     ///
-    /// Fails with `Exists` when there is a session of that id, and with `BlobMissing`
-    /// when the events need a blob that is not in the store yet.
+    /// Fails with `Exists` when there is a session of that id, with `BlobMissing` when the
+    /// events need a blob that is not in the store yet, and with `Newer` when one of them is
+    /// of a later format.
     async fn adopt(
         &self,
         session: SessionId,

@@ -187,6 +187,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "copy an id from `cairn session list`, such as sess_01hf7yat…"),
     answer("SESSION_LOCKED", 409, Exit::Conflict, after_ms(1_000),
         "wait for the other process to finish, then try again"),
+    person("SESSION_NEWER", 409, Exit::Conflict, NEVER,
+        "use the version of cairn that wrote the session, or a later one; it can be read and exported as it is"),
     person("SESSION_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the sessions there are with `cairn session list`"),
     person("SESSION_OWNED", 409, Exit::Conflict, after_ms(5_000),

@@ -26,6 +26,7 @@ mod key;
 mod list;
 mod mcp;
 mod new;
+mod newer;
 mod pages;
 mod readme;
 mod reference;

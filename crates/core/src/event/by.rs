@@ -34,6 +34,12 @@ impl From<&str> for By {
     }
 }
 
+impl From<&String> for By {
+    fn from(name: &String) -> Self {
+        name.as_str().into()
+    }
+}
+
 /// How something was said: by what kind of actor, through which door.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

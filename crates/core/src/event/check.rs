@@ -176,6 +176,9 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
             workspace(run.workspace.as_deref())?;
             said_by(run.by.as_deref(), run.via.as_ref())
         }
+        EventData::Unknown(_) => {
+            require(false, "an event whose kind this program does not know cannot be recorded")
+        }
         EventData::SessionOwned(owned) => optional("holder", owned.holder.as_deref()),
         EventData::SessionListed(listed) => filled("workflowId", &listed.workflow_id, limits::NAME),
         EventData::StepFailed(step) => {

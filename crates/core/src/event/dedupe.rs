@@ -29,6 +29,11 @@ impl DedupeKey {
         Self(key.0)
     }
 
+    /// The key that a line has, if it can be one.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        Self::is_well_formed(text).then(|| Self(text.to_owned()))
+    }
+
     /// The key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -143,6 +148,8 @@ fn name(key: &mut Key, scope: Scope, data: &EventData) {
         EventData::DivergenceRecorded(divergence) => key.add(divergence.divergence_id),
         EventData::DecisionTraceAppended(trace) => key.add(trace.trace_id),
         EventData::ContextSet(context) => key.add(context.context_id),
+        // Such an event has its key with it, and is never recorded.
+        EventData::Unknown(kind) => key.digest(kind),
         EventData::SessionOwned(owned) => key.add(owned.epoch),
         EventData::SessionListed(listed) => {
             key.add(listed.listed_id);

@@ -1,3 +1,4 @@
 pub(crate) mod arbitrary;
-mod golden;
+pub(crate) mod golden;
+mod newer;
 mod rules;

@@ -145,6 +145,8 @@ impl Inner {
     /// What a fork would do.
     pub(super) async fn forked(&self, from: &ForkPoint, id: RunId) -> Result<Prepared> {
         let (summary, mut state) = self.state(from.run).await?;
+        // A state that is known in part only is not to be gone on from, here or elsewhere.
+        self.store.log.status(summary.session).await?.require_known(summary.session)?;
         let Some(was) = state.started.clone() else {
             let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
             return Err(Error::RunRefused { run: from.run, refused });

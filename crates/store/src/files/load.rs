@@ -32,6 +32,8 @@ pub(super) struct Resident {
     pub(super) pins: Vec<Pin>,
     /// How many bytes the events' lines have.
     pub(super) bytes: u64,
+    /// The format that a program must know to write to it.
+    pub(super) needs: u32,
 }
 
 /// A sealed segment.

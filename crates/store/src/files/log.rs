@@ -416,9 +416,10 @@ impl EventLog for FileLog {
             }
             let (bytes, pins) = (resident.bytes, pin::once(resident.pins.iter().copied()));
             let (health, damage) = (view.health, view.damage);
+            let format = resident.needs.max(1);
             let kept = self.fs.stat(&self.dir(session).keep()).is_ok();
             let notices = known.state.notices.clone();
-            Ok(Status { health, damage, notices, events, bytes, pins, kept })
+            Ok(Status { health, damage, notices, events, bytes, pins, kept, format })
         })
     }
 

@@ -18,7 +18,7 @@ use super::fs::{Fs, Open};
 use super::layout::{SessionDir, rotated_first, temporary};
 use super::load::{ManifestTip, Trust, load};
 use super::lock::{self, LockFile};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_known};
 use crate::health::Health;
 
 /// Seals every journal of a session that is full.
@@ -36,6 +36,7 @@ pub(super) fn seal(
     if loaded.health != Health::Healthy {
         return Err(Error::unhealthy(session, loaded.health, loaded.damage));
     }
+    require_known(session, loaded.resident.needs)?;
     let sealed = loaded.resident.sealed();
     let mut seal = Seal { fs, dir, session, tip: loaded.resident.manifest, sealed };
     for journal in loaded.resident.journals {

@@ -131,6 +131,13 @@ impl Session {
             match self.write_with(Patience::None).map(|_| ()) {
                 Ok(()) => return self.view(Health::Healthy, None),
                 Err(Error::Corrupt { .. } | Error::UnknownVersion { .. }) => return self.salvage(),
+                // Nobody mends what a later version left, and what is durable can be read.
+                Err(Error::Newer { .. }) => {
+                    return match self.load_up_to_head()?.0 {
+                        Look::Unsure => self.salvage(),
+                        Look::Whole | Look::Partial => self.view(Health::Healthy, None),
+                    };
+                }
                 // The witness is up to date while a writer is at work, and where this process
                 // has written itself. Anywhere else it may be behind what was acknowledged.
                 Err(error) => {
@@ -197,6 +204,7 @@ impl Session {
         let loaded = load(&*self.fs, &self.dir, self.id, None, Trust::Everything)?;
         self.state.sound = loaded.health == Health::Healthy;
         self.state.resident = Some(loaded.resident);
+        self.state.notices = loaded.notices;
         self.view(loaded.health, loaded.damage)
     }
 

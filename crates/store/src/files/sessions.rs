@@ -20,7 +20,7 @@ use super::leases;
 use super::load::{Trust, load};
 use super::lock::{self, LockFile};
 use super::log::FileLog;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
 use crate::health::Health;
 use crate::port::{Mark, Origin, Sessions};
@@ -191,6 +191,7 @@ impl Sessions for FileSessions {
         let fs = &*self.log.fs;
         self.remove(session, fence, |dir| {
             let found = load(fs, dir, session, None, Trust::Everything)?;
+            require_known(session, found.resident.needs)?;
             let kept = fs.stat(&dir.keep()).is_ok();
             Ok(!kept && found.resident.index.last() == Some(last))
         })
@@ -203,6 +204,7 @@ impl Sessions for FileSessions {
         origin: Option<Origin>,
     ) -> Result<()> {
         let fs = &*self.log.fs;
+        require_known(session, events.iter().map(Event::needs).max().unwrap_or(1))?;
         if self.exists(session)? {
             return Err(Error::Exists(session));
         }

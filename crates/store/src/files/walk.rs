@@ -2,6 +2,7 @@
 
 use cairn_core::digest::Digest;
 use cairn_core::event::{DecodeError, Event, Header, Kind};
+use cairn_core::format;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::{self, Frame, Tail};
 use cairn_core::manifest::{self, Record};
@@ -57,9 +58,10 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(session: SessionId, known: Option<Resident>, limit: Option<u64>) -> Self {
-        let Resident { index, chain, epoch, segments, pins, bytes, .. } = known.unwrap_or_default();
+        let Resident { index, chain, epoch, segments, pins, bytes, needs, .. } =
+            known.unwrap_or_default();
         let known_tip = index.last().zip(chain);
-        let resident = Resident { index, pins, bytes, ..Resident::default() };
+        let resident = Resident { index, pins, bytes, needs, ..Resident::default() };
         Self {
             session,
             limit,
@@ -115,6 +117,7 @@ impl Walk {
             owed_pins: owed_pins(&scan.records),
         };
         self.manifest_tail = scan.tail;
+        self.met(scan.needs);
         match scan.tail {
             Tail::UnknownVersion => Err(Stop::version("manifest.jsonl has a later version")),
             Tail::Clean | Tail::Torn | Tail::Damaged => Ok(()),
@@ -257,6 +260,7 @@ impl Walk {
             return Err(Stop::damage(format!("the epoch falls at event {first}")));
         }
         self.events(lines, first, commit.last, &commit.pins)?;
+        self.met(frame.needs);
         self.passed(commit.last, Some(*rec), commit.epoch);
         (self.reached, self.last_in_journal) = (true, true);
         Ok(())
@@ -278,7 +282,10 @@ impl Walk {
                 if header.index != at || header.session != self.session {
                     return Err(Stop::damage(format!("event {at} is not the one expected")));
                 }
-                let Some(kind) = Kind::named(&header.kind) else {
+                self.met(header.needs);
+                // What a later format adds is carried, whatever it is.
+                let unknown = format::is_newer(header.needs).then_some(Kind::Unknown);
+                let Some(kind) = Kind::named(&header.kind).or(unknown) else {
                     let kind = header.kind;
                     return Err(Stop::version(format!("event {at} is a {kind:?}")));
                 };
@@ -292,6 +299,11 @@ impl Walk {
         }
         self.resident.pins.extend(pins.iter().filter(|pin| pin.event_index >= new));
         Ok(())
+    }
+
+    /// Notes what a part of the data needs.
+    fn met(&mut self, needs: u32) {
+        self.resident.needs = self.resident.needs.max(needs);
     }
 
     /// Goes on behind a commit or segment, and looks whether the known history led here too.
@@ -323,6 +335,9 @@ impl Walk {
     fn conclude(self, witness: Witness, health: Health, damage: Option<String>) -> Loaded {
         let covered = witness.head().map_or(0, |head| head.last.0 + 1);
         let unreadable = witness == Witness::Unreadable;
+        let newer = format::is_newer(self.resident.needs);
+        let notices =
+            [unreadable.then_some(Notice::HeadIgnored), newer.then_some(Notice::NewerFormat)];
         Loaded {
             torn: self.torn,
             beyond_head: self.last_in_journal && self.at > covered,
@@ -330,7 +345,7 @@ impl Walk {
             health,
             damage,
             witness,
-            notices: unreadable.then_some(Notice::HeadIgnored).into_iter().collect(),
+            notices: notices.into_iter().flatten().collect(),
         }
     }
 }

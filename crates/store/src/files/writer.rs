@@ -19,7 +19,7 @@ use super::lock::Held;
 use super::session::State;
 use super::{Config, epoch};
 use crate::admit::{Admission, Admitted, Prepared};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
 use crate::health::{Health, Notice};
 use crate::plan::Appended;
@@ -63,7 +63,10 @@ impl Access<'_> {
         held.sign()?;
         let loaded = load(self.fs, self.dir, self.id, known, Trust::Everything)?;
         match loaded.health {
-            Health::Healthy => self.settle(loaded),
+            Health::Healthy => {
+                require_known(self.id, loaded.resident.needs)?;
+                self.settle(loaded)
+            }
             health => Err(Error::unhealthy(self.id, health, loaded.damage)),
         }
     }

@@ -95,6 +95,7 @@ impl EventLog for Memory {
             bytes: known.bytes,
             pins: pin::once(known.events.iter().flat_map(Event::pins)),
             kept: known.kept,
+            format: 1,
         })
     }
 

@@ -6,7 +6,7 @@ use cairn_core::id::{EventIndex, SessionId};
 
 use super::{Memory, Session, held};
 use crate::admit::Index;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
 use crate::port::{Mark, Origin, Sessions};
 
@@ -76,6 +76,7 @@ impl Sessions for Memory {
         events: Vec<Event>,
         _origin: Option<Origin>,
     ) -> Result<()> {
+        require_known(session, events.iter().map(Event::needs).max().unwrap_or(1))?;
         let pins = events.iter().flat_map(Event::pins);
         pins.into_iter()
             .try_for_each(|pin| self.shared.require(pin.blob_kind, pin.snapshot_ref))?;

@@ -15,6 +15,7 @@ mod habits;
 mod laws;
 mod locks;
 mod memory;
+mod newer;
 mod processes;
 mod races;
 mod salvage;

@@ -116,7 +116,7 @@ const EXAMPLES: &[(Kind, &str)] = &[
     (Kind::RunRetired, "{}"),
 ];
 
-pub(super) fn data(kind: Kind) -> EventData {
+pub(crate) fn data(kind: Kind) -> EventData {
     let (_, json) = EXAMPLES.iter().find(|(known, _)| *known == kind).unwrap();
     let digest = crate::digest::Digest::of(b"example").to_string();
     EventData::read(kind, &json.replace("DIGEST", &digest)).unwrap()
@@ -130,11 +130,12 @@ pub(super) fn example(kind: Kind) -> Event {
         index: EventIndex(8),
         session: SessionId::from_bits(1),
         scope: match kind.scope_rule() {
-            ScopeRule::Session | ScopeRule::SessionOrNode => Scope::Session,
+            ScopeRule::Session | ScopeRule::SessionOrNode | ScopeRule::Any => Scope::Session,
             ScopeRule::Run => Scope::Run(run),
             ScopeRule::Node => Scope::Node(run, node),
         },
         data: data(kind),
+        newer: None,
     }
 }
 

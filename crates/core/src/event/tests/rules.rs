@@ -230,7 +230,7 @@ fn a_line_is_read_strictly() {
     let gap = Kind::GapRecorded;
     assert_snapshot!(decoded(gap, r#""v":1"#, r#""v":2"#), @"the event is of version 2; this program reads version 1");
     assert_snapshot!(decoded(gap, r#""v":1"#, r#""v":2,"weather":"fine""#), @"the event is of version 2; this program reads version 1");
-    assert_snapshot!(decoded(gap, r#""v":1"#, r#""v":1,"weather":"fine""#), @"not an event: unknown field `weather`, expected one of `data`, `dedupeKey`, `eventId`, `eventIndex`, `kind`, `scope`, `sessionId`, `v` at line 1 column 610");
+    assert_snapshot!(decoded(gap, r#""v":1"#, r#""v":1,"weather":"fine""#), @"not an event: unknown field `weather`, expected one of `data`, `dedupeKey`, `eventId`, `eventIndex`, `kind`, `needs`, `scope`, `sessionId`, `v` at line 1 column 610");
     assert_snapshot!(decoded(gap, r#""severity""#, r#""weather":"fine","severity""#), @"not an event: data of gap_recorded: unknown field `weather`, expected one of `evidenceRefs`, `gapId`, `reason`, `resolution`, `severity`, `summary` at line 1 column 241");
     assert_snapshot!(decoded(gap, r#""kind":"unresolved""#, r#""kind":"unresolved","x":1"#), @"not an event: data of gap_recorded: unknown field `x`, there are no fields at line 1 column 237");
     assert_snapshot!(decoded(gap, r#""v":1"#, r#""v":1,"v":1"#), @"not an event: duplicate field `v` at line 1 column 604");
@@ -262,6 +262,7 @@ fn decision_0001_lists_every_event() {
             ScopeRule::Run => "| run |",
             ScopeRule::Node => "| node |",
             ScopeRule::SessionOrNode => "| session or node |",
+            ScopeRule::Any => unreachable!("every kind that is known has a rule"),
         };
         assert!(row.contains(scope), "{}: {scope}", kind.name());
     }

@@ -5,7 +5,7 @@ use super::*;
 use crate::canonical;
 use crate::digest::Digest;
 use crate::event::engine::*;
-use crate::event::{EventData, Scope};
+use crate::event::{EventData, NewEvent, Scope};
 use crate::id::{ChangeId, EventId, EventIndex};
 
 const RUN: RunId = RunId::from_bits(1);
@@ -105,7 +105,7 @@ fn event(index: u64, line: &str) -> Event {
     };
     let scope = Scope::Run(RUN);
     let id = EventId::from_bits(index.into());
-    Event { id, index: EventIndex(index), session: SessionId::from_bits(1), scope, data }
+    NewEvent { id, scope, data }.at(SessionId::from_bits(1), EventIndex(index))
 }
 
 fn fold(script: &str) -> RunState {

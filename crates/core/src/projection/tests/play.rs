@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::canonical::StrictValue;
 use crate::digest::{Digest, SnapshotRef, WorkflowHash};
 use crate::event::guided::*;
-use crate::event::{Event, EventData, Scope};
+use crate::event::{Event, EventData, NewEvent, Scope};
 use crate::id::*;
 use crate::reason::{Blocker, BlockerReport, GapReason, Pointer, Reason, Severity, Unexpected};
 
@@ -55,7 +55,7 @@ fn event(index: u64, line: &str) -> Event {
         other => panic!("`{other}` is no event of a script"),
     };
     let id = EventId::mint(1_700_000_000_000 + index, own);
-    Event { id, index: EventIndex(index), session: SessionId::from_bits(7), scope, data }
+    NewEvent { id, scope, data }.at(SessionId::from_bits(7), EventIndex(index))
 }
 
 /// The snapshot that a script gives to a node.

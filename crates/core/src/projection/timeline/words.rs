@@ -1,6 +1,5 @@
 //! What each event says, in one line.
 
-use crate::event::EventData;
 use crate::event::engine::{
     AfterFailure, EndStatus, InterruptDecision, SkipReason, TimerPurpose, WaitingFor,
 };
@@ -8,6 +7,7 @@ use crate::event::guided::{
     AdvanceOutcome, Capability, CapabilityStatus, EdgeKind, NodeKind, OutputPayload,
     PreferenceChange, Resolution,
 };
+use crate::event::{EventData, Kind};
 
 /// The longest piece of free text in a line, in characters.
 const QUOTE_MAX: usize = 80;
@@ -77,6 +77,10 @@ pub(super) fn describe(data: &EventData) -> String {
             let keys = set.context.0.as_object().map_or(0, serde_json::Map::len);
             format!("context given: {keys} {}", if keys == 1 { "key" } else { "keys" })
         }
+        EventData::Unknown(kind) => match Kind::named(kind) {
+            Some(known) => format!("{}, in a form of a later version", spaced(known)),
+            None => format!("unknown kind {}, of a later version", quote(kind)),
+        },
         EventData::SessionOwned(owned) => {
             let holder = owned.holder.as_deref().map(|holder| format!(" by {}", quote(holder)));
             format!("owned{}, epoch {}", holder.unwrap_or_default(), owned.epoch)
@@ -181,8 +185,12 @@ fn performed(data: &EventData) -> String {
         EventData::RunFailed(run) => format!("run failed: {}", quote(&run.error.message)),
         EventData::RunCancelled(_) => "run cancelled".into(),
         EventData::RunRetired(_) => "run retired".into(),
-        _ => data.kind().name().replace('_', " "),
+        _ => spaced(data.kind()),
     }
+}
+
+fn spaced(kind: Kind) -> String {
+    kind.name().replace('_', " ")
 }
 
 /// Free text in one line: no control characters, a bounded length.
