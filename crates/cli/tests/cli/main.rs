@@ -27,6 +27,7 @@ mod list;
 mod mcp;
 mod new;
 mod pages;
+mod processes;
 mod readme;
 mod reference;
 mod run;
