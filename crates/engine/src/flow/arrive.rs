@@ -245,7 +245,7 @@ impl Inner {
         }
         let event = fitting(plan, trigger_id.as_ref(), event)?;
         let ready = self.plans.pin(found).await?;
-        let env = self.environment.settings(&ready.graph.plan).await?;
+        let env = self.environment.settings(found.identity(), &ready.graph.plan).await?;
         let started = started(found, &ready);
         let queued = RunQueued {
             depth,
