@@ -194,12 +194,6 @@ impl Desk {
         }
     }
 
-    /// Whether a run that may be one of so many would have to wait.
-    pub(super) fn is_full(&self, most: usize) -> bool {
-        let turns = self.turns();
-        turns.under_way >= most || !turns.queue.is_empty()
-    }
-
     /// Lets a run begin at once, or has it wait for a message; says which. One that has its turn
     /// or its place keeps it.
     pub(super) fn enter(
