@@ -7,16 +7,25 @@ use std::time::Instant;
 use cairn_sim::campaign::{Campaign, Tally, starts};
 use cairn_sim::crash::Depth;
 use cairn_sim::record::{Reader, Recording, Step, record};
-use cairn_sim::strike::WORKLOAD;
 use cairn_sim::world;
 
 /// For readers: what is sealed, appended and sealed again while they look.
 const TWO_SEALS: [Step; 7] =
     [Step::Append, Step::Append, Step::Seal, Step::Append, Step::Seal, Step::Append, Step::Append];
 
-/// Create, three appends, an owner and a seal among them.
+/// Create, three appends, and a seal among them.
+const WORKLOAD: [Step; 5] = [Step::Append, Step::Append, Step::Append, Step::Seal, Step::Append];
+
+/// What an owner does. Its lock file is never synced, so it is there or not in every state:
+/// that is why the longer workload has none.
+const OWNED: [Step; 4] = [Step::Append, Step::Append, Step::Acquire, Step::Append];
+
 fn workload() -> Recording {
-    record(&world::fresh(), 0, Reader::None, &WORKLOAD)
+    recorded(&WORKLOAD)
+}
+
+fn recorded(steps: &[Step]) -> Recording {
+    record(&world::fresh(), 0, Reader::None, steps)
         .unwrap_or_else(|violation| panic!("{violation}"))
 }
 
@@ -61,6 +70,17 @@ fn nothing_acknowledged_is_lost_when_the_power_goes_after_a_kill() {
     let campaign = Campaign::default();
     campaign.kill_and_crash(&recording.moments, Depth::LIGHT);
     let tally = report("kill, then power loss", &campaign, since);
+    assert!(tally.images > 4_000, "{tally}");
+}
+
+#[test]
+fn an_owner_loses_nothing_whenever_the_power_goes_also_after_a_kill() {
+    let since = Instant::now();
+    let recording = recorded(&OWNED);
+    let campaign = Campaign::default();
+    campaign.crash(&recording.moments, if full() { Depth::FULL } else { Depth::LIGHT });
+    campaign.kill_and_crash(&recording.moments, Depth::LIGHT);
+    let tally = report("owner", &campaign, since);
     assert!(tally.images > 4_000, "{tally}");
 }
 

@@ -73,7 +73,7 @@ impl Sockets {
 
     fn failed(&self, what: &str, source: io::Error) -> Error {
         let context = format!("{what} {}", self.folder.display());
-        Error::Io { context: context.into(), source: Arc::new(source) }
+        Error::Io { context, source: Arc::new(source) }
     }
 }
 
@@ -95,7 +95,7 @@ impl Mailbox for Sockets {
             let path = folder.socket(session);
             // Whoever listened there before is gone: the session is ours.
             match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => UnixListener::bind(&path),
             }
         };
