@@ -22,12 +22,15 @@ use workers::Workers;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
-    // An engine that was killed together with its supervisors left their commands behind.
-    cairn_steps::process::sweep_left();
     let home = config.home()?;
     let environment = Kept { home, vault: config.vault()?, catalog: Arc::clone(&catalog) };
     let workers = Arc::new(Workers::new());
     let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
+    // An engine that was killed together with its supervisors left their commands behind. What
+    // cannot be ended now keeps those from going on who would repeat it.
+    if let Err(failed) = steps.process.records.end_all_left() {
+        trouble(&failed.to_string());
+    }
     let parts = Parts {
         host: SystemHost::shared(),
         store,

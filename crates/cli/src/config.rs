@@ -232,7 +232,7 @@ impl Config {
     pub(crate) fn step_settings(&self) -> Result<Settings> {
         // This program is the supervisor of commands, too, when it is started under its name.
         let own = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-        Ok(self.steps.settings(Settings::new(own, self.home()?.join("cache"))))
+        Ok(self.steps.settings(Settings::new(own, &self.home()?)))
     }
 
     /// How the files of the data directory are kept.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::catalog::StepType;
 use cairn_core::digest::Digest;
+use cairn_core::id::SessionId;
 use serde_json::Value;
 
 use crate::flow::trace::Try;
@@ -45,11 +46,25 @@ pub trait Evaluator: Send + Sync {
     async fn template(&self, template: &str, input: Value) -> Result<Value, Failed>;
 }
 
+/// The processes that steps started, as far as they are recorded.
+#[async_trait]
+pub trait Processes: Send + Sync {
+    /// Ends what former owners of a session left running.
+    ///
+    /// Processes of an owner that is alive are not touched, nor is anything that is not
+    /// recorded. Whoever takes a session over calls this before it repeats a try: on success
+    /// nothing of the earlier try runs any more. An error means that something may still run,
+    /// and that the try must not be repeated now.
+    async fn end_left(&self, session: SessionId) -> Result<(), Failed>;
+}
+
 /// What a performer may know.
 #[derive(Clone, Debug)]
 pub struct Ctx {
     /// The workflow that the step belongs to.
     pub workflow_id: String,
+    /// The session that its run is recorded in.
+    pub session: SessionId,
     /// The project or folder that the run works in.
     pub workspace: Option<PathBuf>,
     /// What a repetition of the same step carries too.
@@ -130,23 +145,41 @@ impl Failed {
 
 /// The performers there are, by step type.
 #[derive(Clone, Default)]
-pub struct Performers(BTreeMap<String, Arc<dyn Performer>>);
+pub struct Performers {
+    by_type: BTreeMap<String, Arc<dyn Performer>>,
+    processes: Option<Arc<dyn Processes>>,
+}
 
 impl Performers {
-    /// These performers.
+    /// These performers, none of which starts processes.
     #[must_use]
     pub fn new(all: Vec<Arc<dyn Performer>>) -> Self {
-        Self(all.into_iter().map(|performer| (performer.kind().name, performer)).collect())
+        let by_type = all.into_iter().map(|performer| (performer.kind().name, performer));
+        Self { by_type: by_type.collect(), processes: None }
+    }
+
+    /// The same performers, whose processes are recorded there.
+    #[must_use]
+    pub fn with_processes(self, processes: Arc<dyn Processes>) -> Self {
+        Self { processes: Some(processes), ..self }
+    }
+
+    /// Ends what former owners of a session left running, as [`Processes::end_left`] says.
+    pub async fn end_left(&self, session: SessionId) -> Result<(), Failed> {
+        match &self.processes {
+            Some(processes) => processes.end_left(session).await,
+            None => Ok(()),
+        }
     }
 
     /// The performer of a step type.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Performer>> {
-        self.0.get(name)
+        self.by_type.get(name)
     }
 
     /// The step types, by name.
     pub fn kinds(&self) -> impl Iterator<Item = StepType> {
-        self.0.values().map(|performer| performer.kind())
+        self.by_type.values().map(|performer| performer.kind())
     }
 }

@@ -1,7 +1,7 @@
 //! Every step type there is.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cairn_core::catalog::{Catalog, interpreted};
@@ -36,9 +36,9 @@ impl Settings {
     /// The settings of an operator who says nothing.
     ///
     /// `supervisor` is the program that is one when it is started as [`process::NAME`], and
-    /// `data` a folder for what can be made again.
+    /// `home` the data directory.
     #[must_use]
-    pub fn new(supervisor: PathBuf, data: PathBuf) -> Self {
+    pub fn new(supervisor: PathBuf, home: &Path) -> Self {
         Self {
             databases: BTreeMap::new(),
             evaluator: None,
@@ -47,8 +47,9 @@ impl Settings {
                 supervisor,
                 allow_env: Vec::new(),
                 memory_max: process::MEMORY_MAX,
+                records: process::Records::new(home.join("processes")),
             },
-            python: python::Options::new(data.join("python")),
+            python: python::Options::new(home.join("cache/python")),
         }
     }
 }
@@ -56,14 +57,15 @@ impl Settings {
 /// Every performer, in alphabetical order.
 #[must_use]
 pub fn all(settings: &Settings) -> Performers {
-    Performers::new(list(settings))
+    let processes = Arc::new(settings.process.records.clone());
+    Performers::new(list(settings)).with_processes(processes)
 }
 
 /// Every step type, those included that need no performer.
 #[must_use]
 pub fn types() -> Catalog {
     // What a step type is does not depend on what the operator says.
-    let settings = Settings::new(PathBuf::new(), PathBuf::new());
+    let settings = Settings::new(PathBuf::new(), Path::new(""));
     let performed = list(&settings).into_iter().map(|performer| performer.kind());
     Catalog::new(performed.chain(interpreted::all()))
 }
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn performers_are_in_order_and_say_what_they_do() {
-        let settings = Settings::new(PathBuf::new(), PathBuf::new());
+        let settings = Settings::new(PathBuf::new(), Path::new(""));
         let kinds: Vec<_> = list(&settings).iter().map(|performer| performer.kind()).collect();
         assert!(kinds.is_sorted_by(|a, b| a.name < b.name));
         for kind in kinds {

@@ -3,6 +3,7 @@
 mod cgroup;
 mod descent;
 mod folder;
+mod record;
 mod supervisor;
 pub(crate) mod told;
 mod variables;
@@ -12,18 +13,22 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use cairn_core::id::SessionId;
 use cairn_engine::performer::{Failed, FailureKind};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
+use descent::Process;
 pub(crate) use folder::Folder;
+use record::Record;
+pub use record::Records;
 pub use supervisor::{NAME, supervise};
 use supervisor::{Orders, Report};
 pub(crate) use variables::Variables;
 
-/// The variable by which the processes of a command are known.
+/// The variable that tells the processes of a command whose they are.
 const MARK: &str = "CAIRN_RUN";
 /// How long the end of a command that was stopped is waited for.
 const END_MAX: Duration = Duration::from_secs(5);
@@ -50,14 +55,8 @@ pub struct Options {
     pub allow_env: Vec<String>,
     /// How many bytes of memory the processes of a command of an automation may use.
     pub memory_max: u64,
-}
-
-/// Ends what is left of commands whose supervisor and engine were both killed.
-pub fn sweep_left() {
-    for pid in descent::left(MARK, NAME) {
-        // It may be gone by now.
-        let _ = kill_process(pid, Signal::KILL);
-    }
+    /// Where what is started is recorded.
+    pub records: Records,
 }
 
 /// What keeps commands apart from the rest of this machine.
@@ -75,6 +74,8 @@ pub fn isolation() -> Isolation {
 
 /// A command to run.
 pub(crate) struct Job<'a> {
+    /// The session that its step belongs to.
+    pub(crate) session: SessionId,
     /// The program and its arguments.
     pub(crate) command: &'a [String],
     /// All its variables.
@@ -123,7 +124,7 @@ pub(crate) enum End {
 pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed> {
     let nonce = nonce()?;
     let variables = supervisor::written(&job.variables);
-    let mut child = start(&job, options, &nonce)?;
+    let (mut child, record) = start(&job, options, &nonce)?;
     let mut line = child.stdin.take();
     let pipes = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Stream::new(job.keep), Stream::new(job.keep));
@@ -157,7 +158,8 @@ pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed>
     if ended.is_err() || (report.is_none() && stopped != Some(End::TooMuch)) {
         // The command got rid of its supervisor.
         let _ = child.start_kill();
-        sweep(nonce).await;
+        // What does not end is looked for again by whoever comes after this process.
+        let _ = tokio::task::spawn_blocking(move || record.end()).await;
     }
     if stdout.cut() | stderr.cut() {
         stopped = stopped.or(Some(End::TooMuch));
@@ -174,13 +176,19 @@ pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed>
     Ok(Done { end, stdout, stderr })
 }
 
-fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<Child, Failed> {
+/// Starts a supervisor and records it.
+///
+/// It starts the command when it is given the command's variables, and ends when this process
+/// does before that. So nothing runs that is not recorded.
+fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<(Child, Record), Failed> {
+    let cgroup = supervisor::cgroup_base();
     let orders = Orders {
         nonce: nonce.to_owned(),
         strict: job.strict,
         processes_max: if job.strict { PROCESSES_MAX } else { 0 },
         memory_max: if job.strict { options.memory_max } else { 0 },
-        cgroup: supervisor::cgroup_base(),
+        cgroup: cgroup.clone(),
+        record: options.records.path(job.session, nonce),
         command: job.command.iter().map(OsString::from).collect(),
     };
     let mut command = Command::new(&options.supervisor);
@@ -189,7 +197,13 @@ fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<Child, Failed>
     // process was started with.
     command.env_clear().env(MARK, nonce);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().map_err(|error| unstarted(job, &error.to_string()))
+    let child = command.spawn().map_err(|error| unstarted(job, &error.to_string()))?;
+    // Nobody has waited for it yet, so the id is its own.
+    let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let supervisor = id.and_then(Process::with_id);
+    let supervisor = supervisor.ok_or_else(|| unstarted(job, "it is gone already"))?;
+    let record = options.records.add(job.session, nonce, supervisor, cgroup);
+    Ok((child, record.map_err(|error| unstarted(job, &error.to_string()))?))
 }
 
 fn unstarted(job: &Job<'_>, error: &str) -> Failed {
@@ -214,19 +228,6 @@ async fn feed(line: &mut Option<ChildStdin>, parts: &[&[u8]]) {
         let _ = line.write_all(part).await;
     }
     let _ = line.flush().await;
-}
-
-/// Kills whatever has the mark of a command.
-async fn sweep(nonce: String) {
-    let all = move || {
-        for pid in descent::marked(MARK, &nonce) {
-            // It may be gone by now.
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    };
-    // Twice: the first may have caught one while it started another.
-    let _ = tokio::task::spawn_blocking(all.clone()).await;
-    let _ = tokio::task::spawn_blocking(all).await;
 }
 
 /// More was printed than is kept.

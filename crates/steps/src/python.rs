@@ -120,6 +120,7 @@ impl Performer for Python {
         }
         let begun = Instant::now();
         let job = Job {
+            session: ctx.session,
             command: &command,
             variables: variables.give(&input.env, &self.process.allow_env)?.into_list(),
             folder: folder.path(),

@@ -16,12 +16,14 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use cairn_core::digest::Digest;
+    use cairn_core::id::SessionId;
     use cairn_engine::performer::Ctx;
 
     /// What a step of an automation knows that has no workspace, files or secrets.
     pub(crate) fn ctx() -> Ctx {
         Ctx {
             workflow_id: "project.test".into(),
+            session: SessionId::from_bits(1),
             workspace: None,
             idempotency_key: Digest::of(b"key"),
             chain: 0,

@@ -89,6 +89,7 @@ impl Performer for Shell {
         };
         let begun = Instant::now();
         let job = Job {
+            session: ctx.session,
             command: &command,
             variables: variables.give(&input.env, &self.options.allow_env)?.into_list(),
             folder: folder.path(),

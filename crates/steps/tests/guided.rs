@@ -53,7 +53,7 @@ fn guide(home: &Path, performers: Performers) -> Guide {
 
 fn steps(home: &Path) -> Performers {
     let supervisor = env!("CARGO_BIN_EXE_cairn-exec").into();
-    cairn_steps::catalog::all(&Settings::new(supervisor, home.join("steps")))
+    cairn_steps::catalog::all(&Settings::new(supervisor, &home.join("data")))
 }
 
 fn home() -> tempfile::TempDir {

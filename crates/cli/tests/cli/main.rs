@@ -28,6 +28,7 @@ mod mcp;
 mod new;
 mod newer;
 mod pages;
+mod processes;
 mod readme;
 mod reference;
 mod run;

@@ -9,6 +9,7 @@ use cairn_core::canonical::exact;
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload};
 use cairn_core::flow::{Ask, Command, Fault, Graph, Outcome, Run, Secrets};
+use cairn_core::id::SessionId;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Action, FailureKind, Plan};
 use serde_json::Value;
@@ -98,6 +99,7 @@ impl Settings {
 
 /// A step that is to be performed.
 pub(super) struct Work {
+    pub(super) session: SessionId,
     pub(super) step: Try,
     pub(super) key: Digest,
     /// How many runs led to its own.
@@ -127,7 +129,7 @@ impl Inner {
     }
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
-        let Work { step: trace, key, chain, ready, settings, slots: _ } = work;
+        let Work { session, step: trace, key, chain, ready, settings, slots: _ } = work;
         let instance = &trace.instance;
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
@@ -161,6 +163,7 @@ impl Inner {
         let timeout = step.timeout_ms.map_or(self.options.step_timeout, Duration::from_millis);
         let ctx = Ctx {
             workflow_id: graph.plan.workflow_id.clone(),
+            session,
             workspace: None,
             idempotency_key: key,
             chain,

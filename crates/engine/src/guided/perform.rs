@@ -131,6 +131,7 @@ impl Inner {
         let seen = scene(&position.plan, &context, position.loop_stack());
         let ctx = Ctx {
             workflow_id: position.plan.workflow_id.clone(),
+            session: session.id,
             workspace: workspace::of_run(&session.view, position.run),
             idempotency_key: key(position, attempt),
             chain: 0,
@@ -146,7 +147,10 @@ impl Inner {
                 let message = format!("this program has no step type `{type}`", type = r#type);
                 Err(Failed::new("STEP_TYPE", message))
             }
-            (Some(performer), Ok(config)) => performer.perform(config, &ctx).await,
+            (Some(performer), Ok(config)) => match self.performers.end_left(session.id).await {
+                Ok(()) => performer.perform(config, &ctx).await,
+                Err(failed) => Err(failed),
+            },
         };
         let mut done = Done::from(outcome);
         if let Err(fault) = is_keepable(owed.save_as, &done.output) {

@@ -33,7 +33,7 @@ impl World {
             types: cairn_steps::catalog::types(),
             performers: cairn_steps::catalog::all(&cairn_steps::catalog::Settings::new(
                 std::path::PathBuf::new(),
-                std::path::PathBuf::new(),
+                home.path(),
             )),
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),

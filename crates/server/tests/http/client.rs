@@ -100,7 +100,7 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
     let directory = Directory { kind: SourceKind::Project, root };
     let types = cairn_steps::catalog::types().with_triggers(triggers.kinds());
     let catalog = Arc::new(Catalog::new(vec![directory]).knowing(types));
-    let mut steps = cairn_steps::catalog::Settings::new(PathBuf::new(), PathBuf::new());
+    let mut steps = cairn_steps::catalog::Settings::new(PathBuf::new(), folder);
     steps.guard = Guard::new(Policy::new(vec!["127.0.0.1:*".parse().unwrap()]));
     let parts = Parts {
         host: SystemHost::shared(),

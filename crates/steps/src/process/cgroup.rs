@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::supervisor::{Orders, Report};
+use super::supervisor::{NAME, Orders, Report};
 
 /// The control group of one command.
 pub(super) struct Cgroup {
@@ -26,9 +26,14 @@ impl Cgroup {
             .map(|()| base)
     }
 
+    /// The group of the command with this token, which need not be there.
+    pub(super) fn of(base: &Path, token: &str) -> Self {
+        Self { base: base.to_owned(), folder: base.join(format!("{NAME}-{token}")) }
+    }
+
     /// Makes a group and goes into it, so that whatever is started now is in it too.
-    pub(super) fn enter(base: &Path, name: &str, orders: &Orders) -> io::Result<Self> {
-        let group = Self { base: base.to_owned(), folder: base.join(name) };
+    pub(super) fn enter(base: &Path, token: &str, orders: &Orders) -> io::Result<Self> {
+        let group = Self::of(base, token);
         fs::create_dir(&group.folder)?;
         let limits = [("pids.max", orders.processes_max as u64), ("memory.max", orders.memory_max)];
         for (file, max) in limits.into_iter().filter(|(_, max)| *max > 0) {
@@ -116,10 +121,11 @@ mod tests {
             processes_max: 64,
             memory_max: 1 << 30,
             cgroup: None,
+            record: PathBuf::new(),
             command: Vec::new(),
         };
         let cgroup = Cgroup::enter(base.path(), "one", &orders).unwrap();
-        let file = |name: &str| base.path().join("one").join(name);
+        let file = |name: &str| base.path().join("cairn-exec-one").join(name);
         assert_eq!(fs::read_to_string(file("cgroup.procs")).unwrap(), "0");
         assert!(!file("pids.max").exists(), "there is no such limit here");
         assert!(Cgroup::enter(base.path(), "one", &orders).is_err(), "a name is used once");

@@ -16,9 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, kill_process, setrlimit, wait,
-};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, WaitStatus, getpid, setrlimit, wait};
 
 use super::cgroup::Cgroup;
 use super::{MARK, descent};
@@ -28,7 +26,7 @@ pub const NAME: &str = "cairn-exec";
 /// How often the processes of a command are counted.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long killing goes on.
-const KILL_MAX: Duration = Duration::from_secs(4);
+pub(super) const KILL_MAX: Duration = Duration::from_secs(4);
 /// How large a file may get that an automation writes.
 const FILE_MAX: u64 = 1 << 30;
 
@@ -45,6 +43,8 @@ pub(super) struct Orders {
     pub(super) memory_max: u64,
     /// The folder in which it may make a control group.
     pub(super) cgroup: Option<PathBuf>,
+    /// Its record in the data directory, which it removes once nothing of the command is left.
+    pub(super) record: PathBuf,
     /// The program and its arguments.
     pub(super) command: Vec<OsString>,
 }
@@ -56,6 +56,7 @@ impl Orders {
         let fixed = [self.nonce.clone().into(), strict.into()];
         let limits = [self.processes_max.to_string(), self.memory_max.to_string()];
         let fixed = fixed.into_iter().chain(limits.map(OsString::from)).chain([cgroup]);
+        let fixed = fixed.chain([self.record.clone().into_os_string()]);
         fixed.chain(self.command.iter().cloned()).collect()
     }
 
@@ -64,7 +65,9 @@ impl Orders {
         let (nonce, strict) = (text()?, text()? == "strict");
         let (processes_max, memory_max) = (text()?.parse().ok()?, text()?.parse().ok()?);
         let cgroup = args.next().filter(|path| path != "-").map(PathBuf::from);
-        Some(Self { nonce, strict, processes_max, memory_max, cgroup, command: args.collect() })
+        let record = args.next()?.into();
+        let command = args.collect();
+        Some(Self { nonce, strict, processes_max, memory_max, cgroup, record, command })
     }
 }
 
@@ -121,10 +124,14 @@ impl Report {
 /// `args` are those of the command line without the program's name.
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(orders) = Orders::read(args) else { return ExitCode::from(2) };
-    let report = match confine(&orders) {
+    let (report, is_over) = match confine(&orders) {
         Ok(()) => run(&orders),
-        Err(error) => Report::Start(error.to_string()),
+        Err(error) => (Report::Start(error.to_string()), true),
     };
+    if is_over {
+        // One that stays names processes that are gone, and is removed with the next look.
+        let _ = std::fs::remove_file(&orders.record);
+    }
     // The engine may be gone.
     let _ = std::io::stderr().write_all(report.words(&orders.nonce).as_bytes());
     ExitCode::SUCCESS
@@ -181,26 +188,24 @@ enum Message {
     Ended(Pid, WaitStatus),
 }
 
-fn run(orders: &Orders) -> Report {
+/// Runs the command; says how it ended, and whether nothing of it is left.
+fn run(orders: &Orders) -> (Report, bool) {
     let (tell, told) = channel();
     let line = tell.clone();
     std::thread::spawn(move || listen(&line));
-    let Ok(Message::Given(given)) = told.recv() else { return Report::Off };
-    let cgroup = orders
-        .cgroup
-        .as_deref()
-        .and_then(|base| Cgroup::enter(base, &format!("{NAME}-{}", orders.nonce), orders).ok());
+    let Ok(Message::Given(given)) = told.recv() else { return (Report::Off, true) };
+    let base = orders.cgroup.as_deref();
+    let cgroup = base.and_then(|base| Cgroup::enter(base, &orders.nonce, orders).ok());
     let started = first_to_go(|| start(orders, given));
     // The limits are for the command, not for whoever watches it.
     let cgroup = cgroup.and_then(|cgroup| cgroup.leave().ok());
     let leader = match started {
         Ok(leader) => leader,
-        Err(error) => return Report::Start(error.to_string()),
+        Err(error) => return (Report::Start(error.to_string()), true),
     };
     std::thread::spawn(move || reap(&tell));
     let report = watch(orders, leader, &told, cgroup.as_ref());
-    kill_all(cgroup.as_ref());
-    report
+    (report, kill_all(cgroup.as_ref()))
 }
 
 /// Reads the engine's line to its end.
@@ -315,33 +320,17 @@ fn ended(status: WaitStatus) -> Report {
     }
 }
 
-/// Kills all that is below this process, and what they start meanwhile.
-fn kill_all(cgroup: Option<&Cgroup>) {
-    let begun = Instant::now();
+/// Kills all that is below this process, and says whether nothing is left.
+fn kill_all(cgroup: Option<&Cgroup>) -> bool {
     if let Some(cgroup) = cgroup {
         cgroup.kill();
     }
-    // Whoever is stopped starts no others, so that the second round ends.
-    for signal in [Signal::STOP, Signal::KILL] {
-        let mut seen: Vec<Pid> = Vec::new();
-        while begun.elapsed() < KILL_MAX {
-            let below = descent::below(getpid());
-            let fresh = |pid: &&Pid| signal == Signal::KILL || !seen.contains(*pid);
-            let fresh: Vec<Pid> = below.iter().filter(fresh).copied().collect();
-            if fresh.is_empty() {
-                break;
-            }
-            for pid in fresh {
-                // It may be gone by now.
-                let _ = kill_process(pid, signal);
-            }
-            seen = below;
-            std::thread::yield_now();
-        }
-    }
+    let below = || descent::below(getpid());
+    descent::kill_all(below, Instant::now() + KILL_MAX);
     if let Some(cgroup) = cgroup {
         cgroup.remove();
     }
+    below().is_empty()
 }
 
 /// Whether the folder of a control group may be used from here.
@@ -362,6 +351,7 @@ mod tests {
             processes_max: 64,
             memory_max: 1 << 30,
             cgroup: Some("/sys/fs/cgroup/x".into()),
+            record: "/data/processes/a.json".into(),
             command: vec!["sh".into(), "-c".into(), "-".into()],
         };
         for orders in [Orders { cgroup: None, strict: false, ..orders.clone() }, orders] {

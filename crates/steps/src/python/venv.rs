@@ -119,6 +119,7 @@ impl Venvs {
         what: &str,
     ) -> Result<Done, Failed> {
         let job = Job {
+            session: ctx.session,
             command,
             // pip reads the operator's own settings.
             variables: Variables::inherited(ctx).into_list(),

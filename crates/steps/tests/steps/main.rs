@@ -5,6 +5,7 @@
 mod databases;
 mod db_query;
 mod http;
+mod processes;
 mod python;
 mod shell;
 mod shell_limits;

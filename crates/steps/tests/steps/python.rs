@@ -81,8 +81,8 @@ async fn packages_are_installed_once_for_all_who_ask_for_the_same() {
     let (first, second) = (both.0.unwrap(), both.1.unwrap());
     assert_eq!(first.output["stdout"], second.output["stdout"]);
     let said = first.output["stdout"].as_str().unwrap();
-    assert!(said.starts_with("hello ") && said.contains("data/python"), "{}", first.output);
-    let kept = std::fs::read_dir(folder.path().join("data/python")).unwrap().count();
+    assert!(said.starts_with("hello ") && said.contains("data/cache/python"), "{}", first.output);
+    let kept = std::fs::read_dir(folder.path().join("data/cache/python")).unwrap().count();
     assert_eq!(kept, 1, "nothing half made is left");
     // Without the packages' folder: what is there is used.
     std::fs::remove_dir_all(folder.path().join("wheels")).unwrap();
@@ -94,7 +94,7 @@ async fn packages_are_installed_once_for_all_who_ask_for_the_same() {
     let config = json!({"script": "x.py", "requirements": "req.txt"});
     let failed = perform(&settings, "python", config, &ctx).await.unwrap_err();
     assert_eq!((failed.code, failed.kind), ("PYTHON_PACKAGES", FailureKind::ServerError));
-    let kept = std::fs::read_dir(folder.path().join("data/python")).unwrap().count();
+    let kept = std::fs::read_dir(folder.path().join("data/cache/python")).unwrap().count();
     assert_eq!(kept, 1, "nothing half made is left");
 }
 

@@ -22,7 +22,8 @@ async fn guided(line: &str, more: Value) -> Result<Outcome, Failed> {
 
 /// A command of an automation.
 pub(crate) async fn automated(config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
-    perform(&settings(Path::new("/nonexistent")), "shell", config, ctx).await
+    let folder = tempfile::tempdir().unwrap();
+    perform(&settings(folder.path()), "shell", config, ctx).await
 }
 
 pub(crate) fn stdout(outcome: &Outcome) -> &str {
@@ -97,7 +98,8 @@ async fn a_workflow_cannot_change_what_programs_do() {
         let failed = automated(config, &ctx()).await.unwrap_err();
         assert_eq!((failed.code, failed.kind), ("SHELL_ENV", FailureKind::Permanent), "{name}");
     }
-    let mut settings = settings(Path::new("/nonexistent"));
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings(folder.path());
     settings.process.allow_env = vec!["NODE_OPTIONS".into()];
     let config = json!({"command": "echo $NODE_OPTIONS", "env": {"NODE_OPTIONS": "x"}});
     let done = perform(&settings, "shell", config, &ctx()).await.unwrap();

@@ -1,7 +1,6 @@
 //! Commands that take more than their share: memory, time, room on the disk. Each ends by its
 //! name, and whoever started it goes on.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cairn_engine::performer::FailureKind;
@@ -12,7 +11,8 @@ use crate::world::{ctx, perform, settings, until};
 
 #[tokio::test]
 async fn a_command_that_eats_memory_is_stopped() {
-    let mut settings = settings(Path::new("/nonexistent"));
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings(folder.path());
     settings.process.memory_max = 128 << 20;
     let seconds = unique_seconds();
     // The second one eats by many hands, none of which has too much.

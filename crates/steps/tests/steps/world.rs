@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::digest::Digest;
-use cairn_core::id::RunId;
+use cairn_core::id::{RunId, SessionId};
 use cairn_engine::flow::trace::Try;
 use cairn_engine::performer::{Ctx, Failed, Outcome};
 use cairn_steps::catalog::{self, Settings};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// The settings of an operator who says nothing.
 pub(crate) fn settings(folder: &Path) -> Settings {
-    Settings::new(env!("CARGO_BIN_EXE_cairn-exec").into(), folder.join("data"))
+    Settings::new(env!("CARGO_BIN_EXE_cairn-exec").into(), &folder.join("data"))
 }
 
 /// A first try at a step of a run.
@@ -27,6 +27,7 @@ fn traced() -> Try {
 pub(crate) fn ctx() -> Ctx {
     Ctx {
         workflow_id: "project.test".into(),
+        session: SessionId::from_bits(1),
         workspace: None,
         idempotency_key: Digest::of(b"key"),
         chain: 3,

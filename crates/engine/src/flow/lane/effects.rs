@@ -31,6 +31,7 @@ impl Actor {
             return;
         }
         let work = Work {
+            session: self.session,
             step,
             key,
             chain: active.run.state.depth(),
