@@ -3,11 +3,13 @@
 //! Files are read again when they change, so that nobody has to restart anything.
 
 mod across;
+mod identity;
 mod tree;
 
 pub use across::across;
+pub use identity::Identity;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -68,6 +70,8 @@ pub struct Source {
     types: Arc<steps::Catalog>,
     /// What is in it and cannot be read.
     unreadable: Vec<Unreadable>,
+    /// Whether its workflows are found by their ids.
+    is_listed: bool,
 }
 
 /// A workflow of a source, right or wrong.
@@ -77,8 +81,10 @@ pub struct Found {
     pub path: PathBuf,
     /// The kind of its source.
     pub kind: SourceKind,
-    /// Its id, as far as it has one.
+    /// Its id, as far as it has one: its name for people.
     pub id: String,
+    /// What tells it from every other.
+    identity: Identity,
     /// The old id that it was asked for by.
     pub alias: Option<String>,
     /// The file's bytes.
@@ -218,7 +224,7 @@ impl Catalog {
         tree: SourceTree,
         unreadable: Vec<Unreadable>,
     ) -> Source {
-        Source { root, tree, unreadable, types: Arc::clone(&self.types) }
+        Source { root, tree, unreadable, types: Arc::clone(&self.types), is_listed: true }
     }
 
     /// Adds the bindings of the project, which hold for the workflows of every source.
@@ -245,7 +251,8 @@ impl Catalog {
         let (tree, unreadable) = tree::read(path, kind);
         let mut tree = SourceTree { library: library(sources), ..tree };
         self.bind(&mut tree)?;
-        Ok(self.source(Some(path.to_owned()), tree, unreadable))
+        let source = self.source(Some(path.to_owned()), tree, unreadable);
+        Ok(Source { is_listed: false, ..source })
     }
 
     /// The workflow that a text would be, as a file of this name.
@@ -268,14 +275,17 @@ impl Catalog {
             }
         }
         let folder = whole.parent().unwrap_or(&whole);
-        let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
-        let (mut tree, left_out) = tree::neighbours(folder);
+        // It has the id that it has for those who stand in its project, and a `workflow.yaml`
+        // is called after its folder: the folder is part of its path.
+        let root = folder.parent().unwrap_or(folder);
+        let name = tree::relative(whole.strip_prefix(root).unwrap_or(&whole));
+        let (mut tree, left_out) = tree::neighbours(folder, root);
         tree.library = library(sources);
         let bytes = tree::bytes(path).map_err(|source| tree::failed(path, source))?;
         tree.files.insert(name.clone(), bytes);
         self.bind(&mut tree)?;
-        let source = self.source(Some(folder.to_owned()), tree, left_out);
+        let source = self.source(Some(root.to_owned()), tree, left_out);
+        let source = Source { is_listed: false, ..source };
         Ok(Found { path: path.to_owned(), ..source.workflow(&name) })
     }
 }
@@ -337,8 +347,9 @@ fn find(all: &[Arc<Found>], given: &str) -> Result<Arc<Found>> {
             })
         }
         several => {
-            let matches: BTreeSet<String> = several.iter().map(|found| found.id.clone()).collect();
-            let matches = matches.into_iter().collect();
+            let mut matches: Vec<Identity> =
+                several.iter().map(|found| found.identity.clone()).collect();
+            matches.sort_by(|a, b| a.id().cmp(b.id()));
             Err(Error::WorkflowAmbiguous { given: given.to_owned(), matches })
         }
     }
@@ -379,6 +390,7 @@ impl Source {
         Found {
             path: path.clone(),
             kind: self.tree.kind,
+            identity: Identity::of_file(self.tree.kind, &shown, path, self.is_listed),
             id: shown,
             alias: None,
             bytes: Vec::new(),
@@ -409,10 +421,17 @@ impl Source {
         };
         let given = document.as_ref().and_then(|document| document.get("id")?.as_text());
         let id = outcome.as_ref().ok().map(|compiled| compiled.plan.workflow_id.as_str()).or(given);
+        let id = id.unwrap_or(path).to_owned();
+        let shown = self.shown(path);
+        let identity = match &self.root {
+            Some(_) => Identity::of_file(self.tree.kind, &id, &shown, self.is_listed),
+            None => Identity::built_in(&id, &shown),
+        };
         Found {
-            path: self.shown(path),
+            path: shown,
             kind: self.tree.kind,
-            id: id.unwrap_or(path).to_owned(),
+            id,
+            identity,
             alias: None,
             assets: self.assets(path, outcome.as_ref().ok()),
             outcome,
@@ -489,6 +508,13 @@ fn about(path: &Path, severity: Severity, code: Code, message: String) -> Diagno
 }
 
 impl Found {
+    /// What tells it from every other, wherever one stands and however it was named. What
+    /// belongs to it is kept under this, not under its id.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// The hash of its plan.
     pub fn hash(&self) -> Result<WorkflowHash> {
         if let Some(hash) = self.hash.get() {
@@ -566,7 +592,10 @@ impl Found {
             Ok(compiled) => &compiled.warnings,
             Err(errors) => errors,
         };
-        let shown = |found: &Diagnostic| match self.path.ends_with(&found.path) {
+        // It may have been named from inside its folder, or by a link.
+        let paths = [self.path.as_path(), Path::new(self.identity.place())];
+        let is_own = |found: &Diagnostic| paths.iter().any(|path| path.ends_with(&found.path));
+        let shown = |found: &Diagnostic| match is_own(found) {
             true => Diagnostic { path: self.path.display().to_string(), ..found.clone() },
             false => found.clone(),
         };

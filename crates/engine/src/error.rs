@@ -11,6 +11,8 @@ use cairn_lang::diagnostic::{Diagnostic, Severity};
 use cairn_store as store;
 use serde_json::{Value, json};
 
+use crate::catalog::Identity;
+
 /// What the engine answers with.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -179,12 +181,12 @@ pub enum Error {
         diagnostics: Vec<Diagnostic>,
     },
     /// Several workflows go by this name.
-    #[error("{} workflows go by the name `{given}`", .matches.len())]
+    #[error("{} workflows go by the name `{given}`: {}", .matches.len(), list(.matches))]
     WorkflowAmbiguous {
         /// What was given.
         given: String,
-        /// Their ids.
-        matches: Vec<String>,
+        /// Which they are.
+        matches: Vec<Identity>,
     },
     /// No workflow has this id.
     #[error("there is no workflow `{given}`{}", nearest.as_ref().map(|id| format!("; did you mean `{id}`?")).unwrap_or_default())]
@@ -314,7 +316,9 @@ impl Error {
             Self::Token { field, .. } => Some(json!({"field": field})),
             Self::Invalid { details, .. } => Some(details.clone()),
             Self::WorkflowAmbiguous { given, matches } => {
-                Some(json!({"given": given, "matches": matches}))
+                let ids: Vec<&str> = matches.iter().map(Identity::id).collect();
+                let paths: Vec<&str> = matches.iter().map(Identity::place).collect();
+                Some(json!({"given": given, "matches": ids, "paths": paths}))
             }
             Self::WorkflowUnknown { given, nearest } => {
                 Some(json!({"given": given, "nearest": nearest}))
@@ -349,6 +353,11 @@ impl Error {
 /// Who it is, if that is known.
 fn by(owner: Option<&store::Owner>) -> String {
     owner.map(|owner| format!(" ({owner})")).unwrap_or_default()
+}
+
+/// Workflows with their places, for people.
+fn list(all: &[Identity]) -> String {
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// How many errors there are, in words, and the first of them.

@@ -15,12 +15,15 @@ use cairn_lang::diagnostic::nearest;
 use serde_json::{Map, Value};
 
 use self::file::Written;
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::secrets::{Held, Scope, Vault};
 
 /// Where the values for one workflow are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Files {
+    /// The workflow.
+    pub workflow: Identity,
     /// Beside the workflow's file.
     pub beside: Option<PathBuf>,
     /// In the data directory.
@@ -29,10 +32,13 @@ pub struct Files {
 
 impl Files {
     /// The files for a workflow: `env.yaml` beside a `workflow.yaml`, `<name>.env.yaml` beside
-    /// any other, and `env/<workflow id>.yaml` in the data directory.
+    /// any other, and `env/<key of the workflow>.yaml` in the data directory.
     #[must_use]
-    pub fn of(home: &Path, workflow_id: &str, source: Option<&Path>) -> Self {
-        let beside = source.and_then(|source| {
+    pub fn of(home: &Path, workflow: &Identity) -> Self {
+        // A built-in workflow has none, and one whose file is gone has its values in the data
+        // directory still.
+        let source = Path::new(workflow.place());
+        let beside = Some(source).filter(|source| source.is_file()).and_then(|source| {
             let stem = source.file_stem()?.to_str()?;
             let name = match stem {
                 "workflow" => "env.yaml".to_owned(),
@@ -40,7 +46,8 @@ impl Files {
             };
             Some(source.with_file_name(name))
         });
-        Self { beside, own: home.join("env").join(format!("{workflow_id}.yaml")) }
+        let own = home.join("env").join(format!("{}.yaml", workflow.key()));
+        Self { workflow: workflow.clone(), beside, own }
     }
 }
 
@@ -111,7 +118,7 @@ impl Settings {
         // Whoever asks for none needs no vault.
         let asked = plan.env.iter().any(|field| field.secret);
         let held = if asked { vault.list()? } else { Vec::new() };
-        let own = Scope::Workflow(plan.workflow_id.clone());
+        let own = Scope::Workflow(files.workflow.clone());
         let is_its = |held: &&Held| held.scope == own || held.scope == Scope::Global;
         Self::load(plan, files, |name| held.iter().filter(is_its).any(|held| held.name == name))
     }
@@ -120,7 +127,7 @@ impl Settings {
     pub fn ready(self, plan: &Plan, files: &Files) -> Result<Map<String, Value>> {
         let missing = self.missing.iter().map(|name| {
             let message = format!("`{name}` has no value, and a run needs it");
-            SettingFault::new(name.clone(), message, remedy(plan, &plan.workflow_id, name))
+            SettingFault::new(name.clone(), message, remedy(plan, files.workflow.name(), name))
         });
         let faults: Vec<SettingFault> = self.faults.iter().cloned().chain(missing).collect();
         if faults.is_empty() {
@@ -247,6 +254,9 @@ pub fn set(plan: &Plan, files: &Files, name: &str, value: &Value, beside: bool) 
         }
     }
     let mut written = Written::read(path)?;
+    if !beside {
+        written.head(&files.workflow);
+    }
     written.set(name, value);
     written.save(path)?;
     Ok(path.clone())
@@ -269,6 +279,46 @@ pub fn unset(plan: &Plan, files: &Files, name: &str, beside: bool) -> Result<boo
     written.remove(name);
     written.save(path)?;
     Ok(true)
+}
+
+/// What was bound to another workflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rebound {
+    /// How many secrets.
+    pub secrets: usize,
+    /// How many settings.
+    pub settings: usize,
+}
+
+/// Gives a workflow the secrets and settings that are kept for the place that its file was
+/// moved from. It has no settings, and no secrets of the same names, of its own.
+pub fn rebind(home: &Path, vault: &Vault, from: &Identity, to: &Identity) -> Result<Rebound> {
+    let refuse = |message: String, fix: &str| {
+        let details = serde_json::json!({"from": from.place(), "to": to.place()});
+        Err(Error::Invalid { message, fix: fix.to_owned(), details })
+    };
+    if Path::new(from.place()).exists() {
+        let message = format!("{} is still there, and keeps what it has", from.place());
+        return refuse(message, "move the file first, or set the values again for the other one");
+    }
+    let (old, new) = (Files::of(home, from).own, Files::of(home, to).own);
+    let mut kept = Written::read(&old)?;
+    let settings = kept.names().count();
+    if settings > 0 && Written::read(&new)?.names().next().is_some() {
+        let message = format!("{to} has settings of its own");
+        return refuse(message, "take them away with `cairn env unset`");
+    }
+    let secrets = vault.rebind(from, to)?;
+    if secrets + settings == 0 {
+        let message = format!("nothing is kept for {}", from.place());
+        return refuse(message, "`cairn secret list` shows the files that secrets are kept for");
+    }
+    if settings > 0 {
+        kept.head(to);
+        kept.save(&new)?;
+        std::fs::remove_file(&old).map_err(crate::file::failed(&old))?;
+    }
+    Ok(Rebound { secrets, settings })
 }
 
 fn target(files: &Files, beside: bool) -> Result<&PathBuf> {

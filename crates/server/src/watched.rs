@@ -8,15 +8,17 @@ use cairn_api::error::Result;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::text::Slug;
-use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::catalog::{Catalog, Found, Identity};
 use cairn_engine::secrets::{Held, Scope, Vault};
 use cairn_engine::trigger::{Triggers, Watch};
 use tokio::sync::Notify;
 
 /// A trigger of a workflow.
 pub struct Place {
-    /// The workflow.
+    /// The id of the workflow.
     pub workflow: String,
+    /// Which workflow it is.
+    pub identity: Identity,
     /// Its own id.
     pub trigger: Slug,
     /// Its type.
@@ -32,13 +34,13 @@ pub struct Place {
 impl Place {
     /// Its name among all triggers; another when its settings are others.
     pub(crate) fn key(&self) -> String {
-        format!("{}/{}/{}", self.workflow, self.trigger, self.settings)
+        format!("{}/{}/{}", self.identity.key(), self.trigger, self.settings)
     }
 
     /// What keeps it from firing, as far as the secrets say. It waits for disks.
     pub(crate) fn obstacle(&self, vault: &Vault) -> Option<String> {
         let Watch::Hook(hook) = &self.watch else { return None };
-        let (name, scope) = (hook.secret(), Scope::Workflow(self.workflow.clone()));
+        let (name, scope) = (hook.secret(), Scope::Workflow(self.identity.clone()));
         let is_meant =
             |held: &Held| held.name == name && (held.scope == Scope::Global || held.scope == scope);
         // Which secrets there are takes no key; what is in them does, and is not said without.
@@ -74,6 +76,7 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
         let settings = canonical::to_vec(&trigger.config).unwrap_or_default();
         Some(Place {
             workflow: found.id.clone(),
+            identity: found.identity().clone(),
             trigger: trigger.id.clone(),
             kind,
             enabled,

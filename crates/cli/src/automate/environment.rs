@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cairn_core::plan::Plan;
-use cairn_engine::catalog::Catalog;
+use cairn_engine::catalog::Identity;
 use cairn_engine::error::{Error, Result};
 use cairn_engine::flow::{Bindings, Environment, Redact};
 use cairn_engine::redact::Redactor;
@@ -19,22 +19,21 @@ use serde_json::Value;
 pub(super) struct Kept {
     pub(super) home: PathBuf,
     pub(super) vault: Vault,
-    pub(super) catalog: Arc<Catalog>,
 }
 
 #[async_trait]
 impl Environment for Kept {
-    async fn settings(&self, plan: &Plan) -> Result<Value> {
+    async fn settings(&self, workflow: &Identity, plan: &Plan) -> Result<Value> {
         if plan.env.is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
         }
-        let (kept, plan) = (self.clone(), plan.clone());
-        off_the_loop(move || kept.read_settings(&plan)).await
+        let (kept, workflow, plan) = (self.clone(), workflow.clone(), plan.clone());
+        off_the_loop(move || kept.read_settings(&workflow, &plan)).await
     }
 
-    async fn secrets(&self, plan: &Plan) -> Result<Bindings> {
-        let (kept, plan) = (self.clone(), plan.clone());
-        off_the_loop(move || kept.read_secrets(&plan)).await
+    async fn secrets(&self, workflow: &Identity, plan: &Plan) -> Result<Bindings> {
+        let (kept, workflow, plan) = (self.clone(), workflow.clone(), plan.clone());
+        off_the_loop(move || kept.read_secrets(workflow, &plan)).await
     }
 }
 
@@ -47,28 +46,24 @@ async fn off_the_loop<T: Send + 'static>(
 }
 
 impl Kept {
-    fn read_settings(&self, plan: &Plan) -> Result<Value> {
-        // A workflow whose file is gone still has its values in the data directory.
-        let found = self.catalog.find(&plan.workflow_id).ok();
-        let source = found.as_ref().map(|found| found.path.as_path()).filter(|path| path.is_file());
-        let files = Files::of(&self.home, &plan.workflow_id, source);
+    fn read_settings(&self, workflow: &Identity, plan: &Plan) -> Result<Value> {
+        let files = Files::of(&self.home, workflow);
         Settings::with_secrets(plan, &files, &self.vault)?.ready(plan, &files).map(Value::Object)
     }
 
     /// The secrets that are there for a workflow.
-    fn held(&self, plan: &Plan) -> Result<Vec<Held>> {
+    fn held(&self, own: &Scope, plan: &Plan) -> Result<Vec<Held>> {
         if !plan.env.iter().any(|field| field.secret) {
             return Ok(Vec::new());
         }
-        let own = Scope::Workflow(plan.workflow_id.clone());
         let mut held = self.vault.list()?;
-        held.retain(|held| held.scope == own || held.scope == Scope::Global);
+        held.retain(|held| held.scope == *own || held.scope == Scope::Global);
         Ok(held)
     }
 
-    fn read_secrets(&self, plan: &Plan) -> Result<Bindings> {
-        let held = self.held(plan)?;
-        let scope = Scope::Workflow(plan.workflow_id.clone());
+    fn read_secrets(&self, workflow: Identity, plan: &Plan) -> Result<Bindings> {
+        let scope = Scope::Workflow(workflow);
+        let held = self.held(&scope, plan)?;
         let mut secrets: BTreeMap<String, Secret> = BTreeMap::new();
         let asked = plan.env.iter().filter(|field| field.secret);
         for field in asked.filter(|field| held.iter().any(|held| held.name == field.name)) {

@@ -16,7 +16,7 @@ mod unset;
 
 /// Look after the settings that a workflow asks for
 ///
-/// Values are in a file beside the workflow (`env.yaml`, or `NAME.env.yaml` beside `NAME.yaml`) and in `env/ID.yaml` of the data directory, which wins. Secrets are in neither; see `cairn secret`.
+/// Values are in a file beside the workflow (`env.yaml`, or `NAME.env.yaml` beside `NAME.yaml`) and in a file of the data directory, which wins and is for the workflow in that place alone. Secrets are in neither; see `cairn secret`.
 #[derive(clap::Args)]
 #[command(
     subcommand_required = true,
@@ -55,8 +55,7 @@ impl Target {
     fn find(given: &str, config: &Config) -> Result<Self> {
         let found = sources::find(given, config)?;
         let plan = found.compiled()?.plan.clone();
-        let source = found.path.is_file().then_some(found.path.as_path());
-        Ok(Self { files: Files::of(&config.home()?, &plan.workflow_id, source), plan })
+        Ok(Self { files: Files::of(&config.home()?, found.identity()), plan })
     }
 
     fn settings(&self, config: &Config) -> Result<Settings> {

@@ -15,7 +15,7 @@ mod set;
 
 /// Look after secrets, which are kept encrypted
 ///
-/// A secret is for every workflow that asks for its name, or with --workflow for one. The master key is in `cairn/master.key` of the XDG configuration directory, made when it is first needed, or where CAIRN_MASTER_KEY_FILE says; CAIRN_MASTER_KEY gives the key itself. Without the key no secret can be read again: keep a copy of it.
+/// A secret is for every workflow that asks for its name, or with --workflow for one: the one whose file is in that place, whatever others are called. The master key is in `cairn/master.key` of the XDG configuration directory, made when it is first needed, or where CAIRN_MASTER_KEY_FILE says; CAIRN_MASTER_KEY gives the key itself. Without the key no secret can be read again: keep a copy of it.
 #[derive(clap::Args)]
 #[command(
     subcommand_required = true,
@@ -58,5 +58,5 @@ fn scope(workflow: Option<&str>, name: Option<&str>, config: &Config) -> Result<
             });
         }
     }
-    Ok(Scope::Workflow(plan.workflow_id.clone()))
+    Ok(Scope::Workflow(found.identity().clone()))
 }

@@ -10,6 +10,7 @@ mod compile;
 mod list;
 mod marks;
 mod new;
+mod rebind;
 mod sarif;
 mod show;
 mod validate;
@@ -31,6 +32,7 @@ enum Command {
     Compile(compile::Args),
     List(list::Args),
     New(new::Args),
+    Rebind(rebind::Args),
     Show(show::Args),
     Validate(validate::Args),
 }
@@ -40,6 +42,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         Command::Compile(args) => compile::run(&args, config),
         Command::List(args) => list::run(&args, config),
         Command::New(args) => new::run(&args, config),
+        Command::Rebind(args) => rebind::run(&args, config),
         Command::Show(args) => show::run(&args, config),
         Command::Validate(args) => validate::run(&args, config),
     }

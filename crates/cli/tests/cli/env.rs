@@ -40,6 +40,7 @@ impl TestEnv {
         settings.add_filter(r#""bytes":\d+"#, r#""bytes":"[size]""#);
         settings.add_filter(r"cairn_adm_[0-9a-z]{52}", "cairn_adm_[secret]");
         settings.add_filter(r"127\.0\.0\.1:\d{5}", "127.0.0.1:[port]");
+        settings.add_filter(r"@[0-9a-f]{32}", "@[place]");
         Self { folder, _settings: settings.bind_to_scope() }
     }
 

@@ -20,6 +20,7 @@ mod graph_examples;
 mod guide;
 mod guided_examples;
 mod hand;
+mod identity;
 mod import;
 mod keep;
 mod key;

@@ -73,19 +73,19 @@ fn secrets_are_set_listed_rotated_and_removed() {
     assert_snapshot!(set(&env, &["TOKEN", "--workflow", "triage"], CANARY), @r"
     exit 0
     --- stdout
-    set TOKEN
+    set TOKEN for project.triage ([tmp]/workflows/triage/workflow.yaml)
     ");
     assert_snapshot!(set(&env, &["SHARED", "--json"], CANARY), @r#"
     exit 0
     --- stdout
-    {"name":"SHARED","version":3}
+    {"name":"SHARED","path":null,"version":3}
     "#);
     assert_snapshot!(env.run(&["secret", "list"]), @r"
     exit 0
     --- stdout
-    NAME    FOR             VERSION
-    SHARED  every workflow  3
-    TOKEN   project.triage  2
+    NAME    FOR             VERSION  FILE
+    SHARED  every workflow  3        -
+    TOKEN   project.triage  2        [tmp]/workflows/triage/workflow.yaml
     ");
     assert_snapshot!(env.run(&["secret", "rotate"]), @r"
     exit 0

@@ -43,12 +43,12 @@ fn what_is_set_is_listed_with_where_it_is_from() {
     assert_snapshot!(env.run(&["env", "set", "triage", "LIMIT", "500"]), @r"
     exit 0
     --- stdout
-    set LIMIT in [tmp]/home/env/project.triage.yaml
+    set LIMIT in [tmp]/home/env/@[place].yaml
     ");
     assert_snapshot!(env.run(&["env", "set", "triage", "CHANNEL", "#ops", "--beside", "--json"]), @r##"
     exit 0
     --- stdout
-    {"name":"CHANNEL","path":"workflows/triage/env.yaml","value":"#ops"}
+    {"name":"CHANNEL","path":"[tmp]/workflows/triage/env.yaml","value":"#ops"}
     "##);
     env.run(&["env", "set", "triage", "MODE", "pager"]);
     env.run_with_input(&["secret", "set", "TOKEN", "--workflow", "triage"], b"CANARY-7f3a91c2d4\n");
@@ -122,7 +122,7 @@ fn what_does_not_fit_is_refused() {
     assert_snapshot!(env.run(&["env", "set", "triage", "LIMIT", "many"]), @r"
     exit 3
     --- stderr
-    error[SETTING_INVALID]: [tmp]/home/env/project.triage.yaml: `LIMIT` is not a number
+    error[SETTING_INVALID]: [tmp]/home/env/@[place].yaml: `LIMIT` is not a number
       → give a value of that kind
     ");
     assert_snapshot!(env.run(&["env", "set", "triage", "LIMITS", "5"]), @r"
@@ -134,13 +134,13 @@ fn what_does_not_fit_is_refused() {
     assert_snapshot!(env.run(&["env", "set", "triage", "TOKEN", "abc", "--json"]), @r#"
     exit 3
     --- stderr
-    {"code":"SETTING_INVALID","details":{"faults":[{"message":"`TOKEN` is a secret","name":"TOKEN","suggestion":"set it with `cairn secret set`"}],"path":"[tmp]/home/env/project.triage.yaml"},"message":"[tmp]/home/env/project.triage.yaml: `TOKEN` is a secret","retry":{"kind":"not_retryable"},"suggestion":"set it with `cairn secret set`"}
+    {"code":"SETTING_INVALID","details":{"faults":[{"message":"`TOKEN` is a secret","name":"TOKEN","suggestion":"set it with `cairn secret set`"}],"path":"[tmp]/home/env/@[place].yaml"},"message":"[tmp]/home/env/@[place].yaml: `TOKEN` is a secret","retry":{"kind":"not_retryable"},"suggestion":"set it with `cairn secret set`"}
     "#);
     fs::write(env.path("workflows/triage/env.yaml"), "A: [\n").unwrap();
     assert_snapshot!(env.run(&["env", "list", "triage"]), @r"
     exit 3
     --- stderr
-    error[SETTING_INVALID]: workflows/triage/env.yaml: line 1: not YAML: unclosed bracket '['
+    error[SETTING_INVALID]: [tmp]/workflows/triage/env.yaml: line 1: not YAML: unclosed bracket '['
       → write a name, a colon and a value on each line, such as `MODE: live`
     ");
     assert!(!env.home().join("env").exists());

@@ -141,7 +141,7 @@ fn list_names_each_workflow_once() {
     assert_snapshot!(env.run(&["workflow", "show", "triage"]), @r"
     exit 2
     --- stderr
-    error[WORKFLOW_ID_AMBIGUOUS]: 2 workflows go by the name `triage`
+    error[WORKFLOW_ID_AMBIGUOUS]: 2 workflows go by the name `triage`: project.triage ([tmp]/workflows/triage.yaml), wr.triage ([tmp]/workflows/wr.yaml)
       → give the whole id, with its namespace; `cairn workflow list` shows them
     ");
 }

@@ -96,10 +96,10 @@ pub(super) fn read(root: &Path, kind: SourceKind) -> (SourceTree, Vec<Unreadable
     (SourceTree { kind, files, library: BTreeMap::new() }, unreadable)
 }
 
-/// What lies beside a file, and what of its own files was left out. The rest is only there for
-/// the routines it holds, so it may be unreadable.
-pub(super) fn neighbours(folder: &Path) -> (SourceTree, Vec<Unreadable>) {
-    let (files, mut unreadable) = below(folder, 1).read(folder);
+/// What lies in a folder, by its path from a root above, and what of a workflow's own files was
+/// left out. The rest is only there for the routines it holds, so it may be unreadable.
+pub(super) fn neighbours(folder: &Path, root: &Path) -> (SourceTree, Vec<Unreadable>) {
+    let (files, mut unreadable) = below(folder, 1).read(root);
     unreadable.retain(|unreadable| unreadable.is_asset);
     (SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() }, unreadable)
 }

@@ -33,7 +33,7 @@ use super::plans::LoadedPlan;
 use super::trace::{self, TraceParent};
 use super::watch::Ended;
 use super::{Inner, payload};
-use crate::catalog::Found;
+use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
 use crate::trigger::input;
 
@@ -247,7 +247,8 @@ impl Inner {
         require_recordable(&event, entry.key.as_deref())?;
         self.store.log.room(Room::Run).await?;
         let counted = self.count(desk, plan)?;
-        let env = self.environment.settings(plan).await?;
+        let workflow = Identity::of_run(&loaded.started);
+        let env = self.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
             let received = received(desk, &entry, trigger, key, &event);
             let known = self.note_received(desk, received).await?;
@@ -463,7 +464,7 @@ impl Inner {
         let plan = &found.compiled()?.plan;
         let event = kept.get("event").cloned().unwrap_or_default();
         let event = fitting(plan, Some(&trigger_id), event)?;
-        let env = self.environment.settings(plan).await?;
+        let env = self.environment.settings(found.identity(), plan).await?;
         let ready = self.plans.pin(&found).await?;
         let started = started(&found, &ready);
         let queued = RunQueued {

@@ -733,7 +733,7 @@ pub(super) fn started(found: &crate::catalog::Found, ready: &Ready) -> RunStarte
         workflow_hash: ready.hash,
         workflow_id: found.id.clone(),
         workflow_source_kind: crate::guided::source_kind(found.kind),
-        workflow_source_ref: found.path.display().to_string(),
+        workflow_source_ref: found.identity().place().to_owned(),
         workspace: None,
     }
 }

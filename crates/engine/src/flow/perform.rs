@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use super::Inner;
 use super::plans::Ready;
 use super::trace::Try;
+use crate::catalog::Identity;
 use crate::error::Result;
 use crate::host::unpanicked;
 use crate::performer::{Ctx, Failed, UsedSecret};
@@ -26,10 +27,10 @@ use crate::performer::{Ctx, Failed, UsedSecret};
 #[async_trait]
 pub trait Environment: Send + Sync {
     /// The settings of a workflow, as an object; an error says which are missing.
-    async fn settings(&self, plan: &Plan) -> Result<Value>;
+    async fn settings(&self, workflow: &Identity, plan: &Plan) -> Result<Value>;
 
     /// The secrets of a workflow.
-    async fn secrets(&self, plan: &Plan) -> Result<Bindings>;
+    async fn secrets(&self, workflow: &Identity, plan: &Plan) -> Result<Bindings>;
 }
 
 /// No workflow has settings of its own.
@@ -37,7 +38,7 @@ pub struct NoSettings;
 
 #[async_trait]
 impl Environment for NoSettings {
-    async fn settings(&self, plan: &Plan) -> Result<Value> {
+    async fn settings(&self, _: &Identity, plan: &Plan) -> Result<Value> {
         let given = plan
             .env
             .iter()
@@ -45,7 +46,7 @@ impl Environment for NoSettings {
         Ok(given.collect())
     }
 
-    async fn secrets(&self, _: &Plan) -> Result<Bindings> {
+    async fn secrets(&self, _: &Identity, _: &Plan) -> Result<Bindings> {
         Ok(Bindings::default())
     }
 }
@@ -99,6 +100,7 @@ impl Settings {
 
 /// A step that is to be performed.
 pub(super) struct Work {
+    pub(super) workflow: Identity,
     pub(super) session: SessionId,
     pub(super) step: Try,
     pub(super) key: Digest,
@@ -129,7 +131,7 @@ impl Inner {
     }
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
-        let Work { session, step: trace, key, chain, ready, settings, slots: _ } = work;
+        let Work { workflow, session, step: trace, key, chain, ready, settings, slots: _ } = work;
         let instance = &trace.instance;
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
@@ -145,7 +147,7 @@ impl Inner {
         };
         // A step that names no secret may be told one by whoever was sent it before.
         let bindings = match graph.plan.env.iter().any(|field| field.secret) {
-            true => self.environment.secrets(&graph.plan).await,
+            true => self.environment.secrets(&workflow, &graph.plan).await,
             false => Ok(Bindings::default()),
         };
         let bindings = bindings.map_err(|error| Fault::new(error.code(), error.to_string()))?;

@@ -16,11 +16,14 @@ use subtle::ConstantTimeEq as _;
 use super::Secret;
 use super::key::{self, KeySource, MasterKey, Purpose};
 use super::seal::{self, Place};
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::file;
 use crate::trigger::HookSecret;
 
 const VERSION: u32 = 1;
+/// What stands before the key of a workflow that a secret is for.
+const WORKFLOW: &str = "workflow:";
 /// How long a value may be.
 pub(crate) const VALUE_MAX: usize = 64 << 10;
 
@@ -36,15 +39,15 @@ pub struct Vault {
 pub enum Scope {
     /// Every workflow that asks for its name.
     Global,
-    /// One workflow, by its id.
-    Workflow(String),
+    /// One workflow.
+    Workflow(Identity),
 }
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Global => f.write_str("global"),
-            Self::Workflow(id) => write!(f, "workflow:{id}"),
+            Self::Workflow(workflow) => write!(f, "{WORKFLOW}{}", workflow.key()),
         }
     }
 }
@@ -85,6 +88,17 @@ struct Record {
     sealed: String,
     set_at_ms: u64,
     version: u64,
+    /// The workflow of its scope, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workflow: Option<Workflow>,
+}
+
+/// A workflow as it was when a secret was set for it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Workflow {
+    id: String,
+    place: String,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -105,10 +119,7 @@ impl Vault {
     pub fn list(&self) -> Result<Vec<Held>> {
         let content = self.read()?;
         let held = |record: &Record| Held {
-            scope: match record.scope.strip_prefix("workflow:") {
-                Some(id) => Scope::Workflow(id.to_owned()),
-                None => Scope::Global,
-            },
+            scope: record.whose(),
             name: record.name.clone(),
             version: record.version,
             set_at_ms: record.set_at_ms,
@@ -127,6 +138,7 @@ impl Vault {
             });
         }
         self.change(|content, key| {
+            let workflow = scope.workflow();
             let (scope, version) = (scope.to_string(), content.generation);
             let place = Place { scope: &scope, name, version };
             let sealed = seal::seal(&key.purpose(Purpose::Secrets), place, value)?;
@@ -141,9 +153,41 @@ impl Vault {
                 sealed,
                 set_at_ms: now_ms,
                 version,
+                workflow,
             });
-            content.records.sort_by(|a, b| (&a.scope, &a.name).cmp(&(&b.scope, &b.name)));
+            content.sort();
             Ok(version)
+        })
+    }
+
+    /// Gives the secrets of one workflow to another, as when its file was moved; gives how many.
+    /// The other has none of the same names.
+    pub fn rebind(&self, from: &Identity, to: &Identity) -> Result<usize> {
+        let held = self.list()?;
+        let of = |whose: &Identity| {
+            let scope = Scope::Workflow(whose.clone());
+            held.iter().filter(move |held| held.scope == scope)
+        };
+        if of(from).next().is_none() || from == to {
+            return Ok(0);
+        }
+        let is_taken = |name: &str| of(to).any(|held| held.name == name);
+        if let Some(taken) = of(from).find(|held| is_taken(&held.name)) {
+            return Err(Error::Invalid {
+                message: format!("{to} has a secret `{}` of its own", taken.name),
+                fix: format!("remove one of the two with `cairn secret remove {}`", taken.name),
+                details: serde_json::json!({"name": taken.name}),
+            });
+        }
+        let (from, to) = (Scope::Workflow(from.clone()), Scope::Workflow(to.clone()));
+        self.change(|content, key| {
+            let (from, mut count) = (from.to_string(), 0);
+            for record in content.records.iter_mut().filter(|record| record.scope == from) {
+                *record = Record { workflow: to.workflow(), ..record.resealed(key, key, &to)? };
+                count += 1;
+            }
+            content.sort();
+            Ok(count)
         })
     }
 
@@ -204,7 +248,7 @@ impl Vault {
         key::write(&target, &fresh)?;
         let mut content = self.verified(&old)?;
         for record in &mut content.records {
-            *record = record.resealed(&old, &fresh)?;
+            *record = record.resealed(&old, &fresh, &record.whose())?;
         }
         let count = content.records.len();
         self.write(content, &fresh)?;
@@ -371,7 +415,23 @@ fn unknown(scope: &Scope, name: &str) -> Error {
     Error::SecretUnknown { scope: scope.to_string(), name: name.to_owned() }
 }
 
+impl Scope {
+    fn workflow(&self) -> Option<Workflow> {
+        match self {
+            Self::Global => None,
+            Self::Workflow(workflow) => {
+                let (id, place) = (workflow.id().to_owned(), workflow.place().to_owned());
+                Some(Workflow { id, place })
+            }
+        }
+    }
+}
+
 impl Content {
+    fn sort(&mut self) {
+        self.records.sort_by(|a, b| (&a.scope, &a.name).cmp(&(&b.scope, &b.name)));
+    }
+
     fn take(&mut self, scope: &str, name: &str) -> Option<Record> {
         let place = self.records.iter().position(|r| r.scope == scope && r.name == name)?;
         Some(self.records.remove(place))
@@ -407,12 +467,20 @@ impl Record {
         })
     }
 
-    /// The same secret under another key.
-    fn resealed(&self, old: &MasterKey, fresh: &MasterKey) -> Result<Self> {
-        let key = fresh.purpose(Purpose::Secrets);
+    /// Who it is for.
+    fn whose(&self) -> Scope {
+        let Some(key) = self.scope.strip_prefix(WORKFLOW) else { return Scope::Global };
+        let known = self.workflow.as_ref();
+        let (id, place) = known.map_or((key, key), |known| (&*known.id, &*known.place));
+        Scope::Workflow(Identity::kept(key, id, place))
+    }
+
+    /// The same secret under another key, for the same or another scope.
+    fn resealed(&self, old: &MasterKey, fresh: &MasterKey, scope: &Scope) -> Result<Self> {
+        let (key, scope) = (fresh.purpose(Purpose::Secrets), scope.to_string());
         let reseal = |record: &Self| {
-            let (scope, name) = (record.scope.as_str(), record.name.as_str());
-            seal::seal(&key, Place { scope, name, version: record.version }, &record.open(old)?)
+            let place = Place { scope: &scope, name: &record.name, version: record.version };
+            seal::seal(&key, place, &record.open(old)?)
         };
         let previous = match &self.previous {
             None => None,
@@ -422,7 +490,8 @@ impl Record {
                 Some(Previous { sealed: reseal(&before)?, version })
             }
         };
-        Ok(Self { sealed: reseal(self)?, previous, ..self.clone() })
+        let sealed = reseal(self)?;
+        Ok(Self { sealed, previous, scope, ..self.clone() })
     }
 }
 

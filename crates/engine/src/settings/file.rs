@@ -8,6 +8,7 @@ use cairn_core::catalog::SettingFault;
 use cairn_lang::source::{self, Node};
 use serde_json::Value;
 
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::file;
 
@@ -47,6 +48,18 @@ impl Written {
                 Ok(Self { entries: entries(&lines, &members), lines })
             }
             Ok(_) => refuse("there should be names with values".to_owned()),
+        }
+    }
+
+    /// Says at its head which workflow the values are for: the name of the file does not tell.
+    pub(super) fn head(&mut self, workflow: &Identity) {
+        const HEAD: &str = "# settings of ";
+        // A path can hold line breaks.
+        let line = format!("{HEAD}{}", workflow.to_string().replace(char::is_control, " "));
+        match self.lines.first_mut() {
+            Some(first) if first.starts_with(HEAD) => *first = line,
+            Some(_) => {}
+            None => self.lines.push(line),
         }
     }
 

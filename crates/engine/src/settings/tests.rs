@@ -32,8 +32,9 @@ fn plan() -> Plan {
 fn place() -> (TempDir, Files) {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("w/workflow.yaml");
-    let files = Files::of(&folder.path().join("home"), "project.w", Some(&source));
     fs::create_dir_all(folder.path().join("w")).unwrap();
+    fs::write(&source, "").unwrap();
+    let files = Files::of(&folder.path().join("home"), &Identity::of_place(&source));
     (folder, files)
 }
 
@@ -47,10 +48,21 @@ fn told<T>(result: Result<T>) -> String {
 
 #[test]
 fn files_are_named_after_the_workflow() {
-    let files = |source: &str| Files::of(Path::new("/h"), "project.w", Some(Path::new(source)));
-    assert_eq!(files("/x/w/workflow.yaml").beside, Some(PathBuf::from("/x/w/env.yaml")));
-    assert_eq!(files("/x/uptime.yaml").beside, Some(PathBuf::from("/x/uptime.env.yaml")));
-    assert_eq!(files("/x/uptime.yaml").own, PathBuf::from("/h/env/project.w.yaml"));
+    let folder = tempfile::tempdir().unwrap();
+    let folder = fs::canonicalize(folder.path()).unwrap();
+    let files = |name: &str| {
+        let source = folder.join(name);
+        fs::write(&source, "").unwrap();
+        Files::of(Path::new("/h"), &Identity::of_place(&source))
+    };
+    assert_eq!(files("workflow.yaml").beside, Some(folder.join("env.yaml")));
+    assert_eq!(files("uptime.yaml").beside, Some(folder.join("uptime.env.yaml")));
+    let own = files("uptime.yaml").own;
+    assert_eq!(own.parent(), Some(Path::new("/h/env")));
+    assert_ne!(own, files("workflow.yaml").own, "each place has its own");
+    fs::remove_file(folder.join("uptime.yaml")).unwrap();
+    let gone = Files::of(Path::new("/h"), &Identity::of_place(&folder.join("uptime.yaml")));
+    assert_eq!((gone.beside, gone.own), (None, own), "what is gone keeps its values");
 }
 
 #[test]

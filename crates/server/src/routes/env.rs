@@ -59,8 +59,7 @@ impl Target {
         let found = find(shared, id).await?;
         caller.covers(&found.id)?;
         let plan = found.compiled()?.plan.clone();
-        let source = found.path.is_file().then_some(found.path.as_path());
-        let files = Files::of(&shared.automation.home, &plan.workflow_id, source);
+        let files = Files::of(&shared.automation.home, found.identity());
         Ok(Self { files, plan, vault: shared.automation.vault.clone() })
     }
 
@@ -77,7 +76,7 @@ impl Target {
                 details: serde_json::Value::Null,
             });
         }
-        Ok(Scope::Workflow(self.plan.workflow_id.clone()))
+        Ok(Scope::Workflow(self.files.workflow.clone()))
     }
 }
 

@@ -123,7 +123,7 @@ fn seen(headers: &HeaderMap) -> Vec<(Cow<'_, str>, Cow<'_, [u8]>)> {
 
 /// What may have signed the request. Without any, no signature is good.
 async fn secrets(shared: &Shared, place: &Place, hook: &dyn Hook) -> Vec<HookSecret> {
-    let (vault, scope) = (shared.automation.vault.clone(), Scope::Workflow(place.workflow.clone()));
+    let (vault, scope) = (shared.automation.vault.clone(), Scope::Workflow(place.identity.clone()));
     let (name, grace_ms) = (hook.secret().to_owned(), hook.grace_ms());
     let signing = move || vault.signing(&scope, &name, grace_ms).unwrap_or_default();
     tokio::task::spawn_blocking(signing).await.unwrap_or_default()

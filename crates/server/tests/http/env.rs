@@ -1,4 +1,5 @@
 use cairn_api::token::Scope;
+use cairn_engine::catalog::Identity;
 use cairn_server::tokens::{Tokens, Wanted};
 use serde_json::json;
 
@@ -88,9 +89,10 @@ async fn a_secret_can_be_set_and_forgotten_and_is_never_shown() {
     for answer in [&set, &env, &plain, &server.get("/api/v1/audit").await] {
         assert!(!answer.body.contains(CANARY), "{}", answer.body);
     }
-    let known = world
-        .vault()
-        .reveal(&cairn_engine::secrets::Scope::Workflow("project.needy".to_owned()), "TOKEN");
+    let file = world.home().with_file_name("workflows").join("needy.yaml");
+    let workflow = Identity::of_place(&file);
+    let scope = cairn_engine::secrets::Scope::Workflow(workflow);
+    let known = world.vault().reveal(&scope, "TOKEN");
     assert_eq!(known.unwrap().expose(), CANARY);
     let gone = server.call("DELETE", path, None).await.json();
     assert_eq!(gone, json!({"name": "TOKEN", "removed": true}));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::catalog::{SettingFault, StepType};
 use cairn_core::plan::Plan;
+use cairn_engine::catalog::Identity;
 use cairn_engine::flow::{Bindings, Environment};
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer};
 use cairn_engine::{Error, Result};
@@ -58,7 +59,7 @@ pub(super) struct People {
 
 #[async_trait]
 impl Environment for People {
-    async fn settings(&self, plan: &Plan) -> Result<Value> {
+    async fn settings(&self, _: &Identity, plan: &Plan) -> Result<Value> {
         self.machine.sleep(Duration::from_micros(200)).await;
         if plan.workflow_id != workflows::NEEDY {
             return Ok(json!({}));
@@ -74,7 +75,7 @@ impl Environment for People {
         Ok(json!({"SITE": "here"}))
     }
 
-    async fn secrets(&self, _: &Plan) -> Result<Bindings> {
+    async fn secrets(&self, _: &Identity, _: &Plan) -> Result<Bindings> {
         Ok(Bindings::default())
     }
 }

@@ -4,8 +4,9 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_engine::catalog::Identity;
 use cairn_engine::redact::LENGTH_MIN;
-use cairn_engine::secrets::Secret;
+use cairn_engine::secrets::{Scope, Secret};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
 
@@ -45,10 +46,16 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     };
     let length = value.expose().len();
     let version = config.vault()?.set(&scope, &args.name, &value, fresh::now_ms())?;
+    let workflow = match &scope {
+        Scope::Global => None,
+        Scope::Workflow(workflow) => Some(workflow),
+    };
     if config.output.json {
-        config.output.object(&json!({"name": args.name, "version": version}))?;
+        let path = workflow.map(Identity::place);
+        config.output.object(&json!({"name": args.name, "version": version, "path": path}))?;
     } else {
-        config.output.line(&format!("set {}", args.name))?;
+        let whom = workflow.map_or("every workflow".to_owned(), ToString::to_string);
+        config.output.line(&format!("set {} for {whom}", args.name))?;
     }
     if length < LENGTH_MIN {
         config.output.remark(&format!(

@@ -14,6 +14,7 @@ use cairn_core::projection::run::End;
 use serde_json::Value;
 
 use super::{Active, Actor, Message, summary};
+use crate::catalog::Identity;
 use crate::flow::perform::{Settings, Work};
 use crate::flow::trace::{TraceParent, Try};
 use crate::flow::watch::{Ended, failure};
@@ -31,6 +32,7 @@ impl Actor {
             return;
         }
         let work = Work {
+            workflow: Identity::of_run(&active.started),
             session: self.session,
             step,
             key,

@@ -37,7 +37,11 @@ impl Place {
 }
 
 fn workflow(id: &str) -> Scope {
-    Scope::Workflow(id.to_owned())
+    Scope::Workflow(identity(id))
+}
+
+fn identity(id: &str) -> Identity {
+    Identity::kept(id, id, id)
 }
 
 fn code<T>(result: Result<T>) -> &'static str {
@@ -236,4 +240,27 @@ fn many_writers_lose_nothing() {
         }
     });
     assert_eq!(place.vault().list().unwrap().len(), 9);
+}
+
+#[test]
+fn secrets_follow_a_workflow_that_was_moved() {
+    let place = Place::new();
+    let (vault, a, b) = (place.vault(), workflow("a"), workflow("b"));
+    vault.set(&a, "KEY", &Secret::new("first"), 1).unwrap();
+    vault.set(&a, "KEY", &Secret::new("second"), 2).unwrap();
+    vault.set(&b, "OTHER", &Secret::new("own"), 3).unwrap();
+    vault.set(&Scope::Global, "KEY", &Secret::new("shared"), 4).unwrap();
+    assert_eq!(vault.rebind(&identity("a"), &identity("a")).unwrap(), 0);
+    assert_eq!(vault.rebind(&identity("c"), &identity("b")).unwrap(), 0);
+    assert_eq!(vault.rebind(&identity("a"), &identity("b")).unwrap(), 1);
+    assert_eq!(vault.reveal(&b, "KEY").unwrap().expose(), "second");
+    assert_eq!(vault.reveal(&b, "OTHER").unwrap().expose(), "own");
+    assert_eq!(vault.reveal(&a, "KEY").unwrap().expose(), "shared", "it has none of its own");
+    let signing = vault.signing(&b, "KEY", 10).unwrap();
+    let signing: Vec<&str> = signing.iter().map(|one| one.secret.expose()).collect();
+    assert_eq!(signing, ["second", "first"], "the one before came along");
+    // What is there already is not written over.
+    vault.set(&a, "OTHER", &Secret::new("another"), 5).unwrap();
+    assert_eq!(code(vault.rebind(&identity("a"), &identity("b"))), "VALIDATION_ERROR");
+    assert_eq!(vault.reveal(&b, "OTHER").unwrap().expose(), "own");
 }
