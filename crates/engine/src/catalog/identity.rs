@@ -56,7 +56,7 @@ impl Identity {
         // an update may put it elsewhere: its ids are proof enough.
         let is_reserved = is_bundled && ids::namespace(id) == Some(ids::RESERVED);
         let key = if is_reserved { id.to_owned() } else { key(&place) };
-        Self { key, id: id.to_owned(), place, is_listed }
+        Self { key, id: id.to_owned(), place, is_listed: is_listed || is_reserved }
     }
 
     /// A short text that no two workflows share. No id looks like one, except those of bundled

@@ -247,7 +247,8 @@ impl Inner {
         require_recordable(&event, entry.key.as_deref())?;
         self.store.log.room(Room::Run).await?;
         let counted = self.count(desk, plan)?;
-        let env = self.environment.settings(&Identity::of_run(&loaded.started), plan).await?;
+        let workflow = Identity::of_run(&loaded.started);
+        let env = self.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
             let received = received(desk, &entry, trigger, key, &event);
             let known = self.note_received(desk, received).await?;
