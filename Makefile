@@ -9,6 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 SEED ?= 42
 KILLS ?= 5000
 SERVE_KILLS ?= 100
+WORLDS ?= 500000
 CASES ?= 20000
 ARGS ?=
 
@@ -35,13 +36,15 @@ bench: ## Measure the store, guided runs and automations beside the raw limit of
 	cargo build --release --package cairn-cli --bin cairn
 	cargo run --release --package cairn-bench
 
-sim: ## Run the store and an automation in a simulated world (SEED=42 picks it)
+sim: ## Run the store, an automation and several engines in a simulated world (SEED=42 picks it)
 	cargo run --release --package cairn-sim -- --seed $(SEED)
 
-soak: ## Kill the binary 5,000 times, a busy server 100 times, and enumerate more crash states; takes long
+soak: ## Kill the binary 5,000 times, a busy server 100 times, enumerate more crash states and simulate 500,000 worlds; takes long
 	scripts/setup.sh
 	CAIRN_KILLS=$(KILLS) CAIRN_SERVE_KILLS=$(SERVE_KILLS) CAIRN_CRASH_DEPTH=full \
 		cargo nextest run --release --profile soak --workspace -E 'binary(kill) | binary(crash) | binary(automations)'
+	CAIRN_SEEDS=$(WORLDS) \
+		cargo nextest run --release --profile soak --package cairn-sim --test engine
 
 fuzz: ## Run the property tests of core and store with 20,000 cases each
 	scripts/setup.sh

@@ -94,6 +94,16 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// What a former owner of a session started still runs, and cannot be ended.
+    #[error(
+        "session {session} cannot go on before what its former owner started has ended: {message}"
+    )]
+    LeftRunning {
+        /// The session.
+        session: SessionId,
+        /// What is left.
+        message: String,
+    },
     /// Another process has replaced this one as the owner of a session.
     #[error("another process owns session {session} now")]
     LeaseLost {
@@ -268,7 +278,9 @@ impl Error {
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
             Self::AdmittedElsewhere { .. } => "WORKFLOW_ELSEWHERE",
-            Self::LaneDown { .. } | Self::LeaseLost { .. } => "RUN_LANE_DOWN",
+            Self::LaneDown { .. } | Self::LeaseLost { .. } | Self::LeftRunning { .. } => {
+                "RUN_LANE_DOWN"
+            }
             Self::Busy { .. } => "RUN_BUSY",
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
@@ -396,5 +408,25 @@ fn first_of(faults: &[SettingFault]) -> String {
     match faults.len() {
         0 | 1 => first,
         more => format!("{first}, and {} more", more - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_has_a_name_of_its_own() {
+        let session = SessionId::from_bits(1);
+        let cases = [
+            (Error::NoEntropy("no".to_owned()), "SYSTEM_NO_ENTROPY"),
+            (Error::Busy { workflow: "w".to_owned(), after_ms: 1 }, "RUN_BUSY"),
+            (Error::LaneDown { session }, "RUN_LANE_DOWN"),
+            (Error::LeaseLost { session }, "RUN_LANE_DOWN"),
+            (Error::LeftRunning { session, message: "x".to_owned() }, "RUN_LANE_DOWN"),
+        ];
+        for (error, code) in cases {
+            assert_eq!(error.code(), code);
+        }
     }
 }

@@ -22,12 +22,22 @@ const LINE_MIN: usize = 16;
 
 /// Hides secrets.
 #[derive(Clone, Debug, Default)]
-pub struct Redactor {
-    /// Finds the forms of all secrets; none when there are no secrets.
-    finder: Option<AhoCorasick>,
-    /// For each form what to put in its place.
-    shown: Vec<String>,
+pub struct Redactor(Finder);
+
+/// What finds secrets.
+#[derive(Clone, Debug, Default)]
+enum Finder {
+    /// There are none.
+    #[default]
+    Nothing,
+    /// Finds the forms of all secrets, with what to put in the place of each.
+    Forms(AhoCorasick, Vec<String>),
+    /// It could not be made. What cannot be searched is not shown.
+    Blind,
 }
+
+/// What stands for a text that could not be searched.
+const UNSEARCHED: &str = "[hidden: secrets could not be searched for]";
 
 impl Redactor {
     /// Hides these secrets, by name.
@@ -45,26 +55,31 @@ impl Redactor {
             return Self::default();
         }
         let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns);
-        // It fails only for more text than secrets can be.
-        Self { finder: finder.ok(), shown }
+        Self(finder.map_or(Finder::Blind, |finder| Finder::Forms(finder, shown)))
     }
 
     /// Whether there is nothing to hide.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.finder.is_none()
+        matches!(self.0, Finder::Nothing)
     }
 
     /// The text without secrets.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
+        let (finder, shown) = match &self.0 {
+            Finder::Nothing => return Cow::Borrowed(text),
+            Finder::Blind => return Cow::Borrowed(UNSEARCHED),
+            Finder::Forms(finder, shown) => (finder, shown),
+        };
         if !finder.is_match(text) {
             return Cow::Borrowed(text);
         }
         let mut hidden = String::with_capacity(text.len());
         finder.replace_all_with(text, &mut hidden, |found, _, hidden| {
-            hidden.push_str(self.shown.get(found.pattern().as_usize()).map_or("", String::as_str));
+            // Each pattern has its place, so a missing one hides as well.
+            let name = shown.get(found.pattern().as_usize()).map_or(UNSEARCHED, String::as_str);
+            hidden.push_str(name);
             true
         });
         Cow::Owned(hidden)
@@ -75,6 +90,9 @@ impl Redactor {
     pub fn value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
+        }
+        if matches!(self.0, Finder::Blind) {
+            return Value::String(UNSEARCHED.to_owned());
         }
         match value {
             Value::String(text) => match self.text(&text) {
@@ -199,6 +217,16 @@ mod tests {
         assert!(none.is_empty() && hides("short").is_empty());
         assert!(matches!(none.text("plain"), Cow::Borrowed("plain")));
         assert!(matches!(hides("something").text("plain"), Cow::Borrowed("plain")));
+    }
+
+    #[test]
+    fn what_cannot_be_searched_is_not_shown() {
+        let blind = Redactor(Finder::Blind);
+        assert!(!blind.is_empty());
+        assert_eq!(blind.text("plain"), UNSEARCHED);
+        for value in [json!("plain"), json!(7), json!({"plain": [true]})] {
+            assert_eq!(blind.value(value), json!(UNSEARCHED));
+        }
     }
 
     #[test]

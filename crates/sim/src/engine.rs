@@ -29,8 +29,8 @@ use world::World;
 pub struct Played {
     /// How many events were recorded.
     pub events: usize,
-    /// How many processes there were.
-    pub processes: u32,
+    /// How many processes there were at once.
+    pub seats: usize,
     /// What happened how often.
     pub counts: Counts,
     /// What was recorded, a line for each event.
@@ -61,7 +61,7 @@ pub fn play(seed: u64) -> Played {
     }
     Played {
         events: book.log.len(),
-        processes: world.processes(),
+        seats: world.seats(),
         counts: world.counts.clone(),
         log,
         violations: book.violations.clone(),

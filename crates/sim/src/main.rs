@@ -1,18 +1,22 @@
 //! `cairn-sim`: plays the worlds of one seed and says what happens in them: the store's, then
-//! that of a random automation.
+//! that of a random automation, then that of several engines on one store.
 //!
-//! `cairn-sim --seed 42 --steps 200`
+//! `cairn-sim --seed 42 --steps 200`, or `cairn-sim --digest 200` for the digest of what so many
+//! worlds of engines record.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use cairn_sim::{flow, life};
+use cairn_core::digest::Digest;
+use cairn_sim::{engine, flow, life};
 
-const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N]";
+const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N";
 
 struct Options {
     seed: u64,
     steps: usize,
+    /// Of how many worlds of engines to give the digest, and nothing else.
+    digest: Option<u64>,
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -20,8 +24,14 @@ fn main() -> io::Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
-    let Options { seed, steps } = options;
+    let Options { seed, steps, digest } = options;
     let mut out = io::stdout().lock();
+    if let Some(worlds) = digest {
+        for seed in 0..worlds {
+            writeln!(out, "{seed} {}", Digest::of(engine::play(seed).log.as_bytes()))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     writeln!(out, "seed {seed}, {steps} steps")?;
     // A closed pipe must not end the world early.
     let played = life::play(seed, steps, &mut |line| drop(writeln!(out, "{line}")));
@@ -36,23 +46,34 @@ fn main() -> io::Result<ExitCode> {
     match flow::play(seed) {
         Ok(played) => {
             writeln!(out, "{}\n{}", played.text, played.log)?;
-            writeln!(out, "{} events, as the reference says", played.events)?;
-            Ok(ExitCode::SUCCESS)
+            writeln!(out, "{} events, as the reference says\n", played.events)?;
         }
         Err(failure) => {
             writeln!(out, "violation: {failure}")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    let played = engine::play(seed);
+    write!(out, "{}", played.log)?;
+    played.trouble.iter().try_for_each(|trouble| writeln!(out, "trouble: {trouble}"))?;
+    writeln!(out, "{} events of {} processes: {:?}", played.events, played.seats, played.counts)?;
+    match played.violations.first() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(violation) => {
+            writeln!(out, "violation: {violation}")?;
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
-    let mut options = Options { seed: 42, steps: 200 };
+    let mut options = Options { seed: 42, steps: 200, digest: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.as_str() {
             "--seed" => options.seed = value.parse().ok()?,
             "--steps" => options.steps = value.parse().ok()?,
+            "--digest" => options.digest = Some(value.parse().ok()?),
             _ => return None,
         }
     }

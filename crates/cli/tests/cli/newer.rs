@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::env::{SESSION, TestEnv};
 
 const FUTURE: &str = "sess_01hf7yat00000000000000000f";
+const RUN: &str = "run_01hf7yat00000000000000000g";
 
 /// A home with the golden session of the store's tests.
 fn future() -> TestEnv {
@@ -51,7 +52,7 @@ fn it_is_listed_shown_verified_and_exported() {
 #[test]
 fn writing_to_it_is_refused_by_name_and_others_go_on() {
     let env = future();
-    let outcome = env.run(&["dev", "append-loop", "--session", FUTURE, "--count", "1"]);
+    let outcome = env.run(&["runs", "cancel", RUN]);
     assert_eq!(outcome.code, 7, "{outcome}");
     assert!(outcome.stderr.contains("error[SESSION_NEWER]"), "{outcome}");
     env.append(SESSION, 2);

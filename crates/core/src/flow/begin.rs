@@ -239,7 +239,11 @@ impl Deciding<'_, '_> {
     ) {
         let Outcome { output, case, usage } = outcome;
         if let Err(fault) = recordable("what came out", &output) {
-            return self.failed(instance, Fault { usage, ..fault }, duration_ms);
+            return self.failed(
+                instance,
+                Fault { usage: usage.map(Box::new), ..fault },
+                duration_ms,
+            );
         }
         // No edge has a name that long: it is the default's.
         let case = case.filter(|case| case.len() <= limits::NAME);

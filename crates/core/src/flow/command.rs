@@ -177,7 +177,7 @@ pub struct Fault {
     /// What came out all the same.
     pub output: Option<Value>,
     /// What it used up of a model all the same.
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
 }
 
 impl Fault {

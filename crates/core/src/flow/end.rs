@@ -53,7 +53,7 @@ impl Deciding<'_, '_> {
             instance: instance.clone(),
             output: output.map(inline),
             then: then.clone(),
-            usage: fault.usage.clone(),
+            usage: fault.usage.as_deref().cloned(),
         });
         match (then, retry) {
             (AfterFailure::Retry, Some(policy)) => {

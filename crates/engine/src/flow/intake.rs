@@ -182,6 +182,7 @@ impl Inner {
 
     fn entry(&self, found: &Found, request: RunRequest) -> Result<Entry> {
         let RunRequest { trigger, key, event, depth, by, roles, .. } = request;
+        chain::require_short(&found.id, depth)?;
         let run = match (&trigger, &key) {
             (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
             _ => self.run_id()?,
@@ -195,7 +196,6 @@ impl Inner {
 
     /// Has a run admitted by whoever admits those of its workflow.
     async fn enter(self: &Arc<Self>, found: &Found, entry: Entry) -> Result<Asked> {
-        chain::require_short(&found.id, entry.depth)?;
         // Only an automation has a plan that can be gone through.
         require_start(&found.compiled()?.plan, entry.trigger.as_ref())?;
         let ready = self.plans.pin(found).await?;

@@ -55,7 +55,7 @@ pub(super) enum Message {
     /// A run that waited may begin.
     Turn(RunId),
     /// Something is said to a run.
-    Tell(RunId, Command, Option<oneshot::Sender<Result<()>>>),
+    Tell(RunId, Box<Command>, Option<oneshot::Sender<Result<()>>>),
     /// Nothing more is begun; the sender is told when nothing is under way.
     Drain(oneshot::Sender<()>),
     /// Nothing more is begun, and nothing more is heard.
@@ -263,7 +263,7 @@ impl Actor {
             Message::Turn(run) => self.admitted.push_back(run),
             Message::Stored(run, stored) => self.stored(run, stored, batch),
             Message::Tell(run, command, reply) => {
-                let outcome = self.tell(run, command, batch);
+                let outcome = self.tell(run, *command, batch);
                 if let Some(to) = reply {
                     batch.replies.push(Reply { to, outcome });
                 }

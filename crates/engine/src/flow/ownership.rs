@@ -265,8 +265,8 @@ impl Inner {
         }
         for left in loaded {
             let session = left.lease.session();
-            // One that nothing is left to do in, and that takes no new runs, need not be kept.
-            if left.runs.is_empty() && !self.takes_more(session, left.bytes) {
+            // Whoever had one that nothing is left to do in cannot write there any more.
+            if left.runs.is_empty() {
                 continue;
             }
             if let Err(error) = self.open_left(left, &desk).await {
@@ -387,7 +387,7 @@ impl Inner {
             // Its runs end in it, and new ones go elsewhere.
             lane.close();
         }
-        let lane = match self.free_lane(desk).await? {
+        let lane = match self.free_session(desk).await? {
             Some(lane) => lane,
             None => self.new_session(desk).await?,
         };
@@ -419,12 +419,24 @@ impl Inner {
         u128::from(age_ms) < self.options.session_age_max.as_millis()
     }
 
-    /// A lane of a workflow that has room: whoever has the desk has them all.
-    async fn free_lane(&self, desk: &Desk) -> Result<Option<Lane>> {
-        for read in self.index.sessions_of(&desk.workflow).await? {
-            let lane = self.lanes.get(read.session).filter(|lane| self.has_room(lane));
-            if lane.is_some() {
-                return Ok(lane);
+    /// A session of a workflow that has room.
+    async fn free_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Option<Lane>> {
+        for SessionRead { session, .. } in self.index.sessions_of(&desk.workflow).await? {
+            match self.lanes.get(session) {
+                Some(lane) if self.has_room(&lane) => return Ok(Some(lane)),
+                Some(_) => continue,
+                None => {}
+            }
+            let Ok(status) = self.store.log.status(session).await else { continue };
+            if status.damage.is_some() || !self.takes_more(session, status.bytes) {
+                continue;
+            }
+            let _taking = self.lanes.taking.lock().await;
+            match self.open_lane(session, desk).await {
+                Ok(lane) => return Ok(Some(lane)),
+                // Somebody tidies it up, or it is gone.
+                Err(Error::Store(store::Error::Owned { .. } | store::Error::NotFound(_))) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(None)
@@ -453,6 +465,9 @@ impl Inner {
     /// Loads what is left to do in a session that this process owns.
     async fn load(&self, lease: Arc<dyn Lease>) -> Result<Unfinished> {
         let session = lease.session();
+        // A try is not repeated beside the first one.
+        let ended = self.performers.end_left(session).await;
+        ended.map_err(|failed| Error::LeftRunning { session, message: failed.message })?;
         self.tell_before_taking(session).await;
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;

@@ -117,6 +117,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Fills bytes with chance.
+#[expect(clippy::disallowed_methods, reason = "what secrets hang on comes from the system alone")]
 pub(super) fn random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes).map_err(|error| Error::SecretKey {
         path: None,

@@ -113,7 +113,8 @@ async fn runs_go_when_their_time_is_over_and_their_bytes_with_the_last() {
     assert_eq!(tidied.blobs, 1, "the plan of the runs that went");
     let tidied = engine.tidy(in_days(91)).await.unwrap();
     assert_eq!((tidied.runs, tidied.sessions.len(), listed(&engine).await), (1, 1, 0));
-    assert_eq!(world.store().sessions.list().await.unwrap(), []);
+    let left = world.store().sessions.list().await.unwrap();
+    assert_eq!(left.len(), 2, "what is left are the desks of the two workflows: {left:?}");
 }
 
 #[tokio::test]

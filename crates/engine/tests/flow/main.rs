@@ -5,6 +5,7 @@
 mod disk;
 mod hand;
 mod kept;
+mod owners;
 mod recovery;
 mod runs;
 mod snapshots;

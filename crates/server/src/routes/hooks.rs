@@ -93,7 +93,15 @@ async fn take(
         }
         Err(error) => return Err(Failure(error)),
     };
-    let secrets = secrets(&shared, place, hook.as_ref()).await;
+    let secrets = match secrets(&shared, place, hook.as_ref()).await {
+        Ok(secrets) => secrets,
+        Err(error) => {
+            let (workflow, trigger) = (&place.workflow, &place.trigger);
+            let trouble = format!("a request to `{trigger}` of `{workflow}` is not taken: {error}");
+            shared.automation.engine.tell_trouble(&trouble);
+            return Ok(refused(Refusal { status: 503, code: error.code() }));
+        }
+    };
     let asked = Asked {
         method: parts.method.as_str(),
         path,
@@ -121,12 +129,21 @@ fn seen(headers: &HeaderMap) -> Vec<(Cow<'_, str>, Cow<'_, [u8]>)> {
     headers.iter().map(pair).collect()
 }
 
-/// What may have signed the request. Without any, no signature is good.
-async fn secrets(shared: &Shared, place: &Place, hook: &dyn Hook) -> Vec<HookSecret> {
+/// What may have signed the request. Without any, no signature is good; a vault that cannot be
+/// read says nothing of signatures, and the sender is to come back.
+async fn secrets(
+    shared: &Shared,
+    place: &Place,
+    hook: &dyn Hook,
+) -> Result<Vec<HookSecret>, engine::Error> {
     let (vault, scope) = (shared.automation.vault.clone(), Scope::Workflow(place.identity.clone()));
     let (name, grace_ms) = (hook.secret().to_owned(), hook.grace_ms());
-    let signing = move || vault.signing(&scope, &name, grace_ms).unwrap_or_default();
-    tokio::task::spawn_blocking(signing).await.unwrap_or_default()
+    let signing = move || vault.signing(&scope, &name, grace_ms);
+    match tokio::task::spawn_blocking(signing).await {
+        Ok(Err(engine::Error::SecretUnknown { .. })) => Ok(Vec::new()),
+        Ok(signing) => signing,
+        Err(error) => Err(engine::Error::Broken(error.to_string())),
+    }
 }
 
 /// Where a run stands in its chain, as far as whoever asks for it says.

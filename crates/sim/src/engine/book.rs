@@ -135,10 +135,8 @@ impl Entries {
             EventData::StepStarted(StepStarted { instance, attempt, .. }) => {
                 entry.intents.insert((instance.clone(), *attempt));
             }
-            EventData::TimerFired(fired) => {
-                if !self.fired.insert(fired.timer_id) {
-                    self.wrong(format!("timer {} of {run} fired twice", fired.timer_id));
-                }
+            EventData::TimerFired(fired) if !self.fired.insert(fired.timer_id) => {
+                self.wrong(format!("timer {} of {run} fired twice", fired.timer_id));
             }
             EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
                 entry.end = Some(event.data.kind().name());

@@ -421,9 +421,9 @@ impl World {
         self.book.violation(format!("runs that never end: {}", open.join(", ")));
     }
 
-    /// How many processes there were.
-    pub(super) const fn processes(&self) -> u32 {
-        self.started
+    /// How many processes there were at once.
+    pub(super) const fn seats(&self) -> usize {
+        self.seats.len()
     }
 
     /// Ends all processes, so that nothing of the world is left.

@@ -14,6 +14,7 @@ mod given;
 mod habits;
 mod laws;
 mod locks;
+mod mailbox;
 mod memory;
 mod newer;
 mod processes;

@@ -29,10 +29,22 @@ pub(crate) async fn follow(
     watch: Watch,
     config: &Config,
 ) -> Result<Exit> {
-    let exit = stop::by_signal(until_over(engine, run, watch, config)).await?;
+    let is_here = engine.is_here(run).await?;
+    let others = (!is_here).then(|| {
+        let engine = engine.clone();
+        // What another process records is shown as far as it can be read.
+        tokio::spawn(async move { drop(engine.follow_others().await) })
+    });
+    let exit = stop::by_signal(until_over(engine, run, watch, config, is_here)).await?;
+    others.into_iter().for_each(|others| others.abort());
     if matches!(exit, Exit::Interrupted | Exit::Terminated) {
         engine.stop(PATIENCE).await;
-        let left = format!("stopped; `cairn runs resume {run}` goes on where it was");
+        let left = match is_here {
+            true => format!("stopped; `cairn runs resume {run}` goes on where it was"),
+            false => format!(
+                "another process performs it and goes on; `cairn runs cancel {run}` ends it"
+            ),
+        };
         config.output.remark(&left);
     }
     Ok(exit)
@@ -43,6 +55,7 @@ async fn until_over(
     run: RunId,
     mut watch: Watch,
     config: &Config,
+    is_here: bool,
 ) -> Result<Exit> {
     let output = &config.output;
     if !output.json {
@@ -75,7 +88,7 @@ async fn until_over(
         slow.tell(output);
     }
     let past = engine.past(run).await?;
-    let rest = past.events.iter().filter(|event| seen > 0 && event.index.0 >= seen);
+    let rest = past.events.iter().filter(|event| (seen > 0 || !is_here) && event.index.0 >= seen);
     show_all(&rest.collect::<Vec<_>>(), output);
     see_to_failure(engine, &past, config).await?;
     engine.stop(PATIENCE).await;

@@ -61,6 +61,7 @@ fn each_kind_has_its_scope_and_no_other() {
     decision_trace_appended: node
     context_set: run
     session_owned: session
+    session_listed: session
     trigger_received: session
     run_queued: run
     step_started: run

@@ -45,7 +45,7 @@ impl Actor {
         let mut step: BoxFuture<()> = Box::pin(async move {
             let command = inner.perform(work).await;
             // A lane that is gone is recovered by whoever comes next.
-            let _ = messages.send(Message::Tell(id, command, None));
+            let _ = messages.send(Message::Tell(id, Box::new(command), None));
         });
         if is_alone && poll_fn(|ctx| Poll::Ready(step.as_mut().poll(ctx).is_ready())).await {
             return;
@@ -77,7 +77,7 @@ impl Actor {
                 let task = self.host.spawn(Box::pin(async move {
                     let result = inner.evaluator.evaluate(&source, is_expression, context).await;
                     let command = Command::Evaluated { instance: at, ask, result };
-                    let _ = messages.send(Message::Tell(id, command, None));
+                    let _ = messages.send(Message::Tell(id, Box::new(command), None));
                 }));
                 active.under_way.insert(instance, task);
             }
@@ -95,7 +95,7 @@ impl Actor {
                 self.host.spawn(Box::pin(async move {
                     let ended = inner.watchers.until_end(child);
                     for command in inner.child(child, &workflow, event, parent, depth).await {
-                        let _ = messages.send(Message::Tell(id, command, None));
+                        let _ = messages.send(Message::Tell(id, Box::new(command), None));
                     }
                     // One that another process performs is followed; if it cannot be, whoever
                     // recovers the parent looks again.
@@ -103,7 +103,7 @@ impl Actor {
                     drop(inner);
                     if let Ok(Ended { status, result: output, .. }) = ended.await {
                         let command = Command::ChildFinished { child, status, output };
-                        let _ = messages.send(Message::Tell(id, command, None));
+                        let _ = messages.send(Message::Tell(id, Box::new(command), None));
                     }
                 }));
             }
@@ -116,7 +116,7 @@ impl Actor {
             Effect::CallOff => {
                 std::mem::take(&mut active.under_way).values().for_each(Task::abort);
                 if active.run.state.end.is_none() {
-                    let _ = self.messages.send(Message::Tell(id, Command::Stopped, None));
+                    let _ = self.messages.send(Message::Tell(id, Box::new(Command::Stopped), None));
                 }
             }
             Effect::End(status) => self.ended(inner, id, status),

@@ -70,7 +70,7 @@ impl Lane {
 
     pub(in crate::flow) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.send(Message::Tell(run, command, Some(reply)))?;
+        self.send(Message::Tell(run, Box::new(command), Some(reply)))?;
         answer.await.map_err(|_| self.gone())?
     }
 
@@ -134,10 +134,11 @@ async fn supervise(
 ) {
     let session = actor.session;
     let lived = unpanicked(actor.live(&mut inbox)).await;
+    let left = actor.left();
     actor.call_off_all();
     let Some(inner) = inner.upgrade() else { return };
     inner.lanes.forget(session);
-    let (left, stopped) = (actor.left(), actor.stopped.take());
+    let stopped = actor.stopped.take();
     // With it goes the lease.
     drop(actor);
     let fell = match lived {
