@@ -1,6 +1,7 @@
 //! Automations, through the engine's public calls, on a real store.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
 mod disk;
 mod hand;

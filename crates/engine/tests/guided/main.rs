@@ -1,6 +1,7 @@
 //! Guided runs, through the engine's public calls.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
 mod bad_input;
 mod blocking;
