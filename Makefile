@@ -41,7 +41,7 @@ sim: ## Run the store, an automation and several engines in a simulated world (S
 
 soak: ## Kill the binary 5,000 times, a busy server 100 times, enumerate more crash states and simulate 500,000 worlds; takes long
 	scripts/setup.sh
-	CAIRN_KILLS=$(KILLS) CAIRN_SERVE_KILLS=$(SERVE_KILLS) CAIRN_CRASH_DEPTH=full \
+	CAIRN_KILLS=$(KILLS) CAIRN_SERVE_KILLS=$(SERVE_KILLS) CAIRN_STOPS=50 CAIRN_CRASH_DEPTH=full \
 		cargo nextest run --release --profile soak --workspace -E 'binary(kill) | binary(crash) | binary(automations)'
 	CAIRN_SEEDS=$(WORLDS) \
 		cargo nextest run --release --profile soak --package cairn-sim --test engine

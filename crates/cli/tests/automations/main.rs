@@ -7,4 +7,5 @@ mod guarded;
 mod kills;
 mod receiver;
 mod server;
+mod stopped;
 mod strange;

@@ -147,7 +147,11 @@ async fn supervise(
         None => Some(Error::Broken("a lane broke one of its invariants".to_owned())),
     };
     match (fell, stopped) {
-        (None, stopped) => stopped.into_iter().for_each(|tell| drop(tell.send(left.clone()))),
+        (None, stopped) => {
+            // Whoever stops the lane can give up the desk next.
+            drop(desk);
+            stopped.into_iter().for_each(|tell| drop(tell.send(left.clone())));
+        }
         (Some(error), _) => inner.fell(session, &desk, &error),
     }
 }

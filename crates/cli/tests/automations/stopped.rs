@@ -1,0 +1,79 @@
+//! An owner that is stopped: others are told within two seconds, nothing that was refused happens
+//! later, and one that is killed in the end is taken over at once.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::server::{Place, Server, call};
+
+const WAITS: &str = "name: Waits
+graph:
+  nodes:
+    - { id: a, type: wait, duration_sec: 3600 }
+";
+
+/// How often an owner is stopped: `CAIRN_STOPS`, three times unless it says so.
+fn rounds() -> usize {
+    std::env::var("CAIRN_STOPS").ok().and_then(|stops| stops.parse().ok()).unwrap_or(3)
+}
+
+fn signal(server: &Server, name: &str) {
+    let pid = server.child.id().to_string();
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// What a command says on standard error, and how long it took.
+fn said(place: &Place, args: &[&str]) -> (bool, String, Duration) {
+    let begun = Instant::now();
+    let done = place.command(args).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.success(), said, begun.elapsed())
+}
+
+fn begin(place: &Place, server: &Server) -> String {
+    let asked = json!({"workflow": "project.waits"});
+    let begun = call(&server.address, &place.token(), "POST /api/v1/runs", "", Some(&asked));
+    let (status, begun) = begun.unwrap();
+    assert_eq!(status, 201, "{begun}");
+    begun["runId"].as_str().unwrap().to_owned()
+}
+
+fn status(place: &Place, run: &str) -> Value {
+    let shown = place.command(&["runs", "show", run, "--json"]).output().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    shown["status"].clone()
+}
+
+#[test]
+fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
+    let place = Place::new("", &[("waits", WAITS.to_owned())]);
+    for round in 0..rounds() {
+        let mut server = place.serve();
+        let run = begin(&place, &server);
+        signal(&server, "STOP");
+        let owner = format!("process {} since", server.child.id());
+        for (args, code) in [
+            (["runs", "cancel", &run], "RUN_ELSEWHERE"),
+            (["runs", "pause", &run], "RUN_ELSEWHERE"),
+            (["run", "project.waits", "--quiet"], "WORKFLOW_ELSEWHERE"),
+        ] {
+            let (done, said, took) = said(&place, &args);
+            assert!(!done && said.contains(code) && said.contains(&owner), "{args:?}: {said}");
+            assert!(took < Duration::from_secs(2), "{args:?} took {took:?}");
+        }
+        signal(&server, "CONT");
+        assert_eq!(status(&place, &run), "waiting", "round {round}");
+        let listed = place.command(&["runs", "list", "--json"]).output().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout).matches("\"run_").count();
+        assert_eq!(listed, round + 1, "a request that was refused began");
+        // One that is stopped, and then gone, is taken over.
+        signal(&server, "STOP");
+        server.kill();
+        let (done, said, took) = said(&place, &["runs", "cancel", &run]);
+        assert!(done && took < Duration::from_secs(1), "{said} {took:?}");
+        assert_eq!(status(&place, &run), "cancelled");
+    }
+}
