@@ -548,6 +548,13 @@ impl Inner {
         let desk = match self.desk(workflow).await {
             Ok(desk) => desk,
             Err(Error::AdmittedElsewhere { .. }) => {
+                // Whoever waits here for one of its runs is told by that process from now on.
+                for run in self.watchers.awaited() {
+                    match self.tell_end_from_afar(run).await {
+                        Ok(()) | Err(Error::RunUnknown(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
                 self.lanes.down().remove(&session);
                 return Ok(());
             }

@@ -111,6 +111,13 @@ impl Watchers {
         told
     }
 
+    /// The runs whose end somebody waits for.
+    pub(super) fn awaited(&self) -> Vec<RunId> {
+        let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_awaited = |tells: &Vec<oneshot::Sender<Ended>>| tells.iter().any(|t| !t.is_closed());
+        ends.iter().filter(|(_, tells)| is_awaited(tells)).map(|(run, _)| *run).collect()
+    }
+
     pub(super) fn ended(&self, run: RunId, end: &Ended) {
         let waiting = self.ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
         for tell in waiting.into_iter().flatten() {
