@@ -3,8 +3,9 @@
 //! `CAIRN_SEEDS=500000` looks at more of them; `make sim SEED=…` tells the story of one.
 //!
 //! On the engine as it was before there were desks and fences, these worlds found: a second run
-//! beside one that is alone allowed (seeds 0, 8, 14), a lane that fell over its own count (seed
-//! 875), a request that was refused and recorded (seeds 1, 3), a template that read 600.0 live and
+//! beside one that is alone allowed (seeds 0, 8, 14), a lane that fell over its own count (a few
+//! seeds behind 874), a request that was refused and recorded (seeds 1, 3), a template that read
+//! 600.0 live and
 //! 600 on replay (seed 2), a step that was over behind the end of its run (seed 315), and one key
 //! that started two runs (seed 29).
 
