@@ -39,7 +39,7 @@ const TO_ANSWER: Duration = Duration::from_secs(10);
 pub(super) async fn listen(inner: &Arc<Inner>, lane: Lane) -> Option<Task> {
     let inbox = inner.inbox(lane.session).await?;
     lane.is_followed_by(inbox.followers());
-    Some(inner.hear_all(inbox, move |inner, letter| hear(inner, lane.clone(), letter)))
+    Some(inner.hear_all(inbox, move |_, letter| hear(lane.clone(), letter)))
 }
 
 /// Hears requests for runs of a workflow, for as long as this process admits them.
@@ -76,7 +76,7 @@ impl Inner {
 }
 
 /// Does what a letter says to a run, and answers it.
-fn hear(_: Arc<Inner>, lane: Lane, letter: Letter) -> BoxFuture<()> {
+fn hear(lane: Lane, letter: Letter) -> BoxFuture<()> {
     Box::pin(async move {
         let done = match read(&letter.text) {
             Some((run, command)) => lane.tell(run, command).await,
@@ -214,9 +214,9 @@ impl Inner {
             serde_json::to_string(handed).map_err(|error| Error::Broken(error.to_string()))?;
         let Some(answer) = self.say(desk, letter).await? else { return Ok(None) };
         let run = handed.run;
-        Ok(Some(answer.map(|answer| {
-            let replayed = answer.get("replayed").and_then(Value::as_bool).unwrap_or_default();
-            Asked { run, replayed }
+        Ok(Some(answer.and_then(|answer| match answer.get("replayed").and_then(Value::as_bool) {
+            Some(replayed) => Ok(Asked { run, replayed }),
+            None => Err(Error::Broken(format!("an answer that does not say so: {answer}"))),
         })))
     }
 
@@ -274,9 +274,6 @@ fn written(run: RunId, command: &Command) -> Option<Value> {
         Command::Resolve { instance, by, decision } => {
             said(json!({"do": "resolve", "instance": instance, "decision": decision}), by)
         }
-        Command::ChildFinished { child, status, output } => json!({
-            "do": "child_finished", "child": child.to_string(), "status": status, "output": output,
-        }),
         _ => return None,
     };
     let mut asked = asked;
@@ -320,11 +317,6 @@ fn read(line: &str) -> Option<(RunId, Command)> {
             let decision: InterruptDecision = serde_json::from_value(value("decision")).ok()?;
             Command::Resolve { instance: instance()?, by: by()?, decision }
         }
-        "child_finished" => Command::ChildFinished {
-            child: text("child")?.parse().ok()?,
-            status: serde_json::from_value(value("status")).ok()?,
-            output: value("output"),
-        },
         _ => return None,
     };
     Some((text("run")?.parse().ok()?, command))
@@ -350,11 +342,6 @@ mod tests {
             Command::Answer { task: cairn_core::id::TaskId::from_bits(5), by: by.clone(), answer },
             Command::Acknowledge { instance: instance(), by: "agent".into(), output: json!([1]) },
             Command::Resolve { instance: instance(), by, decision: InterruptDecision::Skip },
-            Command::ChildFinished {
-                child: run,
-                status: cairn_core::event::engine::EndStatus::Failed,
-                output: json!(null),
-            },
         ] {
             let line = written(run, &command).unwrap().to_string();
             assert_eq!(read(&line), Some((run, command)), "{line}");
