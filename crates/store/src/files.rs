@@ -62,6 +62,17 @@ pub struct Free {
     pub bytes: u64,
     /// And at least this much of the whole.
     pub percent: u64,
+    /// But no more than this for being a part of the whole: what the runs under way still need
+    /// does not grow with the disk.
+    pub percent_max: u64,
+}
+
+impl Free {
+    /// How many bytes of a disk of this size stay free.
+    #[must_use]
+    pub fn of(self, total: u64) -> u64 {
+        (total / 100 * self.percent).min(self.percent_max).max(self.bytes)
+    }
 }
 
 impl Config {
@@ -72,7 +83,7 @@ impl Config {
             root: root.into(),
             journal_max: 16 << 20,
             segment_max: 1 << 20,
-            free_min: Free { bytes: 256 << 20, percent: 2 },
+            free_min: Free { bytes: 256 << 20, percent: 2, percent_max: 1 << 30 },
             strict: false,
             unsafe_filesystem: false,
         }
@@ -108,4 +119,17 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
         blobs,
         log,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_disk_keeps_its_least_and_a_large_one_no_more_than_its_most() {
+        let free = Config::new("/").free_min;
+        let kept =
+            [10 << 20, 10 << 30, 40 << 30, 252 << 30, 10 << 40].map(|total| free.of(total) >> 20);
+        assert_eq!(kept, [256, 256, 819, 1024, 1024]);
+    }
 }

@@ -170,8 +170,7 @@ fn isolation() -> Check {
 
 /// Below the reserve new runs are refused.
 fn space(found: &Checkup, reserve: Free) -> Check {
-    let enough = found.free_bytes >= reserve.bytes
-        && found.free_bytes >= found.total_bytes / 100 * reserve.percent;
+    let enough = found.free_bytes >= reserve.of(found.total_bytes);
     let text = format!("{} of {}", render::size(found.free_bytes), render::size(found.total_bytes));
     check("free space", State::good_or(enough, State::Failed), text)
 }

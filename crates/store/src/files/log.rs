@@ -138,7 +138,7 @@ impl FileLog {
         let space = self.fs.space(root).map_err(failed("measuring", root))?;
         let min = self.config.free_min;
         let (who, needed) = match wanted {
-            Room::Run => ("new runs need", min.bytes.max(space.total / 100 * min.percent)),
+            Room::Run => ("new runs need", min.of(space.total)),
             Room::Step => ("runs under way need", min.bytes / 4),
         };
         if space.free >= needed {

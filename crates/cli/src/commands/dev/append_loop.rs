@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         files.journal_max = journal_max;
     }
     if let Some(bytes) = args.free_min {
-        files.free_min = files::Free { bytes, percent: 0 };
+        files.free_min = files::Free { bytes, percent: 0, percent_max: 0 };
     }
     home::block_on(async {
         let store = cairn_store::open(&cairn_store::Config::Files(files))?;
