@@ -2,7 +2,8 @@
 //! that of a random automation, then that of several engines on one store.
 //!
 //! `cairn-sim --seed 42 --steps 200`, or `cairn-sim --digest 200` for the digest of what so many
-//! worlds of engines record.
+//! worlds of engines record, or `cairn-sim --find 2000` for the first of so many in which
+//! something is wrong.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -10,13 +11,15 @@ use std::process::ExitCode;
 use cairn_core::digest::Digest;
 use cairn_sim::{engine, flow, life};
 
-const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N";
+const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N | --find N";
 
 struct Options {
     seed: u64,
     steps: usize,
     /// Of how many worlds of engines to give the digest, and nothing else.
     digest: Option<u64>,
+    /// In how many worlds of engines to look for one that breaks a law, and nothing else.
+    find: Option<u64>,
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -24,8 +27,16 @@ fn main() -> io::Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
-    let Options { seed, steps, digest } = options;
+    let Options { seed, steps, digest, find } = options;
     let mut out = io::stdout().lock();
+    if let Some(worlds) = find {
+        let found = (0..worlds).find_map(|seed| Some((seed, engine::play(seed).violations.pop()?)));
+        match found {
+            Some((seed, violation)) => writeln!(out, "seed {seed}: {violation}")?,
+            None => writeln!(out, "nothing in {worlds} worlds")?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(worlds) = digest {
         for seed in 0..worlds {
             writeln!(out, "{seed} {}", Digest::of(engine::play(seed).log.as_bytes()))?;
@@ -67,13 +78,14 @@ fn main() -> io::Result<ExitCode> {
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
-    let mut options = Options { seed: 42, steps: 200, digest: None };
+    let mut options = Options { seed: 42, steps: 200, digest: None, find: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.as_str() {
             "--seed" => options.seed = value.parse().ok()?,
             "--steps" => options.steps = value.parse().ok()?,
             "--digest" => options.digest = Some(value.parse().ok()?),
+            "--find" => options.find = Some(value.parse().ok()?),
             _ => return None,
         }
     }

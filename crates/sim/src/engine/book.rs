@@ -59,6 +59,8 @@ pub(super) struct RunEntry {
     pub(super) session: SessionId,
     pub(super) is_started: bool,
     pub(super) end: Option<&'static str>,
+    /// Whether it is recorded that somebody cancelled it.
+    pub(super) is_cancelled: bool,
     intents: BTreeSet<(StepInstanceKey, u32)>,
 }
 
@@ -96,6 +98,7 @@ impl Entries {
                 session: event.session,
                 is_started: false,
                 end: None,
+                is_cancelled: false,
                 intents: BTreeSet::new(),
             };
             if let Some(known) = self.runs.insert(run, entry) {
@@ -118,6 +121,10 @@ impl Entries {
             ));
             return;
         }
+        let begins = matches!(event.data, EventData::RunStarted(_) | EventData::StepStarted(_));
+        if entry.is_cancelled && begins {
+            self.wrong(format!("{name} of {run} behind its cancel"));
+        }
         if let Some(end) = end {
             return self.wrong(format!("{name} of {run} behind its {end}"));
         }
@@ -138,6 +145,7 @@ impl Entries {
             EventData::TimerFired(fired) if !self.fired.insert(fired.timer_id) => {
                 self.wrong(format!("timer {} of {run} fired twice", fired.timer_id));
             }
+            EventData::RunCancelRequested(_) => entry.is_cancelled = true,
             EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
                 entry.end = Some(event.data.kind().name());
             }
@@ -163,6 +171,9 @@ impl Entries {
         let (run, instance, attempt) = &step;
         // Whoever was replaced may still do what it had recorded before.
         let is_owner = !self.replaced.contains(&process);
+        if is_owner && self.cancelled.contains(run) {
+            self.wrong(format!("{instance} of {run} is performed, whose cancel was acknowledged"));
+        }
         match self.runs.get(run) {
             None => self.wrong(format!("{instance} of {run} is performed, which is not recorded")),
             Some(entry) if !entry.intents.contains(&(instance.clone(), *attempt)) => {

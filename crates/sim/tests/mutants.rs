@@ -1,0 +1,236 @@
+//! Faults that are planted on purpose, so that it is known that the simulated worlds find them.
+//!
+//! A copy of the crates gets all of them at once, each behind a question whether it is wanted, and
+//! is built once. Nothing of that is in the engine itself.
+
+#![expect(clippy::unwrap_used, reason = "a failed helper fails the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// In how many worlds a fault must be found.
+const WORLDS: &str = "2000";
+/// The crates that are built.
+const CRATES: [&str; 5] = ["core", "lang", "store", "engine", "sim"];
+/// What stands in the text of a change for the question whether its mutant is wanted.
+const PLANTED: &str = "PLANTED";
+
+/// A fault, and what of the source it changes.
+struct Mutant {
+    name: &'static str,
+    changes: &'static [Change],
+}
+
+/// A text of a file that stands there once, and what is put in its place.
+struct Change {
+    file: &'static str,
+    find: &'static str,
+    put: &'static str,
+}
+
+const MUTANTS: [Mutant; 8] = [
+    // A run that is cancelled while it waits counts as one less under way.
+    Mutant {
+        name: "subtraction-count",
+        changes: &[Change {
+            file: "crates/engine/src/flow/desk.rs",
+            find: "Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),",
+            put: "Some(Turn::Waiting { place, .. }) => {
+                self.queue.remove(&place);
+                if PLANTED && turn.is_none() {
+                    self.under_way -= 1;
+                }
+            }",
+        }],
+    },
+    // An owner that was replaced goes on writing.
+    Mutant {
+        name: "no-fence",
+        changes: &[Change {
+            file: "crates/store/src/fence.rs",
+            find: "        match held.cmp(&current) {",
+            put: "        match if PLANTED { std::cmp::Ordering::Equal } else { held.cmp(&current) } {",
+        }],
+    },
+    // What was decided happens before it is recorded.
+    Mutant {
+        name: "effect-before-commit",
+        changes: &[Change {
+            file: "crates/engine/src/flow/lane/commit.rs",
+            find: "let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;",
+            put: "let Batch { events, blobs, mut effects, begun, moved, replies, room: _ } = batch;
+        if PLANTED {
+            for (run, effect) in std::mem::take(&mut effects) {
+                self.let_happen(inner, run, effect, false).await;
+            }
+        }",
+        }],
+    },
+    // A timer that fired stays set, and whoever takes the run over hears of it again.
+    Mutant {
+        name: "timer-fired-twice",
+        changes: &[Change {
+            file: "crates/core/src/projection/run/fold.rs",
+            find: "EventData::TimerFired(timer) => drop(self.timers.remove(&timer.timer_id)),",
+            put: "EventData::TimerFired(timer) => {
+                if !PLANTED {
+                    self.timers.remove(&timer.timer_id);
+                }
+            }",
+        }],
+    },
+    // Each session of a workflow has the limit for itself.
+    Mutant {
+        name: "limit-per-session",
+        changes: &[
+            Change {
+                file: "crates/engine/src/flow/desk.rs",
+                find: "if turns.queue.is_empty() && turns.under_way < most {",
+                put: "let own = |turn: &&Turn| matches!(turn, Turn::UnderWay { session: at } if *at == session);
+                let own = turns.runs.values().filter(own).count();
+                if PLANTED && own < most || turns.queue.is_empty() && turns.under_way < most {",
+            },
+            Change {
+                file: "crates/engine/src/flow/desk.rs",
+                find: "if self.under_way >= *most {",
+                put: "let own = |turn: &&Turn| matches!(turn, Turn::UnderWay { session: at } if at == session);
+            let own = self.runs.values().filter(own).count();
+            if if PLANTED { own >= *most } else { self.under_way >= *most } {",
+            },
+        ],
+    },
+    // Whoever takes a run over does not ask again for the child that it waits for.
+    Mutant {
+        name: "lost-child",
+        changes: &[Change {
+            file: "crates/core/src/flow/people.rs",
+            find: "        if place.does != Does::Child {",
+            put: "        if PLANTED || place.does != Does::Child {",
+        }],
+    },
+    // Whoever cancels a run that waits is told that it is, and it begins all the same.
+    Mutant {
+        name: "cancelled-queued-run-begins",
+        changes: &[Change {
+            file: "crates/engine/src/flow/lane.rs",
+            find: "        let active = self.runs.get_mut(&id).ok_or(Error::RunUnknown(id))?;",
+            put: "        let active = self.runs.get_mut(&id).ok_or(Error::RunUnknown(id))?;
+        let begun = active.run.state.started.is_some();
+        if PLANTED && !begun && matches!(command, Command::Cancel { .. }) {
+            return Ok(());
+        }",
+        }],
+    },
+    // What is refused was recorded before.
+    Mutant {
+        name: "record-before-refuse",
+        changes: &[Change {
+            file: "crates/engine/src/flow/intake.rs",
+            find: "        require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
+        let event",
+            put: "        if PLANTED && let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
+            let received = received(desk, &entry, trigger, key, &entry.event);
+            self.note_received(desk, received).await?;
+        }
+        require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
+        let event",
+        }],
+    },
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Writes a file, unless that is what it holds: cargo builds what is younger.
+fn write(path: &Path, bytes: &[u8]) {
+    if fs::read(path).ok().as_deref() != Some(bytes) {
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// The text of a file with all that is planted in it.
+fn planted(file: &str, mut text: String) -> String {
+    for mutant in &MUTANTS {
+        let wanted = format!(
+            "std::env::var_os(\"CAIRN_MUTANT\").is_some_and(|name| name == {:?})",
+            mutant.name
+        );
+        for change in mutant.changes.iter().filter(|change| change.file == file) {
+            let found = text.matches(change.find).count();
+            assert_eq!(found, 1, "{}: {file} has {found} times: {}", mutant.name, change.find);
+            text = text.replace(change.find, &change.put.replace(PLANTED, &wanted));
+        }
+    }
+    text
+}
+
+/// Copies the sources with everything planted, and builds them; gives the program.
+fn build(to: &Path) -> PathBuf {
+    let root = root();
+    for name in CRATES {
+        let folder = Path::new("crates").join(name);
+        plant(&root, &root.join(&folder).join("src"), &to.join(&folder).join("src"));
+        let manifest = folder.join("Cargo.toml");
+        write(&to.join(&manifest), &fs::read(root.join(&manifest)).unwrap());
+    }
+    write(&to.join("Cargo.lock"), &fs::read(root.join("Cargo.lock")).unwrap());
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let manifest = manifest.replace("[\"bench\", \"crates/*\", \"xtask\"]", "[\"crates/*\"]");
+    write(&to.join("Cargo.toml"), manifest.as_bytes());
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--offline", "--package", "cairn-sim", "--bin", "cairn-sim"])
+        .current_dir(to)
+        .env("CARGO_TARGET_DIR", to.join("target"))
+        .env("CARGO_INCREMENTAL", "0")
+        .env("RUSTFLAGS", "--cap-lints=allow")
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    to.join("target/debug/cairn-sim")
+}
+
+/// Copies a folder of sources with what is planted in it.
+fn plant(root: &Path, from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            plant(root, &path, &target);
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let file = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        match String::from_utf8(bytes) {
+            Ok(text) => write(&target, planted(&file, text).as_bytes()),
+            Err(odd) => write(&target, odd.as_bytes()),
+        }
+    }
+}
+
+fn find(program: &Path, mutant: &str, worlds: &str) -> String {
+    let found = Command::new(program)
+        .args(["--find", worlds])
+        .env("CAIRN_MUTANT", mutant)
+        .output()
+        .unwrap();
+    assert!(found.status.success(), "{mutant}: {}", String::from_utf8_lossy(&found.stderr));
+    String::from_utf8(found.stdout).unwrap()
+}
+
+#[test]
+fn every_planted_fault_is_found() {
+    let program = build(&root().join(env!("CARGO_TARGET_TMPDIR")).join("mutants"));
+    let sound = find(&program, "none", "50");
+    assert!(sound.starts_with("nothing"), "without any of them: {sound}");
+    let mut missed = Vec::new();
+    for mutant in &MUTANTS {
+        let found = find(&program, mutant.name, WORLDS);
+        print!("{}: {found}", mutant.name);
+        if found.starts_with("nothing") {
+            missed.push(mutant.name);
+        }
+    }
+    assert!(missed.is_empty(), "not found in {WORLDS} worlds: {missed:?}");
+}
