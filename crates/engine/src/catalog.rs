@@ -184,6 +184,19 @@ impl Catalog {
         find(&self.list()?, given)
     }
 
+    /// The file of a workflow, wherever the sources are and whoever else has its id.
+    pub fn find_same(&self, workflow: &Identity) -> Result<Arc<Found>> {
+        let is_it = |found: &&Arc<Found>| found.identity == *workflow;
+        if let Some(found) = self.pinned.iter().chain(&self.list()?).find(is_it) {
+            return Ok(Arc::clone(found));
+        }
+        match Path::new(workflow.place()) {
+            place if place.is_file() => self.file(place, &self.sources()?).map(Arc::new),
+            place if place.as_os_str().is_empty() => self.find(workflow.id()),
+            _ => Err(Error::WorkflowUnknown { given: workflow.place().to_owned(), nearest: None }),
+        }
+    }
+
     /// What to say about a workflow's id that is not what it should be. The id that it is
     /// advised to take is nobody's.
     pub(crate) fn id_warning(&self, found: &Found) -> Option<String> {

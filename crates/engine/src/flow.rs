@@ -47,6 +47,7 @@ use cairn_core::id::{ChangeId, EventId, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Plan, Retention};
 use cairn_core::projection::run::RunState;
+use cairn_core::text::Slug;
 use cairn_store::Store;
 use tokio::sync::Semaphore;
 
@@ -317,6 +318,22 @@ impl Automations {
     pub async fn cancel(&self, run: RunId, by: impl Into<By>, reason: &str) -> Result<()> {
         let (by, reason) = (by.into(), reason.to_owned());
         self.inner.tell(run, Command::Cancel { by, reason }).await
+    }
+
+    /// The run that a trigger of a workflow started with a key, if it did.
+    pub async fn asked_before(
+        &self,
+        workflow: &str,
+        trigger: &Slug,
+        key: &str,
+    ) -> Result<Option<RunId>> {
+        let found = self.inner.find(workflow).await?;
+        let run = intake::keyed(found.identity(), trigger, key);
+        match self.inner.state(run).await {
+            Ok(_) => Ok(Some(run)),
+            Err(Error::RunUnknown(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets a run begin no more steps.

@@ -254,6 +254,8 @@ pub struct RunRow {
     pub session: SessionId,
     /// Its workflow.
     pub workflow: String,
+    /// Where the workflow's file was.
+    pub place: Option<String>,
     /// Where it stands, in one word.
     pub status: String,
     /// Whether it is over.
@@ -290,7 +292,8 @@ pub struct SnapshotAt {
 pub struct SessionRead {
     /// The session.
     pub session: SessionId,
-    /// The workflow whose runs are in it; none when the engine performs none of them.
+    /// What tells the workflow whose runs are in it from all others; none when the engine performs
+    /// none of them.
     pub workflow: Option<String>,
     /// The first event that was not read.
     pub next: EventIndex,
@@ -301,8 +304,10 @@ pub struct SessionRead {
 /// Which runs are wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunFilter {
-    /// Of this workflow.
+    /// Of workflows of this id.
     pub workflow: Option<String>,
+    /// Of the workflow whose file was in this place.
+    pub place: Option<String>,
     /// With one of these statuses.
     pub statuses: Vec<String>,
     /// Only those that are over, or only those that are not.
@@ -322,6 +327,7 @@ impl RunFilter {
     #[must_use]
     pub fn takes(&self, row: &RunRow) -> bool {
         self.workflow.as_ref().is_none_or(|workflow| *workflow == row.workflow)
+            && (self.place.is_none() || self.place == row.place)
             && (self.statuses.is_empty() || self.statuses.contains(&row.status))
             && self.is_over.is_none_or(|over| over == row.is_over)
             && self.session.is_none_or(|session| session == row.session)

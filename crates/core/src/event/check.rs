@@ -40,6 +40,8 @@ pub mod limits {
     pub const FAILURE_MESSAGE: usize = 4096;
     /// Free text that names somebody or something: ids of workflows, actors, trigger keys.
     pub const NAME: usize = 512;
+    /// Longest path of a workflow's file.
+    pub const SOURCE_REF: usize = 4_096;
 }
 
 /// Which rule an event breaks.
@@ -118,6 +120,11 @@ fn filled(field: &'static str, text: &str, max: usize) -> Result<(), Invalid> {
     within(field, text.len(), max)
 }
 
+fn workflow(id: &str, source_ref: Option<&str>) -> Result<(), Invalid> {
+    filled("workflowId", id, limits::NAME)?;
+    within("workflowSourceRef", source_ref.map_or(0, str::len), limits::SOURCE_REF)
+}
+
 fn require(holds: bool, otherwise: &'static str) -> Result<(), Invalid> {
     if holds { Ok(()) } else { Err(Invalid::Contradiction(otherwise)) }
 }
@@ -127,7 +134,7 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         EventData::ObservationRecorded(seen) => observation(&seen.value),
         EventData::RunStarted(run) => {
             filled("workflowId", &run.workflow_id, limits::NAME)?;
-            within("workflowSourceRef", run.workflow_source_ref.len(), limits::NAME)?;
+            within("workflowSourceRef", run.workflow_source_ref.len(), limits::SOURCE_REF)?;
             workspace(run.workspace.as_deref())
         }
         EventData::EdgeCreated(edge) => require(
@@ -168,11 +175,11 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         EventData::ContextSet(context) => context_set(context),
         EventData::TriggerReceived(trigger) => {
             filled("key", &trigger.key, limits::NAME)?;
-            filled("workflowId", &trigger.workflow_id, limits::NAME)?;
+            workflow(&trigger.workflow_id, trigger.workflow_source_ref.as_deref())?;
             said_by(trigger.by.as_deref(), trigger.via.as_ref())
         }
         EventData::RunQueued(run) => {
-            filled("workflowId", &run.workflow_id, limits::NAME)?;
+            workflow(&run.workflow_id, run.workflow_source_ref.as_deref())?;
             workspace(run.workspace.as_deref())?;
             said_by(run.by.as_deref(), run.via.as_ref())
         }
@@ -180,7 +187,9 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
             require(false, "an event whose kind this program does not know cannot be recorded")
         }
         EventData::SessionOwned(owned) => optional("holder", owned.holder.as_deref()),
-        EventData::SessionListed(listed) => filled("workflowId", &listed.workflow_id, limits::NAME),
+        EventData::SessionListed(listed) => {
+            workflow(&listed.workflow_id, listed.workflow_source_ref.as_deref())
+        }
         EventData::StepFailed(step) => {
             used(step.usage.as_ref())?;
             failure(&step.error)

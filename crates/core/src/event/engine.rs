@@ -35,6 +35,9 @@ pub struct SessionListed {
     pub listed_id: SessionId,
     /// The workflow whose runs it takes.
     pub workflow_id: String,
+    /// Where its file was, which tells it from others of the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_source_ref: Option<String>,
 }
 
 /// A trigger fired; the run it asks for is known from now on.
@@ -57,6 +60,9 @@ pub struct TriggerReceived {
     pub via: Option<Via>,
     /// The workflow.
     pub workflow_id: String,
+    /// Where its file was, which tells it from others of the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_source_ref: Option<String>,
 }
 
 /// A run was asked for and waits for its turn.
@@ -87,6 +93,9 @@ pub struct RunQueued {
     pub via: Option<Via>,
     /// The workflow.
     pub workflow_id: String,
+    /// Where its file was, which tells it from others of the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_source_ref: Option<String>,
     /// The folder or checkout that it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,

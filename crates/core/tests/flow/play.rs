@@ -100,6 +100,7 @@ impl Play {
             trigger_id: None,
             via: None,
             workflow_id: self.graph.plan.workflow_id.clone(),
+            workflow_source_ref: None,
             workspace: None,
         };
         let id = cairn_core::id::EventId::from_bits(0);

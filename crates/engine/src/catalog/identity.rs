@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cairn_core::digest::Digest;
-use cairn_core::event::guided::{RunStarted, SourceKind as Recorded};
+use cairn_core::event::guided::RunStarted;
 use cairn_lang::ids::{self, SourceKind};
 
 /// A workflow, told apart from every other by the place of its file.
@@ -35,8 +35,17 @@ impl Identity {
     /// The workflow that a run was started from.
     #[must_use]
     pub fn of_run(started: &RunStarted) -> Self {
-        let is_bundled = started.workflow_source_kind == Recorded::Bundled;
-        Self::at(is_bundled, &started.workflow_id, started.workflow_source_ref.clone(), false)
+        Self::recorded(&started.workflow_id, Some(&started.workflow_source_ref))
+    }
+
+    /// A workflow as an event names it. One of which no place is known is told by its id alone.
+    #[must_use]
+    pub fn recorded(id: &str, place: Option<&str>) -> Self {
+        match place {
+            // Whatever runs and has such an id is bundled: others do not compile.
+            Some(place) => Self::at(true, id, place.to_owned(), false),
+            None => Self::kept(id, id, ""),
+        }
     }
 
     /// The workflow that is or was in a place, whatever its id.

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::lane::Message;
 use super::rate::RateLimiter;
+use crate::catalog::Identity;
 
 /// How many requests may be looked at at once before others are told to come back.
 const REQUESTS_MAX: usize = 1_024;
@@ -22,7 +23,7 @@ const WAITING_MAX: usize = 100_000;
 
 /// Where the runs of a workflow are admitted.
 pub(super) struct Desk {
-    pub(super) workflow: String,
+    pub(super) workflow: Identity,
     /// The session that keeps the trigger keys.
     pub(super) session: SessionId,
     lease: Mutex<Arc<dyn Lease>>,
@@ -126,9 +127,9 @@ pub(super) enum Arrived<'d> {
 }
 
 impl Desk {
-    pub(super) fn new(workflow: &str, lease: Arc<dyn Lease>, rate: RateLimiter) -> Self {
+    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>, rate: RateLimiter) -> Self {
         Self {
-            workflow: workflow.to_owned(),
+            workflow,
             session: lease.session(),
             lease: Mutex::new(lease),
             turns: Mutex::default(),

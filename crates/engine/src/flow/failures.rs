@@ -16,9 +16,9 @@ use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
 use super::index::{Filter, Summary};
-use super::intake::{Entry, Roles, TriggerEvent, by_run, given};
+use super::intake::{Entry, Roles, TriggerEvent, by_run, given, keyed};
 use super::{Inner, payload};
-use crate::catalog::Found;
+use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
 
 /// How many workflows may be told of one another's failures.
@@ -68,7 +68,7 @@ impl Inner {
             let (trigger, key) = (taker.trigger, run.to_string());
             let event = given(&event, trigger.as_str(), &key, self.host.now_ms());
             let entry = Entry {
-                run: RunId::derive(&[&taker.found.id, trigger.as_str(), &key]),
+                run: keyed(taker.found.identity(), &trigger, &key),
                 trigger: Some(trigger),
                 key: Some(key),
                 event,
@@ -97,13 +97,14 @@ impl Inner {
             limit: Some(LOOKED_AT_MAX),
             ..Filter::default()
         };
-        let mut known: BTreeMap<String, Vec<Taker>> = BTreeMap::new();
+        let mut known: BTreeMap<Identity, Vec<Taker>> = BTreeMap::new();
         for failed in self.index.list(&filter).await? {
-            if !known.contains_key(&failed.workflow) {
-                let takers = self.takers_of(&failed.workflow).await?;
-                known.insert(failed.workflow.clone(), takers);
+            let workflow = failed.identity();
+            if !known.contains_key(&workflow) {
+                let takers = self.takers_of(&workflow).await?;
+                known.insert(workflow.clone(), takers);
             }
-            let takers = known.get(&failed.workflow).map(Vec::as_slice).unwrap_or_default();
+            let takers = known.get(&workflow).map(Vec::as_slice).unwrap_or_default();
             if self.is_untold(&failed, takers).await? {
                 self.tell_of_failure(failed.run).await?;
             }
@@ -112,8 +113,8 @@ impl Inner {
     }
 
     /// Who takes the failures of a workflow as it is now.
-    async fn takers_of(&self, workflow: &str) -> Result<Vec<Taker>> {
-        let Ok(found) = self.find(workflow).await else { return Ok(Vec::new()) };
+    async fn takers_of(&self, workflow: &Identity) -> Result<Vec<Taker>> {
+        let Ok(found) = self.find_same(workflow).await else { return Ok(Vec::new()) };
         match found.compiled() {
             Ok(compiled) => self.takers(&compiled.plan).await,
             Err(_) => Ok(Vec::new()),
@@ -128,7 +129,7 @@ impl Inner {
             let changed = std::fs::metadata(&taker.found.path).and_then(|file| file.modified());
             let was_there = changed.is_ok_and(|changed| changed < ended);
             let key = failed.run.to_string();
-            let run = RunId::derive(&[&taker.found.id, taker.trigger.as_str(), &key]);
+            let run = keyed(taker.found.identity(), &taker.trigger, &key);
             if was_there && self.index.find(run).await?.is_none() {
                 return Ok(true);
             }

@@ -13,6 +13,7 @@ use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::intake::asked_for;
+use crate::catalog::Identity;
 use crate::error::Result;
 use crate::host::Host;
 
@@ -29,6 +30,8 @@ pub struct Summary {
     pub session: SessionId,
     /// Its workflow.
     pub workflow: String,
+    /// Where the workflow's file was.
+    pub place: Option<String>,
     /// Where it stands.
     pub status: RunStatus,
     /// Its first event.
@@ -69,12 +72,18 @@ impl Summary {
         matches!(self.status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled)
     }
 
+    /// Which workflow it is a run of.
+    pub(super) fn identity(&self) -> Identity {
+        Identity::recorded(&self.workflow, self.place.as_deref())
+    }
+
     fn row(self) -> RunRow {
         let is_over = self.is_over();
         RunRow {
             run: self.run,
             session: self.session,
             workflow: self.workflow,
+            place: self.place,
             status: self.status.name().to_owned(),
             is_over,
             first: self.first,
@@ -94,6 +103,7 @@ impl Summary {
             run: row.run,
             session: row.session,
             workflow: row.workflow,
+            place: row.place,
             status: status.unwrap_or(RunStatus::Running),
             first: row.first,
             last: row.last,
@@ -213,23 +223,26 @@ impl Index {
     /// Notes of which workflow the sessions are that a desk lists. They may hold no run yet.
     async fn take_listed(&self, events: &[Event]) -> Result<()> {
         let listed = events.iter().filter_map(|event| match &event.data {
-            EventData::SessionListed(listed) => Some((listed.listed_id, &listed.workflow_id)),
+            EventData::SessionListed(listed) => {
+                let place = listed.workflow_source_ref.as_deref();
+                Some((listed.listed_id, key(&listed.workflow_id, place)))
+            }
             _ => None,
         });
-        let listed: BTreeMap<SessionId, &String> = listed.collect();
+        let listed: BTreeMap<SessionId, String> = listed.collect();
         if listed.is_empty() {
             return Ok(());
         }
         let known = self.store.runs.sessions().await?;
         let known: BTreeMap<SessionId, SessionRead> =
             known.into_iter().map(|read| (read.session, read)).collect();
-        let fresh = |(session, workflow): (SessionId, &String)| {
+        let fresh = |(session, workflow): (SessionId, String)| {
             let (next, mark) = match known.get(&session) {
                 Some(read) if read.workflow.is_some() => return None,
                 Some(read) => (read.next, read.mark.clone()),
                 None => (EventIndex(0), None),
             };
-            Some(SessionRead { session, workflow: Some(workflow.clone()), next, mark })
+            Some(SessionRead { session, workflow: Some(workflow), next, mark })
         };
         let fresh: Vec<SessionRead> = listed.into_iter().filter_map(fresh).collect();
         Ok(self.store.runs.record(Vec::new(), fresh).await?)
@@ -247,13 +260,15 @@ impl Index {
         for event in events {
             let Some(run) = event.scope.run() else { continue };
             if let EventData::RunQueued(queued) = &event.data {
-                workflow.get_or_insert_with(|| queued.workflow_id.clone());
+                let place = queued.workflow_source_ref.clone();
+                workflow.get_or_insert_with(|| key(&queued.workflow_id, place.as_deref()));
                 rows.insert(
                     run,
                     Summary {
                         run,
                         session,
                         workflow: queued.workflow_id.clone(),
+                        place,
                         status: RunStatus::Queued,
                         first: event.index,
                         last: None,
@@ -330,10 +345,24 @@ impl Index {
         Ok(self.store.runs.find(run).await?.map(Summary::of))
     }
 
-    /// The session that runs of a workflow went into last.
-    pub(super) async fn sessions_of(&self, workflow: &str) -> Result<Vec<SessionRead>> {
+    /// The sessions that runs of a workflow went into.
+    pub(super) async fn sessions_of(&self, workflow: &Identity) -> Result<Vec<SessionRead>> {
         let read = self.store.runs.sessions().await?;
-        Ok(read.into_iter().filter(|read| read.workflow.as_deref() == Some(workflow)).collect())
+        let own = |read: &SessionRead| read.workflow.as_deref() == Some(workflow.key());
+        Ok(read.into_iter().filter(own).collect())
+    }
+}
+
+fn key(id: &str, place: Option<&str>) -> String {
+    Identity::recorded(id, place).key().to_owned()
+}
+
+/// The runs of a workflow.
+pub(super) fn of(workflow: &Identity) -> Filter {
+    // What is told by its id is so wherever its file was.
+    match workflow.key() == workflow.id() {
+        true => Filter { workflow: Some(workflow.id().to_owned()), ..Filter::default() },
+        false => Filter { place: Some(workflow.place().to_owned()), ..Filter::default() },
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use cairn_core::canonical::{self, exact};
 use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
+use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{
     ActorKind, By, Door, Event as Recorded, EventData, NewEvent, Scope, Via, limits,
 };
@@ -138,6 +139,16 @@ impl Inner {
         self.host.wait_for(move || catalog.find(&workflow)).await?
     }
 
+    /// The file of a workflow that is known, whoever else has its id.
+    pub(super) async fn find_same(&self, workflow: &Identity) -> Result<Arc<Found>> {
+        let at_once = self.catalog.find_at_once(workflow.id());
+        if let Some(found) = at_once.filter(|found| found.identity() == workflow) {
+            return Ok(found);
+        }
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.clone());
+        self.host.wait_for(move || catalog.find_same(&workflow)).await?
+    }
+
     /// Asks for a run. The same key asks for the same run, once.
     pub(super) async fn submit(self: &Arc<Self>, request: RunRequest) -> Result<Asked> {
         let found = self.find(&request.workflow).await?;
@@ -184,7 +195,7 @@ impl Inner {
         let RunRequest { trigger, key, event, depth, by, roles, .. } = request;
         chain::require_short(&found.id, depth)?;
         let run = match (&trigger, &key) {
-            (Some(trigger), Some(key)) => RunId::derive(&[&found.id, trigger.as_str(), key]),
+            (Some(trigger), Some(key)) => keyed(found.identity(), trigger, key),
             _ => self.run_id()?,
         };
         let name = trigger.as_ref().map_or("manual", Slug::as_str);
@@ -202,10 +213,10 @@ impl Inner {
         let loaded = LoadedPlan { started: started(found, &ready), ready };
         let mut last = None;
         for _ in 0..ENTER_TRIES {
-            let asked = match self.desk(&found.id).await {
+            let asked = match self.desk(found.identity()).await {
                 Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                    let desk = triggers_of(&found.id);
+                    let desk = triggers_of(found.identity());
                     self.hand_over(desk, found, &entry).await?.unwrap_or(Err(elsewhere))
                 }
                 Err(error) => Err(error),
@@ -237,7 +248,7 @@ impl Inner {
         let _claim = match desk.arrive(run).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(replayed),
-            Arrived::Busy => return Err(busy(&desk.workflow)),
+            Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
         if self.index.find(run).await?.is_some() {
             return Ok(replayed);
@@ -250,7 +261,7 @@ impl Inner {
         let workflow = Identity::of_run(&loaded.started);
         let env = self.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
-            let received = received(desk, &entry, trigger, key, &event);
+            let received = received(&loaded.started, &entry, trigger, key, &event);
             let known = self.note_received(desk, received).await?;
             // Whoever received it before may have been cut off before it began.
             if known && self.retired_in(desk.session).await?.contains(&run) {
@@ -267,7 +278,8 @@ impl Inner {
             input: Payload::inline(json!({"env": env, "event": event})),
             parent: entry.parent,
             trigger_id: entry.trigger,
-            workflow_id: desk.workflow.clone(),
+            workflow_id: loaded.started.workflow_id.clone(),
+            workflow_source_ref: Some(loaded.started.workflow_source_ref.clone()),
         };
         let LoadedPlan { ready, started } = loaded.clone();
         let new = NewRun { id: run, ready, queued, started, forked: None };
@@ -292,7 +304,7 @@ impl Inner {
         let limit = plan.policy.rate_limit.clone().unwrap_or(usual);
         let at_ms = self.host.now_ms();
         desk.rate.take(&limit, at_ms).map_err(|after_ms| Error::RateLimited {
-            workflow: desk.workflow.clone(),
+            workflow: desk.workflow.id().to_owned(),
             runs_max: limit.runs_max,
             per_ms: limit.per_ms,
             after_ms,
@@ -325,7 +337,8 @@ impl Inner {
             let was = self.plans.get(started.workflow_hash).await?;
             require_role(&was.graph.plan, queued.trigger_id.as_ref(), &roles)?;
         }
-        let found = self.find(&queued.workflow_id).await?;
+        let place = queued.workflow_source_ref.as_deref();
+        let found = self.find_same(&Identity::recorded(&queued.workflow_id, place)).await?;
         let (run, trigger) = (self.run_id()?, queued.trigger_id);
         let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
         self.enter(&found, entry).await
@@ -369,8 +382,8 @@ impl Inner {
 
     /// Takes the desks of workflows that received something which was not begun.
     pub(super) async fn take_received(self: &Arc<Self>) -> Result<()> {
-        let workflows: Vec<String> =
-            self.catalog.list()?.iter().map(|found| found.id.clone()).collect();
+        let workflows: Vec<Identity> =
+            self.catalog.list()?.iter().map(|found| found.identity().clone()).collect();
         let read = self.store.runs.sessions().await?;
         let read: BTreeMap<SessionId, SessionRead> =
             read.into_iter().map(|read| (read.session, read)).collect();
@@ -410,7 +423,7 @@ impl Inner {
                 let key = &received.key;
                 (self.options.trouble)(&format!(
                     "what `{}` received as `{key}` cannot begin yet: {error}",
-                    desk.workflow
+                    desk.workflow.id()
                 ));
             }
         }
@@ -451,16 +464,16 @@ impl Inner {
         desk: &Arc<Desk>,
         received: TriggerReceived,
     ) -> Result<()> {
-        let TriggerReceived { payload, run_id, trigger_id, workflow_id, by, via, .. } = received;
+        let TriggerReceived { payload, run_id, trigger_id, by, via, .. } = received;
         let _claim = match desk.arrive(run_id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
-            Arrived::Busy => return Err(busy(&desk.workflow)),
+            Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
         let kept = payload::value(&self.store, &payload).await?;
         let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
-        let found = self.find(&workflow_id).await?;
+        let found = self.find_same(&desk.workflow).await?;
         let plan = &found.compiled()?.plan;
         let event = kept.get("event").cloned().unwrap_or_default();
         let event = fitting(plan, Some(&trigger_id), event)?;
@@ -477,7 +490,8 @@ impl Inner {
             input: Payload::inline(json!({"env": env, "event": event})),
             parent: None,
             trigger_id: Some(trigger_id),
-            workflow_id,
+            workflow_id: started.workflow_id.clone(),
+            workflow_source_ref: Some(started.workflow_source_ref.clone()),
         };
         self.begin(desk, NewRun { id: run_id, ready, queued, started, forked: None }).await
     }
@@ -558,7 +572,7 @@ pub(super) fn require_role(plan: &Plan, trigger: Option<&Slug>, roles: &Roles) -
 
 /// What is kept of something that starts a run.
 fn received(
-    desk: &Desk,
+    workflow: &RunStarted,
     entry: &Entry,
     trigger: &Slug,
     key: &str,
@@ -571,7 +585,8 @@ fn received(
         run_id: entry.run,
         trigger_id: trigger.clone(),
         via: entry.by.via.clone(),
-        workflow_id: desk.workflow.clone(),
+        workflow_id: workflow.workflow_id.clone(),
+        workflow_source_ref: Some(workflow.workflow_source_ref.clone()),
     }
 }
 
@@ -645,8 +660,13 @@ fn require_recordable(event: &Value, key: Option<&str>) -> Result<()> {
 }
 
 /// The session that remembers what fired for a workflow.
-pub(super) fn triggers_of(workflow: &str) -> SessionId {
-    SessionId::derive(&["triggers", workflow])
+pub(super) fn triggers_of(workflow: &Identity) -> SessionId {
+    SessionId::derive(&["triggers", workflow.key()])
+}
+
+/// The run that a trigger asks for with a key.
+pub(super) fn keyed(workflow: &Identity, trigger: &Slug, key: &str) -> RunId {
+    RunId::derive(&[workflow.key(), trigger.as_str(), key])
 }
 
 /// What templates see as `event`.

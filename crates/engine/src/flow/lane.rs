@@ -437,20 +437,21 @@ const fn stir(bits: u128) -> u128 {
     bits.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1)
 }
 
-fn summary(session: SessionId, workflow: &str, active: &Active) -> Summary {
+fn summary(session: SessionId, active: &Active) -> Summary {
     let state = &active.run.state;
-    let trigger = state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
+    let queued = state.queued.as_ref();
     Summary {
         run: state.run_id,
         session,
-        workflow: workflow.to_owned(),
+        workflow: queued.map(|queued| queued.workflow_id.clone()).unwrap_or_default(),
+        place: queued.and_then(|queued| queued.workflow_source_ref.clone()),
         status: state.status(),
         first: active.first,
         last: None,
         queued_ms: active.queued_ms,
         ended_ms: None,
-        trigger: trigger.map(ToString::to_string),
-        parent: state.queued.as_ref().and_then(|q| q.parent.as_ref()).map(|p| p.run_id),
+        trigger: queued.and_then(|queued| queued.trigger_id.as_ref()).map(ToString::to_string),
+        parent: queued.and_then(|queued| queued.parent.as_ref()).map(|parent| parent.run_id),
         snapshot: active.progress.latest(),
         is_retired: false,
     }

@@ -22,7 +22,7 @@ use cairn_store::{AppendPlan, Owner};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::desk::Desk;
-use super::index::{Filter, Summary};
+use super::index::{self, Filter, Summary};
 use super::intake::triggers_of;
 use super::lane::{Adopted, Lane, Message};
 use super::past::unfit;
@@ -30,6 +30,7 @@ use super::plans::Ready;
 use super::rate::RateLimiter;
 use super::snapshots::Progress;
 use super::{Inner, Left, mail};
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::host::{Host, Task};
 
@@ -46,9 +47,9 @@ const LEARNT_MAX: usize = 1_000;
 #[derive(Default)]
 pub(super) struct Lanes {
     /// The workflows that this process admits runs of.
-    desks: Mutex<BTreeMap<String, Arc<Desk>>>,
+    desks: Mutex<BTreeMap<Identity, Arc<Desk>>>,
     /// The session that new runs of a workflow go into.
-    by_workflow: AsyncMutex<BTreeMap<String, SessionId>>,
+    by_workflow: AsyncMutex<BTreeMap<Identity, SessionId>>,
     /// The sessions whose lane fell and is not back yet, and why.
     down: Mutex<BTreeMap<SessionId, (String, String)>>,
     /// How many lanes fell.
@@ -161,7 +162,7 @@ pub struct Fallen {
 }
 
 impl Lanes {
-    fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Desk>>> {
+    fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Identity, Arc<Desk>>> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,7 +171,7 @@ impl Lanes {
     }
 
     /// The desk of a workflow, if this process has it.
-    fn desk(&self, workflow: &str) -> Option<Arc<Desk>> {
+    fn desk(&self, workflow: &Identity) -> Option<Arc<Desk>> {
         self.desks().get(workflow).filter(|desk| !desk.is_lost()).cloned()
     }
 
@@ -191,7 +192,13 @@ impl Lanes {
 
     /// How many runs are under way and how many wait, by workflow.
     pub(super) fn counts(&self) -> BTreeMap<String, (usize, usize)> {
-        self.desks().iter().map(|(workflow, desk)| (workflow.clone(), desk.counts())).collect()
+        let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for (workflow, desk) in &*self.desks() {
+            let (under_way, waiting) = desk.counts();
+            let of_id = counts.entry(workflow.id().to_owned()).or_default();
+            *of_id = (of_id.0 + under_way, of_id.1 + waiting);
+        }
+        counts
     }
 }
 
@@ -213,7 +220,7 @@ impl Inner {
     }
 
     /// The desk of a workflow, which this process takes when nobody has it.
-    pub(super) async fn desk(self: &Arc<Self>, workflow: &str) -> Result<Arc<Desk>> {
+    pub(super) async fn desk(self: &Arc<Self>, workflow: &Identity) -> Result<Arc<Desk>> {
         if let Some(desk) = self.lanes.desk(workflow) {
             return Ok(desk);
         }
@@ -229,7 +236,7 @@ impl Inner {
 
     /// Takes the desk of a workflow, and every session of it in which a run is not over: all of
     /// them or nothing.
-    async fn take_desk(self: &Arc<Self>, workflow: &str) -> Result<Arc<Desk>> {
+    async fn take_desk(self: &Arc<Self>, workflow: &Identity) -> Result<Arc<Desk>> {
         let lease = self.desk_lease(workflow).await?;
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;
@@ -242,7 +249,7 @@ impl Inner {
             }
             None => {
                 let rate = RateLimiter::new(self.begun_lately(workflow).await?);
-                Arc::new(Desk::new(workflow, lease, rate))
+                Arc::new(Desk::new(workflow.clone(), lease, rate))
             }
         };
         self.list_at(&desk, &leases).await?;
@@ -276,13 +283,13 @@ impl Inner {
         if let Some(listener) = mail::listen_at_desk(self, &desk).await {
             self.lanes.listening().insert(desk.session, listener);
         }
-        self.lanes.desks().insert(workflow.to_owned(), Arc::clone(&desk));
+        self.lanes.desks().insert(workflow.clone(), Arc::clone(&desk));
         Ok(desk)
     }
 
     /// The leases of all sessions of a workflow, as far as this process does not have them:
     /// whoever had the desk before can record nothing in any of them from then on.
-    async fn leases_of(&self, workflow: &str) -> Result<Vec<Arc<dyn Lease>>> {
+    async fn leases_of(&self, workflow: &Identity) -> Result<Vec<Arc<dyn Lease>>> {
         let mut leases = Vec::new();
         for SessionRead { session, .. } in self.index.sessions_of(workflow).await? {
             if session == triggers_of(workflow) || self.lanes.get(session).is_some() {
@@ -292,7 +299,7 @@ impl Inner {
                 Ok(lease) => leases.push(Arc::from(lease)),
                 Err(store::Error::NotFound(_)) => {}
                 Err(store::Error::Owned { owner, .. }) => {
-                    let workflow = workflow.to_owned();
+                    let workflow = workflow.id().to_owned();
                     return Err(Error::AdmittedElsewhere { workflow, session, owner });
                 }
                 Err(error) => return Err(error.into()),
@@ -322,7 +329,8 @@ impl Inner {
             let listed = SessionListed {
                 epoch: lease.epoch().0,
                 listed_id: lease.session(),
-                workflow_id: desk.workflow.clone(),
+                workflow_id: desk.workflow.id().to_owned(),
+                workflow_source_ref: Some(desk.workflow.place().to_owned()),
             };
             Ok(NewEvent { id: self.event_id()?, scope: Scope::Session, data: listed.into() })
         };
@@ -334,17 +342,13 @@ impl Inner {
     }
 
     /// The sessions of a workflow in which a run is not over, as the list of runs has them.
-    async fn open_sessions(&self, workflow: &str) -> Result<BTreeSet<SessionId>> {
-        let open = Filter {
-            workflow: Some(workflow.to_owned()),
-            is_over: Some(false),
-            ..Filter::default()
-        };
+    async fn open_sessions(&self, workflow: &Identity) -> Result<BTreeSet<SessionId>> {
+        let open = Filter { is_over: Some(false), ..index::of(workflow) };
         Ok(self.index.list(&open).await?.iter().map(|summary| summary.session).collect())
     }
 
     /// The lease of a desk. Its session is made when there is none.
-    async fn desk_lease(&self, workflow: &str) -> Result<Arc<dyn Lease>> {
+    async fn desk_lease(&self, workflow: &Identity) -> Result<Arc<dyn Lease>> {
         let session = triggers_of(workflow);
         let acquire = || self.store.leases.acquire(session, "admit runs");
         let acquired = match acquire().await {
@@ -357,7 +361,7 @@ impl Inner {
         match acquired {
             Ok(lease) => Ok(Arc::from(lease)),
             Err(store::Error::Owned { owner, .. }) => {
-                let workflow = workflow.to_owned();
+                let workflow = workflow.id().to_owned();
                 Err(Error::AdmittedElsewhere { workflow, session, owner })
             }
             Err(error) => Err(error.into()),
@@ -366,13 +370,9 @@ impl Inner {
 
     /// When runs of a workflow began that may still count, as the list of runs has them: a
     /// restart does not let in what it would not have.
-    async fn begun_lately(&self, workflow: &str) -> Result<Vec<u64>> {
-        let filter = Filter {
-            workflow: Some(workflow.to_owned()),
-            limit: Some(LEARNT_MAX),
-            with_retired: true,
-            ..Filter::default()
-        };
+    async fn begun_lately(&self, workflow: &Identity) -> Result<Vec<u64>> {
+        let (limit, with_retired) = (Some(LEARNT_MAX), true);
+        let filter = Filter { limit, with_retired, ..index::of(workflow) };
         Ok(self.index.list(&filter).await?.iter().map(|run| run.queued_ms).collect())
     }
 
@@ -518,10 +518,11 @@ impl Inner {
     /// recorded, as soon as the session can be had again.
     pub(super) fn fell(self: &Arc<Self>, session: SessionId, desk: &Arc<Desk>, error: &Error) {
         let workflow = desk.workflow.clone();
+        let id = workflow.id();
         self.lanes.falls.fetch_add(1, Ordering::Relaxed);
-        self.lanes.down().insert(session, (workflow.clone(), error.to_string()));
+        self.lanes.down().insert(session, (id.to_owned(), error.to_string()));
         (self.options.trouble)(&format!(
-            "{}: the runs of {workflow} in {session} are loaded again: {error}",
+            "{}: the runs of {id} in {session} are loaded again: {error}",
             error.code()
         ));
         let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
@@ -533,7 +534,7 @@ impl Inner {
                 match inner.revive(session, &workflow).await {
                     Ok(()) => return,
                     Err(error) => {
-                        let why = (workflow.clone(), error.to_string());
+                        let why = (workflow.id().to_owned(), error.to_string());
                         inner.lanes.down().insert(session, why);
                     }
                 }
@@ -544,7 +545,7 @@ impl Inner {
 
     /// Opens a session again, unless another process admits its workflow by now: then it owns
     /// the session, too.
-    async fn revive(self: &Arc<Self>, session: SessionId, workflow: &str) -> Result<()> {
+    async fn revive(self: &Arc<Self>, session: SessionId, workflow: &Identity) -> Result<()> {
         let desk = match self.desk(workflow).await {
             Ok(desk) => desk,
             Err(Error::AdmittedElsewhere { .. }) => {
@@ -622,7 +623,7 @@ impl Inner {
             Some(started) => started.clone(),
             // It was asked for and not begun: it follows the workflow as it is now.
             None => {
-                let Ok(found) = self.find(&summary.workflow).await else { return Ok(None) };
+                let Ok(found) = self.find_same(&summary.identity()).await else { return Ok(None) };
                 let ready = self.plans.pin(&found).await?;
                 started(&found, &ready)
             }
@@ -669,7 +670,7 @@ impl Inner {
         self.index.catch_up().await?;
         let open = self.index.list(&Filter { is_over: Some(false), ..Filter::default() }).await?;
         let left = open.iter().filter(|summary| self.lanes.get(summary.session).is_none());
-        let workflows: BTreeSet<String> = left.map(|summary| summary.workflow.clone()).collect();
+        let workflows: BTreeSet<Identity> = left.map(Summary::identity).collect();
         // One workflow that cannot be gone on with holds up no other.
         let mut failed = None;
         for workflow in workflows {
@@ -682,7 +683,7 @@ impl Inner {
     }
 
     /// Takes the desk of a workflow, and whatever of its sessions is left.
-    async fn take_up(self: &Arc<Self>, workflow: &str) -> Result<()> {
+    async fn take_up(self: &Arc<Self>, workflow: &Identity) -> Result<()> {
         let desk = self.desk(workflow).await?;
         for session in self.open_sessions(workflow).await? {
             let _taking = self.lanes.taking.lock().await;
@@ -697,7 +698,7 @@ impl Inner {
         if let Some(lane) = self.lanes.get(summary.session) {
             return Ok(Place::Here(lane));
         }
-        let owner = match self.take_up(&summary.workflow).await {
+        let owner = match self.take_up(&summary.identity()).await {
             Ok(()) => match self.lanes.get(summary.session) {
                 Some(lane) => return Ok(Place::Here(lane)),
                 // Nothing of its session is left to do.

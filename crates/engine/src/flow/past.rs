@@ -27,6 +27,7 @@ use super::ownership::started;
 use super::plans::Ready;
 use super::watch::{Ended, failure};
 use super::{Inner, payload, unknown};
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 
 /// How long to wait before looking again for whoever performs a run.
@@ -152,7 +153,7 @@ impl Inner {
             return Err(Error::RunRefused { run: from.run, refused });
         };
         let (ready, started) = if from.on_new_plan {
-            let found = self.find(&was.workflow_id).await?;
+            let found = self.find_same(&Identity::of_run(&was)).await?;
             if let Some(queued) = &state.queued {
                 unfit(&found.compiled()?.plan, queued).map_or(Ok(()), Err)?;
             }
@@ -190,10 +191,11 @@ impl Inner {
         roles: &Roles,
     ) -> Result<Forked> {
         let Prepared { fork, summary, started, .. } = self.forked(from, id).await?;
-        match self.desk(&summary.workflow).await {
+        let workflow = summary.identity();
+        match self.desk(&workflow).await {
             Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await?,
             Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                let desk = triggers_of(&summary.workflow);
+                let desk = triggers_of(&workflow);
                 let parts = (started, by.clone(), roles.clone());
                 let handed = self.hand_fork_over(desk, from, id, parts).await?;
                 handed.unwrap_or(Err(elsewhere))?;
@@ -214,7 +216,7 @@ impl Inner {
         let _claim = match desk.arrive(id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
-            Arrived::Busy => return Err(busy(&desk.workflow)),
+            Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
         if self.index.find(id).await?.is_some() {
             return Ok(());

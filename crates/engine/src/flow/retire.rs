@@ -18,6 +18,7 @@ use cairn_store::{AppendPlan, Epoch, gc};
 use super::Inner;
 use super::desk::Desk;
 use super::index::{Filter, Summary};
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -73,11 +74,11 @@ impl Inner {
     }
 
     /// Runs that are over and not retired, latest first.
-    async fn over_by_workflow(&self) -> Result<BTreeMap<String, Vec<Summary>>> {
+    async fn over_by_workflow(&self) -> Result<BTreeMap<Identity, Vec<Summary>>> {
         let filter = Filter { is_over: Some(true), ..Filter::default() };
-        let mut runs: BTreeMap<String, Vec<Summary>> = BTreeMap::new();
+        let mut runs: BTreeMap<Identity, Vec<Summary>> = BTreeMap::new();
         for summary in self.index.list(&filter).await? {
-            runs.entry(summary.workflow.clone()).or_default().push(summary);
+            runs.entry(summary.identity()).or_default().push(summary);
         }
         Ok(runs)
     }
@@ -85,11 +86,11 @@ impl Inner {
     /// The runs of a workflow whose time is over. One that another run waits for stays.
     async fn expired(
         &self,
-        workflow: &str,
+        workflow: &Identity,
         runs: Vec<Summary>,
         now_ms: u64,
     ) -> Result<Vec<Summary>> {
-        let policy = match self.find(workflow).await {
+        let policy = match self.find_same(workflow).await {
             Ok(found) => found.compiled().ok().and_then(|c| c.plan.policy.retention.clone()),
             Err(_) => None,
         };
@@ -249,6 +250,7 @@ mod tests {
             run: RunId::from_bits(number.into()),
             session: SessionId::from_bits(1),
             workflow: "w".to_owned(),
+            place: None,
             status,
             first: EventIndex(number),
             last: None,

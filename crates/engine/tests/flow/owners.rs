@@ -7,14 +7,16 @@ use cairn_core::event::engine::EndStatus;
 use cairn_core::event::guided::SessionCreated;
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventId, SessionId};
+use cairn_engine::catalog::Identity;
 use cairn_store::AppendPlan;
 use serde_json::json;
 
 use crate::world::{World, request};
 
 /// The session by whose lease the runs of a workflow are admitted.
-fn desk(workflow: &str) -> SessionId {
-    SessionId::derive(&["triggers", workflow])
+fn desk(world: &World, workflow: &str) -> SessionId {
+    let file = world.home.path().join("workflows").join(workflow).join("workflow.yaml");
+    SessionId::derive(&["triggers", Identity::of_place(&file).key()])
 }
 
 const WAITS: &str = "{ id: q, type: wait, duration_sec: 3600 }";
@@ -29,8 +31,8 @@ async fn a_request_is_refused_while_whoever_admits_it_is_silent_and_never_begins
         data: SessionCreated {}.into(),
     };
     let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
-    store.log.append(desk("project.w"), plan).await.unwrap();
-    let lease = store.leases.acquire(desk("project.w"), "test").await.unwrap();
+    store.log.append(desk(&world, "w"), plan).await.unwrap();
+    let lease = store.leases.acquire(desk(&world, "w"), "test").await.unwrap();
     let engine = world.engine();
     let refused = engine.submit(request("w", json!({}))).await.unwrap_err();
     assert_eq!(refused.code(), "WORKFLOW_ELSEWHERE");

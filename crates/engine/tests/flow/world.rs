@@ -103,7 +103,12 @@ impl World {
     }
 
     pub(crate) fn engine_on(&self, store: cairn_store::Store) -> Automations {
-        let root: PathBuf = self.home.path().join("workflows");
+        self.engine_in("workflows", store)
+    }
+
+    /// An engine whose workflows are in a folder of this world.
+    pub(crate) fn engine_in(&self, folder: &str, store: cairn_store::Store) -> Automations {
+        let root: PathBuf = self.home.path().join(folder);
         let directory = Directory { kind: SourceKind::Project, root };
         let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
         let parts = Parts {

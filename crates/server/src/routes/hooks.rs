@@ -236,8 +236,9 @@ async fn start(
 
 /// Whether something with this key started a run.
 async fn is_known(shared: &Shared, place: &Place, key: &str) -> bool {
-    let run = RunId::derive(&[&place.workflow, place.trigger.as_str(), key]);
-    shared.automation.engine.state(run).await.is_ok()
+    let engine = &shared.automation.engine;
+    let known = engine.asked_before(&place.workflow, &place.trigger, key).await;
+    known.is_ok_and(|run| run.is_some())
 }
 
 /// What came of a run, if it is over.

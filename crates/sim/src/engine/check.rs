@@ -66,7 +66,7 @@ fn keys(book: &Entries, wrong: &mut Vec<String>) {
         }
         let refused = told.iter().all(|told| matches!(told, Told::Refused(_)));
         let received = book.received.contains(&(workflow.clone(), key.clone()));
-        let run = RunId::derive(&[workflow, "m", key]);
+        let run = RunId::derive(&[workflows::identity(workflow).key(), "m", key]);
         if refused && (received || book.runs.contains_key(&run)) {
             wrong.push(format!("{key} of {workflow} was refused, and is recorded: {told:?}"));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cairn_core::catalog::schema::{closed, text};
 use cairn_core::catalog::{Catalog as Types, Class, StepType, TriggerType, interpreted};
+use cairn_engine::catalog::Identity;
 use cairn_lang::ids::SourceKind;
 use cairn_lang::source::SourceTree;
 use serde_json::json;
@@ -137,6 +138,11 @@ graph:
 /// The folder of a workflow.
 fn folder(id: &str) -> &str {
     id.trim_start_matches("project.")
+}
+
+/// What tells a workflow from all others.
+pub(super) fn identity(id: &str) -> Identity {
+    Identity::recorded(id, Some(&format!("(built in)/{}/workflow.yaml", folder(id))))
 }
 
 /// All of them, as files.

@@ -156,6 +156,7 @@ impl World {
             trigger_id: written.trigger.as_ref().and_then(|trigger| trigger.parse().ok()),
             via: None,
             workflow_id: self.graph.plan.workflow_id.clone(),
+            workflow_source_ref: None,
             workspace: None,
         };
         NewEvent { id: EventId::from_bits(0), scope: Scope::Run(RUN), data: queued.into() }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::port::{Derived, Mark, Row};
 
 /// The version of the tables; a file of another version is made anew.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 

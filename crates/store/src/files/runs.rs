@@ -16,17 +16,18 @@ pub(super) const TABLES: &str = "
         run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
         status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
         last INTEGER, queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
-        snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL
+        snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL, place TEXT
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
     CREATE INDEX runs_by_workflow ON runs (workflow, queued_ms DESC, run DESC);
+    CREATE INDEX runs_by_place ON runs (place, queued_ms DESC, run DESC);
     CREATE INDEX runs_under_way ON runs (is_over) WHERE is_over = 0;
     CREATE TABLE sessions_read (
         session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
     ) WITHOUT ROWID;";
 
 const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
-    trigger_id, parent, snapshot, through, is_retired";
+    trigger_id, parent, snapshot, through, is_retired, place";
 
 /// Numbers in the file have a sign.
 fn signed(number: u64) -> i64 {
@@ -68,6 +69,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         parent: parent.and_then(|parent| parent.parse().ok()),
         snapshot: at.zip(through).map(|(at, through)| SnapshotAt { at, through }),
         is_retired: row.get(13)?,
+        place: row.get(14)?,
     }))
 }
 
@@ -91,6 +93,9 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
     };
     if let Some(workflow) = &filter.workflow {
         equal("workflow", workflow.clone().into());
+    }
+    if let Some(place) = &filter.place {
+        equal("place", place.clone().into());
     }
     if let Some(over) = filter.is_over {
         equal("is_over", over.into());
@@ -118,7 +123,7 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
 
 fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
     let text =
-        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     let mut query = change.prepare_cached(&text)?;
     for row in rows {
         query.execute(params![
@@ -136,6 +141,7 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.snapshot.map(|snapshot| snapshot.at.0.to_string()),
             row.snapshot.map(|snapshot| signed(snapshot.through.0)),
             row.is_retired,
+            row.place,
         ])?;
     }
     let text =
@@ -216,6 +222,7 @@ mod tests {
             run: RunId::from_bits(bits),
             session: SessionId::from_bits(1),
             workflow: workflow.to_owned(),
+            place: (bits > 1).then(|| format!("/{workflow}.yaml")),
             status: if is_over { "succeeded" } else { "running" }.to_owned(),
             is_over,
             first: EventIndex(7),
@@ -255,6 +262,7 @@ mod tests {
         let filters = [
             RunFilter::default(),
             RunFilter { workflow: Some("a".to_owned()), limit: Some(2), ..RunFilter::default() },
+            RunFilter { place: Some("/a.yaml".to_owned()), ..RunFilter::default() },
             RunFilter { is_over: Some(false), ..RunFilter::default() },
             RunFilter { statuses: vec!["succeeded".to_owned()], ..RunFilter::default() },
             RunFilter { before: Some((3, RunId::from_bits(3))), ..RunFilter::default() },

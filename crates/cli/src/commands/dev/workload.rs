@@ -69,6 +69,7 @@ impl Workload {
             trigger_id: None,
             via: None,
             workflow_id: "append-loop".to_owned(),
+            workflow_source_ref: None,
             workspace: None,
         };
         vec![(Scope::Session, SessionCreated {}.into()), (Scope::Run(self.run()), queued.into())]

@@ -134,7 +134,12 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
         ),
         Kind::SessionListed => {
             from((0u64..9, any::<u128>(), text()).prop_map(|(epoch, listed, workflow_id)| {
-                SessionListed { epoch, listed_id: SessionId::from_bits(listed), workflow_id }
+                SessionListed {
+                    epoch,
+                    listed_id: SessionId::from_bits(listed),
+                    workflow_source_ref: (epoch > 4).then(|| workflow_id.clone()),
+                    workflow_id,
+                }
             }))
         }
         Kind::TriggerReceived => {
@@ -146,6 +151,7 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                     run_id,
                     trigger_id,
                     via,
+                    workflow_source_ref: by_place(&name),
                     workflow_id: name,
                 },
             ))
@@ -440,7 +446,13 @@ fn queued() -> impl Strategy<Value = RunQueued> {
             parent,
             trigger_id,
             via,
+            workflow_source_ref: by_place(&workflow_id),
             workflow_id,
         },
     )
+}
+
+/// Some have it, and some have not.
+fn by_place(id: &str) -> Option<String> {
+    id.len().is_multiple_of(2).then(|| id.to_owned())
 }

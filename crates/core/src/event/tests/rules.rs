@@ -7,11 +7,15 @@ use super::super::*;
 use super::golden::example;
 use crate::reason::BlockerReport;
 
-/// What is wrong with an example after one member of its payload is replaced.
+/// What is wrong with an example after one member of its payload is replaced or added.
 fn check(kind: Kind, pointer: &str, value: Value) -> String {
     let event = example(kind);
     let mut payload = serde_json::to_value(&event.data).unwrap();
-    *payload.pointer_mut(pointer).unwrap() = value;
+    let (above, member) = pointer.rsplit_once('/').unwrap();
+    match payload.pointer_mut(above).unwrap() {
+        Value::Array(items) => items[member.parse::<usize>().unwrap()] = value,
+        members => members[member] = value,
+    }
     match EventData::read(kind, &payload.to_string()) {
         Err(error) => format!("unreadable: {error}"),
         Ok(data) => match (NewEvent { id: event.id, scope: event.scope, data }).check() {
@@ -115,7 +119,10 @@ fn texts_are_measured_in_bytes_up_to_their_limit() {
         (Kind::StepFailed, "/error/code".into(), limits::NAME),
         (Kind::RunFailed, "/error/message".into(), limits::FAILURE_MESSAGE),
         (Kind::RunStarted, "/workflowId".into(), limits::NAME),
-        (Kind::RunStarted, "/workflowSourceRef".into(), limits::NAME),
+        (Kind::RunStarted, "/workflowSourceRef".into(), limits::SOURCE_REF),
+        (Kind::SessionListed, "/workflowSourceRef".into(), limits::SOURCE_REF),
+        (Kind::TriggerReceived, "/workflowSourceRef".into(), limits::SOURCE_REF),
+        (Kind::RunQueued, "/workflowSourceRef".into(), limits::SOURCE_REF),
         (Kind::TriggerReceived, "/key".into(), limits::NAME),
         (Kind::TriggerReceived, "/workflowId".into(), limits::NAME),
         (Kind::RunQueued, "/workflowId".into(), limits::NAME),

@@ -61,7 +61,7 @@ pub fn begin(start: Start<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
         workflow_hash: start.hash,
         workflow_id: start.plan.workflow_id.clone(),
         workflow_source_kind: start.source_kind,
-        workflow_source_ref: truncate(start.source_ref, limits::NAME),
+        workflow_source_ref: truncate(start.source_ref, limits::SOURCE_REF),
         workspace: None,
     });
     record.context(start.context, ContextSource::Initial);

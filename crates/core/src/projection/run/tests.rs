@@ -40,6 +40,7 @@ fn event(index: u64, line: &str) -> Event {
             trigger_id: None,
             via: None,
             workflow_id: "w".into(),
+            workflow_source_ref: None,
             workspace: None,
         }
         .into(),

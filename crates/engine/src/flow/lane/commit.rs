@@ -72,7 +72,7 @@ impl Actor {
             return Err(error);
         }
         for active in moved.iter().filter_map(|run| self.runs.get(run)) {
-            inner.index.note(summary(self.session, &self.desk.workflow, active));
+            inner.index.note(summary(self.session, active));
         }
         let steps = effects.iter().filter(|(_, effect)| matches!(effect, Effect::Perform { .. }));
         let is_alone = steps.count() == 1;
@@ -81,7 +81,7 @@ impl Actor {
         }
         // Whoever knows how far the session is knows of all runs in it.
         if self.through > EventIndex(0) {
-            inner.index.moved(self.session, &self.desk.workflow, self.through);
+            inner.index.moved(self.session, self.desk.workflow.key(), self.through);
         }
         replies.into_iter().for_each(|reply| drop(reply.to.send(reply.outcome)));
         Ok(())
@@ -167,7 +167,7 @@ impl Actor {
         for id in begun {
             if let Some(active) = self.runs.get_mut(id) {
                 active.first = first;
-                inner.index.note(summary(self.session, &self.desk.workflow, active));
+                inner.index.note(summary(self.session, active));
             }
         }
     }

@@ -134,7 +134,7 @@ impl Actor {
             Some(End::Failed { error, instance }) => failure(error, instance.as_ref()),
             _ => Value::Null,
         };
-        let mut row = summary(self.session, &self.desk.workflow, &active);
+        let mut row = summary(self.session, &active);
         row.ended_ms = Some(self.host.now_ms());
         row.last = Some(self.through);
         inner.index.note(row);
