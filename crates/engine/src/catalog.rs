@@ -143,6 +143,13 @@ impl Catalog {
             return Ok(known.found.clone());
         }
         let sources = self.sources()?;
+        let mut unreadable = sources.iter().flat_map(|source| &source.unreadable);
+        if let Some(unreadable) = unreadable.find(|unreadable| unreadable.passes) {
+            // What is known is still there.
+            let source = std::io::Error::other(unreadable.why.clone());
+            let failed = || tree::failed(&unreadable.path, source);
+            return read.as_ref().map(|known| known.found.clone()).ok_or_else(failed);
+        }
         let found = list(&sources);
         // What cannot be read may become readable without a change of its own, as when a folder
         // above it is opened.
@@ -278,7 +285,8 @@ impl Catalog {
 
     /// The workflow in one file. Routines are looked for in the source that the file is of.
     pub fn file(&self, path: &Path, sources: &[Source]) -> Result<Found> {
-        let whole = std::fs::canonicalize(path).map_err(|source| tree::failed(path, source))?;
+        std::fs::metadata(path).map_err(|source| tree::failed(path, source))?;
+        let whole = identity::whole(path);
         for source in sources {
             let root = source.root.as_ref().and_then(|root| std::fs::canonicalize(root).ok());
             let Some(root) = root else { continue };
@@ -379,13 +387,15 @@ impl Source {
     #[must_use]
     pub fn workflows(&self) -> Vec<Found> {
         let mut found: Vec<Found> = self.readable().collect();
-        let mut first: BTreeMap<String, PathBuf> = BTreeMap::new();
+        let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for workflow in &found {
+            places.entry(workflow.id.clone()).or_default().push(workflow.path.clone());
+        }
         for workflow in &mut found {
-            match first.get(&workflow.id) {
-                Some(path) => workflow.shadowed_by(path),
-                None => {
-                    first.insert(workflow.id.clone(), workflow.path.clone());
-                }
+            let of_id = places.get(&workflow.id).map(Vec::as_slice).unwrap_or_default();
+            // Nobody can tell which of them is meant.
+            if let Some(other) = of_id.iter().find(|path| **path != workflow.path) {
+                workflow.has_the_id_of(other, of_id.first() != Some(&workflow.path));
             }
         }
         let broken = self.unreadable.iter().filter(|unreadable| !unreadable.is_asset);
@@ -552,14 +562,17 @@ impl Found {
 
     /// Says that another file of the same source has the id, and is the one that counts; this
     /// one goes by its path from then on.
-    fn shadowed_by(&mut self, first: &Path) {
-        let message = format!("`{}` is the id of {} too, which is used", self.id, first.display());
+    fn has_the_id_of(&mut self, other: &Path, is_listed_by_its_path: bool) {
+        let other = other.display();
+        let message = format!("`{}` is the id of {other} too, so neither can be used", self.id);
         let fault = Diagnostic {
             pointer: "/id".to_owned(),
             suggestion: Some("give each workflow an id of its own".to_owned()),
             ..about(&self.path, Severity::Error, Code::DuplicateId, message)
         };
-        self.id = self.path.display().to_string();
+        if is_listed_by_its_path {
+            self.id = self.path.display().to_string();
+        }
         match &mut self.outcome {
             Ok(_) => self.outcome = Err(vec![fault]),
             Err(found) => found.insert(0, fault),

@@ -94,6 +94,12 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// Nobody listens to what is said to the owner of a session: it begins or ends in this moment.
+    #[error("the process that owns session {session} does not listen")]
+    Unheard {
+        /// The session.
+        session: SessionId,
+    },
     /// What a former owner of a session started still runs, and cannot be ended.
     #[error(
         "session {session} cannot go on before what its former owner started has ended: {message}"
@@ -278,9 +284,10 @@ impl Error {
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::RunElsewhere { .. } => "RUN_ELSEWHERE",
             Self::AdmittedElsewhere { .. } => "WORKFLOW_ELSEWHERE",
-            Self::LaneDown { .. } | Self::LeaseLost { .. } | Self::LeftRunning { .. } => {
-                "RUN_LANE_DOWN"
-            }
+            Self::LaneDown { .. }
+            | Self::LeaseLost { .. }
+            | Self::LeftRunning { .. }
+            | Self::Unheard { .. } => "RUN_LANE_DOWN",
             Self::Busy { .. } => "RUN_BUSY",
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
@@ -307,6 +314,20 @@ impl Error {
             Self::SettingUnknown { .. } => "SETTING_NOT_FOUND",
             Self::SettingsInvalid { .. } => "SETTING_INVALID",
             Self::Broken(_) => "INVARIANT_VIOLATION",
+        }
+    }
+
+    /// Whether nothing came of what was asked, and asking again is the way: whoever decides was
+    /// replaced, or is being loaded again.
+    #[must_use]
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Told { .. } => self.code() == "RUN_LANE_DOWN",
+            Self::LaneDown { .. }
+            | Self::LeaseLost { .. }
+            | Self::Unheard { .. }
+            | Self::Store(store::Error::Fenced { .. }) => true,
+            _ => false,
         }
     }
 
@@ -423,10 +444,24 @@ mod tests {
             (Error::Busy { workflow: "w".to_owned(), after_ms: 1 }, "RUN_BUSY"),
             (Error::LaneDown { session }, "RUN_LANE_DOWN"),
             (Error::LeaseLost { session }, "RUN_LANE_DOWN"),
+            (Error::Unheard { session }, "RUN_LANE_DOWN"),
             (Error::LeftRunning { session, message: "x".to_owned() }, "RUN_LANE_DOWN"),
         ];
         for (error, code) in cases {
             assert_eq!(error.code(), code);
+        }
+        let told = |code: &str| Error::Told {
+            code: code.to_owned(),
+            message: String::new(),
+            after_ms: None,
+        };
+        let (held, current) = (store::Epoch(1), store::Epoch(2));
+        let fenced = Error::Store(store::Error::Fenced { session, held, current });
+        for passing in [Error::LaneDown { session }, fenced, told("RUN_LANE_DOWN")] {
+            assert!(passing.is_passing(), "{passing}");
+        }
+        for stays in [Error::InDoubt { session }, told("RUN_BUSY"), told("SOMETHING_NEW")] {
+            assert!(!stays.is_passing(), "{stays}");
         }
     }
 }

@@ -14,6 +14,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -31,7 +32,9 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long answers under way may take once the server is told to stop.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections there may be; more wait until one is closed.
-const CONNECTIONS_MAX: usize = 8_192;
+const CONNECTIONS_MAX: u64 = 8_192;
+/// How many files a request may need open for each connection.
+const FILES_PER_CONNECTION: u64 = 3;
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
 /// How long a request's head may be, in bytes.
@@ -63,7 +66,7 @@ pub async fn serve(
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_MAX);
     let connections = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max()));
     let mut drained = pin!(drained(&app, &to, drain, stopping.clone()));
     loop {
         let (stream, peer, place) = tokio::select! {
@@ -95,6 +98,13 @@ pub async fn serve(
         let _ = task.await;
     }
     Ok(app.automation.engine.stop(PARK_TIMEOUT).await)
+}
+
+/// How many connections there may be with the files that this process may have open.
+fn connections_max() -> usize {
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = (files / (1 + FILES_PER_CONNECTION)).clamp(1, CONNECTIONS_MAX);
+    usize::try_from(most).unwrap_or(usize::MAX)
 }
 
 /// Waits until the server is told to stop, and then until no step is under way, as long as

@@ -130,8 +130,8 @@ const MUTANTS: [Mutant; 8] = [
             find: "        require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
         let event",
             put: "        if PLANTED && let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
-            let received = received(desk, &entry, trigger, key, &entry.event);
-            self.note_received(desk, received).await?;
+            let received = received(&loaded.started, &entry, trigger, key, &entry.event);
+            self.note_received(desk, received, claim.epoch).await?;
         }
         require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
         let event",

@@ -121,6 +121,16 @@ impl LeaseBook {
         }
     }
 
+    /// Tells the owners before this epoch that they are none any more.
+    pub(crate) fn tell_older(&self, session: SessionId, epoch: Epoch) {
+        let older: Vec<Epoch> = self
+            .held()
+            .range((session, Epoch(0))..(session, epoch))
+            .map(|(key, _)| key.1)
+            .collect();
+        older.into_iter().for_each(|epoch| self.tell_owner(session, epoch));
+    }
+
     /// Tells the owner of this epoch that it is none any more.
     pub(crate) fn tell_owner(&self, session: SessionId, epoch: Epoch) {
         let loss = self.held().get(&(session, epoch)).and_then(Weak::upgrade);

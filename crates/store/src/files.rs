@@ -25,6 +25,7 @@ mod seal;
 mod session;
 mod sessions;
 mod walk;
+mod watch;
 mod writer;
 
 use std::path::PathBuf;
@@ -97,19 +98,25 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
         checkup::require_sound_filesystem(&config.root)?;
     }
     let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
-    Ok(Store { derived: Arc::clone(&index) as _, runs: index, ..open_on(Arc::new(Disk), config)? })
+    let (store, log) = open_log(Arc::new(Disk), config)?;
+    let leases = Arc::new(leases::FileLeases::hearing(log));
+    Ok(Store { derived: Arc::clone(&index) as _, runs: index, leases, ..store })
 }
 
 /// Opens the files of a data directory on any file system. The directory has to be there.
 ///
 /// What is derived stays in memory: it needs a file system that SQLite knows.
 pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
+    open_log(fs, config).map(|(store, _)| store)
+}
+
+fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog>)> {
     let layout = Layout { root: config.root.clone() };
     ensure_dir(&*fs, &layout.sessions())?;
     let blobs = Arc::new(blobs::FileBlobs::open(fs.clone(), layout.clone())?);
     let log =
         Arc::new(log::FileLog::new(fs.clone(), config.clone(), layout.clone(), blobs.clone()));
-    Ok(Store {
+    let store = Store {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(log.clone())),
         mailbox: Arc::new(mailbox::Sockets::new(layout.sockets())),
@@ -117,8 +124,9 @@ pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
         derived: crate::memory::derived(),
         runs: crate::memory::runs(),
         blobs,
-        log,
-    })
+        log: Arc::clone(&log) as _,
+    };
+    Ok((store, log))
 }
 
 #[cfg(test)]

@@ -94,13 +94,17 @@ impl Identity {
     }
 }
 
-/// A path without links and `..`, as far as it exists: the rest is what it would be.
-fn whole(path: &Path) -> PathBuf {
+/// Where a file is: in its folder, whose path has no links and no `..`, under its name there. A
+/// link to a file elsewhere is in a place of its own, as what it is given is taken from beside it.
+/// What does not exist is where it would be.
+pub(super) fn whole(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let resolved = path.ancestors().find_map(|above| {
-        let rest = path.strip_prefix(above).ok()?;
+    let Some(name) = path.file_name() else { return path };
+    let resolved = path.ancestors().skip(1).find_map(|above| {
+        let folder = path.parent()?.strip_prefix(above).ok()?;
         let above = std::fs::canonicalize(above).ok()?;
-        Some(if rest.as_os_str().is_empty() { above } else { above.join(rest) })
+        let folder = if folder.as_os_str().is_empty() { above } else { above.join(folder) };
+        Some(folder.join(name))
     });
     resolved.unwrap_or(path)
 }
@@ -167,7 +171,7 @@ mod tests {
         fs::write(root.join("a/w.yaml"), "").unwrap();
         symlink(root.join("a"), root.join("linked")).unwrap();
         symlink(root.join("a/w.yaml"), root.join("named.yaml")).unwrap();
-        let paths = ["a/w.yaml", "a/b/../w.yaml", "./a/./w.yaml", "linked/w.yaml", "named.yaml"];
+        let paths = ["a/w.yaml", "a/b/../w.yaml", "./a/./w.yaml", "linked/w.yaml"];
         let known = of(SourceKind::Project, "project.w", &root.join("a/w.yaml"));
         for path in paths {
             for (kind, id) in [(SourceKind::Project, "project.w"), (SourceKind::User, "user.other")]
@@ -176,6 +180,8 @@ mod tests {
                 assert_eq!((found.key(), found.place()), (known.key(), known.place()), "{path}");
             }
         }
+        let linked = of(SourceKind::Project, "project.w", &root.join("named.yaml"));
+        assert_ne!(linked.key(), known.key(), "what it runs is taken from beside the link");
         fs::remove_file(root.join("a/w.yaml")).unwrap();
         for path in ["a/w.yaml", "linked/w.yaml"] {
             assert_eq!(Identity::of_place(&root.join(path)), known, "what is gone: {path}");

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cairn_lang::ids::SourceKind;
 use cairn_lang::source::{BYTES_MAX, SourceTree};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::Directory;
 use crate::error::Error;
@@ -36,8 +37,18 @@ pub(super) struct Unreadable {
     pub(super) path: PathBuf,
     /// What the system said, or what it is.
     pub(super) why: String,
+    /// Whether the machine is short of something at the moment, and the file is as it was.
+    pub(super) passes: bool,
     /// Whether it would be a file of a workflow beside it, which goes on without it.
     pub(super) is_asset: bool,
+}
+
+impl Unreadable {
+    fn of(path: PathBuf, source: &io::Error, is_asset: bool) -> Self {
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM].map(Errno::raw_os_error);
+        let passes = source.raw_os_error().is_some_and(|error| short.contains(&error));
+        Self { path, why: source.to_string(), passes, is_asset }
+    }
 }
 
 /// What is below a directory.
@@ -62,10 +73,7 @@ impl Below {
             let read = if is_asset { asset(root, name) } else { bytes(&path) };
             match read {
                 Ok(bytes) => drop(files.insert(relative(name), bytes)),
-                Err(source) => {
-                    let why = source.to_string();
-                    unreadable.push(Unreadable { path, why, is_asset });
-                }
+                Err(source) => unreadable.push(Unreadable::of(path, &source, is_asset)),
             }
         }
         unreadable.sort_by(|a, b| a.path.cmp(&b.path));
@@ -112,8 +120,7 @@ fn below(root: &Path, depth: usize) -> Below {
     while let Some((folder, level, own)) = folders.pop() {
         let listed = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let entries = listed.unwrap_or_else(|source| {
-            let (path, why) = (folder.clone(), source.to_string());
-            found.unreadable.push(Unreadable { path, why, is_asset: own });
+            found.unreadable.push(Unreadable::of(folder.clone(), &source, own));
             Vec::new()
         });
         for entry in entries {
@@ -131,7 +138,7 @@ fn below(root: &Path, depth: usize) -> Below {
                 found.files.push(path);
             } else if inner && !kind.is_dir() {
                 let why = if kind.is_symlink() { LINK } else { NO_FILE }.to_owned();
-                found.unreadable.push(Unreadable { path, why, is_asset: true });
+                found.unreadable.push(Unreadable { path, why, passes: false, is_asset: true });
             } else if is_source(&path) && path.is_file() {
                 found.files.push(path);
             }

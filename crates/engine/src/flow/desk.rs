@@ -103,6 +103,9 @@ impl Turns {
 pub(super) struct Claim<'d> {
     desk: &'d Desk,
     run: RunId,
+    /// The ownership under which it is looked at. Whatever comes of it is recorded under this one
+    /// or not at all: after a loss another process may have begun the same run.
+    pub(super) epoch: Epoch,
 }
 
 impl Drop for Claim<'_> {
@@ -127,7 +130,7 @@ pub(super) enum Arrived<'d> {
 }
 
 impl Desk {
-    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>, rate: RateLimiter) -> Self {
+    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>) -> Self {
         Self {
             workflow,
             session: lease.session(),
@@ -135,7 +138,7 @@ impl Desk {
             turns: Mutex::default(),
             changed: Notify::new(),
             owes: AtomicBool::new(false),
-            rate,
+            rate: RateLimiter::default(),
         }
     }
 
@@ -187,7 +190,7 @@ impl Desk {
                     }
                     None => {
                         turns.set(run, Some(Turn::Arriving));
-                        return Arrived::New(Claim { desk: self, run });
+                        return Arrived::New(Claim { desk: self, run, epoch: self.epoch() });
                     }
                 }
             }

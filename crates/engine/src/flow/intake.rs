@@ -20,9 +20,8 @@ use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::{Dialect, Plan, RateLimit, Trigger};
 use cairn_core::text::Slug;
 use cairn_core::time;
-use cairn_store as store;
-use cairn_store::AppendPlan;
 use cairn_store::port::{Room, SessionRead};
+use cairn_store::{AppendPlan, Epoch};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -39,9 +38,9 @@ use crate::error::{Error, Result};
 use crate::trigger::input;
 
 /// How often a request is looked at whose lane falls, or whose desk is lost, meanwhile.
-const ENTER_TRIES: usize = 6;
+pub(super) const ENTER_TRIES: usize = 8;
 /// How long such a request waits before it is looked at again.
-const ENTER_PAUSE: Duration = Duration::from_millis(150);
+pub(super) const ENTER_PAUSE: Duration = Duration::from_millis(150);
 /// How long what was received and cannot begin is left alone.
 const OWED_PAUSE: Duration = Duration::from_secs(2);
 /// How long whoever finds the desk busy is to wait.
@@ -211,28 +210,25 @@ impl Inner {
         require_start(&found.compiled()?.plan, entry.trigger.as_ref())?;
         let ready = self.plans.pin(found).await?;
         let loaded = LoadedPlan { started: started(found, &ready), ready };
-        let mut last = None;
+        let session = triggers_of(found.identity());
+        let mut last = Error::LaneDown { session };
         for _ in 0..ENTER_TRIES {
             let asked = match self.desk(found.identity()).await {
                 Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                    let desk = triggers_of(found.identity());
-                    self.hand_over(desk, found, &entry).await?.unwrap_or(Err(elsewhere))
+                    let handed = self.hand_over(session, found, &entry).await?;
+                    last = elsewhere.clone();
+                    handed.unwrap_or(Err(elsewhere))
                 }
                 Err(error) => Err(error),
             };
             match asked {
-                // Nothing came of it, and the next try is for the same run.
-                Err(
-                    error @ (Error::LaneDown { .. } | Error::Store(store::Error::Fenced { .. })),
-                ) => {
-                    last = Some(error);
-                    self.host.sleep(ENTER_PAUSE).await;
-                }
+                // The next try is for the same run.
+                Err(error) if error.is_passing() => self.host.sleep(ENTER_PAUSE).await,
                 asked => return asked,
             }
         }
-        Err(last.unwrap_or_else(|| Error::Broken("no try at a run".to_owned())))
+        Err(last)
     }
 
     /// Looks at a request in the order that holds for all of them, records it and begins it.
@@ -245,7 +241,7 @@ impl Inner {
         let plan = &loaded.ready.graph.plan;
         let (run, replayed) = (entry.run, Asked { run: entry.run, replayed: true });
         require_start(plan, entry.trigger.as_ref())?;
-        let _claim = match desk.arrive(run).await {
+        let claim = match desk.arrive(run).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(replayed),
             Arrived::Busy => return Err(busy(desk.workflow.id())),
@@ -262,7 +258,7 @@ impl Inner {
         let env = self.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
             let received = received(&loaded.started, &entry, trigger, key, &event);
-            let known = self.note_received(desk, received).await?;
+            let known = self.note_received(desk, received, claim.epoch).await?;
             // Whoever received it before may have been cut off before it began.
             if known && self.retired_in(desk.session).await?.contains(&run) {
                 return Ok(replayed);
@@ -282,7 +278,8 @@ impl Inner {
             workflow_source_ref: Some(loaded.started.workflow_source_ref.clone()),
         };
         let LoadedPlan { ready, started } = loaded.clone();
-        let new = NewRun { id: run, ready, queued, started, forked: None };
+        let (forked, admitted) = (None, claim.epoch);
+        let new = NewRun { id: run, ready, queued, started, forked, admitted };
         let begun = self.begin(desk, new).await;
         if begun.is_err() && entry.key.is_some() {
             // It is received: it begins as soon as it can.
@@ -313,12 +310,16 @@ impl Inner {
     }
 
     /// Records that a trigger fired; says whether it had been recorded before.
-    async fn note_received(&self, desk: &Desk, received: TriggerReceived) -> Result<bool> {
+    async fn note_received(
+        &self,
+        desk: &Desk,
+        received: TriggerReceived,
+        epoch: Epoch,
+    ) -> Result<bool> {
         let (id, scope, data) = (self.event_id()?, Scope::Session, received.into());
         let mut events = vec![NewEvent { id, scope, data }];
         let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
-        let fence = Some(desk.epoch());
-        let plan = AppendPlan { events, seen: Vec::new(), blobs, fence };
+        let plan = AppendPlan { events, seen: Vec::new(), blobs, fence: Some(epoch) };
         Ok(self.store.log.append(desk.session, plan).await?.replayed)
     }
 
@@ -465,11 +466,15 @@ impl Inner {
         received: TriggerReceived,
     ) -> Result<()> {
         let TriggerReceived { payload, run_id, trigger_id, by, via, .. } = received;
-        let _claim = match desk.arrive(run_id).await {
+        let claim = match desk.arrive(run_id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
             Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
+        // Whoever asked for it again may have begun it since, and it may be over.
+        if self.index.find(run_id).await?.is_some() {
+            return Ok(());
+        }
         let kept = payload::value(&self.store, &payload).await?;
         let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
@@ -493,7 +498,8 @@ impl Inner {
             workflow_id: started.workflow_id.clone(),
             workflow_source_ref: Some(started.workflow_source_ref.clone()),
         };
-        self.begin(desk, NewRun { id: run_id, ready, queued, started, forked: None }).await
+        let (id, forked, admitted) = (run_id, None, claim.epoch);
+        self.begin(desk, NewRun { id, ready, queued, started, forked, admitted }).await
     }
 }
 

@@ -21,8 +21,8 @@ use cairn_core::flow::{Command, Decision, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::RunState;
-use cairn_store::Blob;
 use cairn_store::port::Lease;
+use cairn_store::{Blob, Epoch};
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -72,6 +72,8 @@ pub(super) struct NewRun {
     pub(super) started: RunStarted,
     /// What it goes on from, when it is a fork, and the blob that holds it.
     pub(super) forked: Option<(RunState, Blob)>,
+    /// The ownership of the desk under which it was admitted.
+    pub(super) admitted: Epoch,
 }
 
 /// A run that was recorded before.
@@ -253,7 +255,14 @@ impl Actor {
             Message::Begin(run, reply) => {
                 // The desk lets nobody ask twice, so this only holds while a lane is revived.
                 let fresh = !self.runs.contains_key(&run.id);
-                let begun = if fresh { batch.room(inner).await } else { Ok(()) };
+                let begun = match fresh {
+                    // Whoever asks looks again.
+                    true if run.admitted != self.desk.epoch() => {
+                        Err(Error::LaneDown { session: self.session })
+                    }
+                    true => batch.room(inner).await,
+                    false => Ok(()),
+                };
                 if fresh && begun.is_ok() {
                     self.queue(inner, *run, batch);
                 }
@@ -277,7 +286,7 @@ impl Actor {
     }
 
     fn queue(&mut self, inner: &Inner, new: NewRun, batch: &mut Batch) {
-        let NewRun { id, ready, queued, started, forked } = new;
+        let NewRun { id, ready, queued, started, forked, admitted: _ } = new;
         let mut state = RunState::new(id);
         if let Some((forked, blob)) = forked {
             state = forked;

@@ -95,7 +95,11 @@ fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFutur
         let asked = match (desk.upgrade(), serde_json::from_str::<Handed>(&letter.text)) {
             (None, _) => Err(Error::Broken("the desk is closed".to_owned())),
             (_, Err(_)) => Err(unknown()),
-            (Some(desk), Ok(handed)) => inner.take_handed(&desk, handed).await,
+            (Some(desk), Ok(handed)) => match inner.desk(&desk.workflow).await {
+                Ok(desk) => inner.take_handed(&desk, handed).await,
+                Err(Error::AdmittedElsewhere { session, .. }) => Err(Error::LaneDown { session }),
+                Err(error) => Err(error),
+            },
         };
         letter.answer(match asked {
             Ok(asked) => json!({"run": asked.run, "replayed": asked.replayed}).to_string(),
@@ -115,7 +119,9 @@ fn refusal(error: &Error) -> Value {
         Error::Told { after_ms, .. } => *after_ms,
         _ => None,
     };
-    json!({"code": error.code(), "message": error.to_string(), "afterMs": after_ms})
+    // Whoever asks again is answered by whoever decides by then.
+    let code = if error.is_passing() { "RUN_LANE_DOWN" } else { error.code() };
+    json!({"code": code, "message": error.to_string(), "afterMs": after_ms})
 }
 
 /// A request that is handed to whoever admits the runs of its workflow. The plan is in the store
@@ -148,11 +154,13 @@ struct HandedFork {
 
 impl Inner {
     /// Says something to the owner of a session; none when it was not taken, and never will be.
+    /// One that does not listen is about to begin or to end, and is asked again.
     async fn say(&self, session: SessionId, letter: String) -> Result<Option<Result<Value>>> {
         let (to_take, to_answer) = (self.host.sleep(TO_TAKE), self.host.sleep(TO_ANSWER));
         let patience = Patience { to_take, to_answer };
         let answer: Value = match self.store.mailbox.ask(session, letter, patience).await? {
-            Delivery::Nobody | Delivery::Withdrawn => return Ok(None),
+            Delivery::Nobody => return Ok(Some(Err(Error::Unheard { session }))),
+            Delivery::Withdrawn => return Ok(None),
             Delivery::InDoubt => return Ok(Some(Err(Error::InDoubt { session }))),
             Delivery::Answered(answer) => serde_json::from_str(&answer)
                 .map_err(|error| Error::Broken(format!("an answer that is no JSON: {error}")))?,

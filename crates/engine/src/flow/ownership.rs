@@ -27,7 +27,6 @@ use super::intake::triggers_of;
 use super::lane::{Adopted, Lane, Message};
 use super::past::unfit;
 use super::plans::Ready;
-use super::rate::RateLimiter;
 use super::snapshots::Progress;
 use super::{Inner, Left, mail};
 use crate::catalog::Identity;
@@ -247,11 +246,10 @@ impl Inner {
                 desk.renew(lease);
                 desk
             }
-            None => {
-                let rate = RateLimiter::new(self.begun_lately(workflow).await?);
-                Arc::new(Desk::new(workflow.clone(), lease, rate))
-            }
+            None => Arc::new(Desk::new(workflow.clone(), lease)),
         };
+        // Whoever had it meanwhile has let in some.
+        desk.rate.learn(self.begun_lately(workflow).await?);
         self.list_at(&desk, &leases).await?;
         // Those of its lanes that fell while somebody else had it hold nothing any more.
         desk.keep_only(|session| self.lanes.get(session).is_some());
@@ -683,7 +681,7 @@ impl Inner {
     }
 
     /// Takes the desk of a workflow, and whatever of its sessions is left.
-    async fn take_up(self: &Arc<Self>, workflow: &Identity) -> Result<()> {
+    pub(super) async fn take_up(self: &Arc<Self>, workflow: &Identity) -> Result<()> {
         let desk = self.desk(workflow).await?;
         for session in self.open_sessions(workflow).await? {
             let _taking = self.lanes.taking.lock().await;
@@ -718,24 +716,28 @@ impl Inner {
     /// Says something to a run, wherever it is.
     pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
         let ended = || Error::RunRefused { run, refused: cairn_core::flow::Rejection::Ended };
+        let mut last = None;
         for _ in 0..TELL_TRIES {
             let told = match self.place_of(run).await? {
                 Place::Here(lane) => lane.tell(run, command.clone()).await,
                 Place::Over => return Err(ended()),
                 Place::There { session, owner } => {
                     let told = self.tell_owner(session, run, &command).await?;
-                    told.unwrap_or(Err(Error::RunElsewhere { run, session, owner }))
+                    let elsewhere = Error::RunElsewhere { run, session, owner };
+                    last = Some(elsewhere.clone());
+                    told.unwrap_or(Err(elsewhere))
                 }
             };
             match told {
                 // Nothing was decided: whoever opens the session next hears it.
-                Err(Error::LaneDown { .. }) => self.host.sleep(REVIVE_MIN).await,
+                Err(error) if error.is_passing() => self.host.sleep(REVIVE_MIN).await,
                 // The lane has let go of it, so it is over.
                 Err(Error::RunUnknown(_)) => return Err(ended()),
                 told => return told,
             }
         }
-        Err(Error::LaneDown { session: self.found(run).await?.session })
+        let session = self.found(run).await?.session;
+        Err(last.unwrap_or(Error::LaneDown { session }))
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::desk::{Arrived, Desk};
 use super::index::{Filter, Summary};
-use super::intake::{self, Roles, busy, require_role, triggers_of};
+use super::intake::{self, ENTER_PAUSE, ENTER_TRIES, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
 use super::ownership::started;
 use super::plans::Ready;
@@ -192,17 +192,25 @@ impl Inner {
     ) -> Result<Forked> {
         let Prepared { fork, summary, started, .. } = self.forked(from, id).await?;
         let workflow = summary.identity();
-        match self.desk(&workflow).await {
-            Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await?,
-            Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                let desk = triggers_of(&workflow);
-                let parts = (started, by.clone(), roles.clone());
-                let handed = self.hand_fork_over(desk, from, id, parts).await?;
-                handed.unwrap_or(Err(elsewhere))?;
+        let session = triggers_of(&workflow);
+        let mut last = Error::LaneDown { session };
+        for _ in 0..ENTER_TRIES {
+            let asked = match self.desk(&workflow).await {
+                Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await,
+                Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
+                    let parts = (started.clone(), by.clone(), roles.clone());
+                    let handed = self.hand_fork_over(session, from, id, parts).await?;
+                    last = elsewhere.clone();
+                    handed.unwrap_or(Err(elsewhere)).map(drop)
+                }
+                Err(error) => Err(error),
+            };
+            match asked {
+                Err(error) if error.is_passing() => self.host.sleep(ENTER_PAUSE).await,
+                asked => return asked.map(|()| Forked { run: id, fork }),
             }
-            Err(error) => return Err(error),
         }
-        Ok(Forked { run: id, fork })
+        Err(last)
     }
 
     /// Admits a fork, as any run is admitted: its input was looked at when it was recorded.
@@ -213,7 +221,7 @@ impl Inner {
         id: RunId,
         (by, roles): (&By, &Roles),
     ) -> Result<()> {
-        let _claim = match desk.arrive(id).await {
+        let claim = match desk.arrive(id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
             Arrived::Busy => return Err(busy(desk.workflow.id())),
@@ -246,14 +254,17 @@ impl Inner {
         };
         let blob = Blob { kind: BlobKind::Snapshot, bytes };
         let forked = Some((fork.state, blob));
-        self.begin(desk, NewRun { id, ready, queued, started, forked }).await?;
+        let admitted = claim.epoch;
+        self.begin(desk, NewRun { id, ready, queued, started, forked, admitted }).await?;
         counted.keep();
         Ok(())
     }
 
-    /// Has whoever waits here for a run of another process told of its end.
+    /// Has whoever waits here for a run of another process told of its end. When that process is
+    /// gone, this one goes on with the run: there may be nobody else.
     pub(super) async fn tell_end_from_afar(self: &Arc<Self>, run: RunId) -> Result<()> {
-        let session = self.found(run).await?.session;
+        let summary = self.found(run).await?;
+        let (session, workflow) = (summary.session, summary.identity());
         if self.lanes.get(session).is_some() {
             return Ok(());
         }
@@ -264,6 +275,10 @@ impl Inner {
                 if follower.is_none() {
                     // Whoever does not tell is looked at again.
                     follower = inner.store.mailbox.follow(session).await.ok().flatten();
+                }
+                if follower.is_none() && !inner.is_draining() {
+                    // Who cannot be replaced goes on with it, or is about to end.
+                    drop(inner.take_up(&workflow).await);
                 }
                 match inner.end_of(run).await {
                     Ok(Some(ended)) => return inner.watchers.ended(run, &ended),

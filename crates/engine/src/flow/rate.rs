@@ -10,10 +10,10 @@ use cairn_core::plan::RateLimit;
 pub(super) struct RateLimiter(Mutex<VecDeque<u64>>);
 
 impl RateLimiter {
-    /// Counts what began before this process did.
-    pub(super) fn new(mut times: Vec<u64>) -> Self {
+    /// Counts what began as the list of runs says, and nothing else.
+    pub(super) fn learn(&self, mut times: Vec<u64>) {
         times.sort_unstable();
-        Self(Mutex::new(times.into()))
+        *self.times() = times.into();
     }
 
     fn times(&self) -> MutexGuard<'_, VecDeque<u64>> {
@@ -63,6 +63,8 @@ mod tests {
     #[test]
     fn what_began_before_counts() {
         let limit = RateLimit { per_ms: 1_000, runs_max: 2 };
-        assert_eq!(RateLimiter::new(vec![900, 300]).take(&limit, 1_000), Err(300));
+        let rate = RateLimiter::default();
+        rate.learn(vec![900, 300]);
+        assert_eq!(rate.take(&limit, 1_000), Err(300));
     }
 }

@@ -99,3 +99,26 @@ graph: { nodes: [{ id: a, type: log, message: hold }] }";
     assert_eq!(world.tries(), [1, 1]);
     assert_eq!(engine.falls(), 0);
 }
+
+#[tokio::test]
+async fn whoever_waits_for_a_run_goes_on_with_it_when_its_process_ends() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: hold }")]);
+    let [first, second] = [(); 2].map(|()| world.engine());
+    world.done.holds.store(true, Ordering::SeqCst);
+    let own = first.submit(request("w", json!({}))).await.unwrap().run;
+    world.done.held.notified().await;
+    // The first admits the runs of the workflow, and so it performs this one too.
+    let handed = second.submit(request("w", json!({}))).await.unwrap().run;
+    world.done.held.notified().await;
+    assert!(!second.is_here(handed).await.unwrap());
+    let ended = tokio::spawn({
+        let second = second.clone();
+        async move { second.ended(handed).await }
+    });
+    world.done.holds.store(false, Ordering::SeqCst);
+    first.stop(Duration::from_secs(5)).await;
+    drop(first);
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap().unwrap();
+    assert_eq!(ended.unwrap().status, EndStatus::Succeeded);
+    assert_eq!(second.ended(own).await.unwrap().status, EndStatus::Succeeded);
+}

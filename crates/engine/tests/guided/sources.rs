@@ -104,11 +104,14 @@ fn two_files_of_one_source_with_one_id_are_noticed() {
     fs::write(root.join("a.yaml"), THREE).unwrap();
     fs::write(root.join("b.yaml"), THREE).unwrap();
     let catalog = catalog(root);
-    assert_eq!(listed(&catalog, root), ["b.yaml duplicate_id", "project.three"]);
+    assert_eq!(listed(&catalog, root), ["b.yaml duplicate_id", "project.three duplicate_id"]);
     let second = catalog.find(&root.join("b.yaml").display().to_string()).unwrap();
     let told = &second.diagnostics()[0].message;
     assert!(told.contains("`project.three` is the id of") && told.contains("a.yaml"), "{told}");
-    assert!(catalog.find("project.three").unwrap().path.ends_with("a.yaml"), "the first counts");
+    let first = catalog.find("project.three").unwrap();
+    let refused = first.compiled().unwrap_err();
+    assert_eq!(refused.code(), "WORKFLOW_INVALID");
+    assert!(refused.to_string().contains("b.yaml too, so neither can be used"), "{refused}");
 }
 
 #[tokio::test]

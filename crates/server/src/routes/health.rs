@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::routing::get;
 use cairn_api::Error;
 use cairn_api::probe::{Probe, ProbeStatus};
+use cairn_store::port::Room;
 
 use super::{Route, Shared};
 use crate::access::Access;
@@ -32,9 +33,13 @@ async fn ready(State(shared): State<Shared>) -> Result<Json<Probe>, Failure> {
     if !shared.automation.engine.fallen().is_empty() {
         return Err(Failure(Error::NotReady));
     }
-    match shared.store.sessions.list().await {
+    // What is wrong is for those who may see the data.
+    let can_work = async {
+        shared.store.log.room(Room::Run).await?;
+        shared.store.sessions.list().await
+    };
+    match can_work.await {
         Ok(_) => Ok(Json(Probe { status: ProbeStatus::Ready })),
-        // What is wrong is for those who may see the data.
         Err(_) => Err(Failure(Error::NotReady)),
     }
 }

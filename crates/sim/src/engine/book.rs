@@ -33,6 +33,8 @@ pub(super) struct Entries {
     pub(super) keys: BTreeMap<(String, String), Vec<Told>>,
     /// Runs that somebody was told of.
     pub(super) promised: BTreeSet<RunId>,
+    /// Who waits for the end of which run.
+    pub(super) waiting: BTreeSet<(Process, RunId)>,
     /// Runs whose cancellation was acknowledged.
     pub(super) cancelled: BTreeSet<RunId>,
     /// The keys that are recorded as received.

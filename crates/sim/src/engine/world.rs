@@ -46,6 +46,9 @@ pub(super) fn trouble() -> Vec<String> {
 struct Seat {
     process: Process,
     engine: Option<Automations>,
+    /// Whether it looks after whatever others leave, as a server does. A command goes on only with
+    /// what it was asked for.
+    is_server: bool,
 }
 
 pub(super) struct World {
@@ -108,7 +111,9 @@ impl World {
             machine,
         };
         for _ in 0..seats {
-            world.seats.push(Seat { process: Process(0), engine: None });
+            // Of several at least one is a server.
+            let is_server = world.seats.is_empty() || world.machine.percent(60);
+            world.seats.push(Seat { process: Process(0), engine: None, is_server });
         }
         (0..seats).for_each(|seat| world.start(seat));
         world
@@ -136,11 +141,12 @@ impl World {
             evaluator: Arc::new(NoEvaluator),
         };
         let engine = Automations::new(parts, self.options.clone());
-        let looking = engine.clone();
-        machine.spawn(process, Box::pin(async move { looking.look_after_all().await }));
-        if let Some(seat) = self.seats.get_mut(seat) {
-            *seat = Seat { process, engine: Some(engine) };
+        let Some(seat) = self.seats.get_mut(seat) else { return };
+        if seat.is_server {
+            let looking = engine.clone();
+            machine.spawn(process, Box::pin(async move { looking.look_after_all().await }));
         }
+        *seat = Seat { process, engine: Some(engine), is_server: seat.is_server };
     }
 
     /// Plays the world to its end.
@@ -173,7 +179,9 @@ impl World {
 
     /// Does something in a process, if it is there.
     fn within(&self, seat: usize, deed: impl FnOnce(Automations) -> BoxFuture<()>) {
-        let Some(Seat { process, engine: Some(engine) }) = self.seats.get(seat) else { return };
+        let Some(Seat { process, engine: Some(engine), .. }) = self.seats.get(seat) else {
+            return;
+        };
         self.machine.spawn(*process, deed(engine.clone()));
     }
 
@@ -212,21 +220,30 @@ impl World {
             told.push(Told::Nothing);
             told.len() - 1
         };
+        let waits = self.machine.percent(50);
+        let process = self.seats.get(seat).map_or(Process(0), |seat| seat.process);
         self.within(seat, |engine| {
             Box::pin(async move {
                 let asked = engine.submit(request).await;
-                let mut book = book.open();
+                let run = asked.as_ref().ok().map(|asked| asked.run);
                 let told = match asked {
                     Ok(asked) => {
-                        book.promised.insert(asked.run);
+                        book.open().promised.insert(asked.run);
                         Told::Accepted(asked.run)
                     }
                     Err(error) if is_refusal(error.code()) => Told::Refused(error.to_string()),
                     Err(_) => Told::Nothing,
                 };
-                if let Some(place) = book.keys.get_mut(&slot).and_then(|told| told.get_mut(number))
+                if let Some(place) =
+                    book.open().keys.get_mut(&slot).and_then(|told| told.get_mut(number))
                 {
                     *place = told;
+                }
+                if let Some(run) = run.filter(|_| waits) {
+                    book.open().waiting.insert((process, run));
+                    // Who cannot be told now is not left to wait.
+                    drop(engine.ended(run).await);
+                    book.open().waiting.remove(&(process, run));
                 }
             })
         });
@@ -408,7 +425,7 @@ impl World {
                 // Whoever is told of a failure begins a run of its own.
                 self.pass(Duration::from_secs(30));
                 if self.book.open().runs.values().all(|run| run.end.is_some()) {
-                    return;
+                    return self.nobody_waits();
                 }
             }
             (0..self.seats.len()).for_each(|seat| self.janitor(seat, true));
@@ -419,6 +436,18 @@ impl World {
             open.map(|(id, run)| format!("{id} of {}", run.workflow)).collect()
         };
         self.book.violation(format!("runs that never end: {}", open.join(", ")));
+    }
+
+    /// Whoever waited for a run, and is still there, was told of its end.
+    fn nobody_waits(&self) {
+        let alive = |process: &Process| self.seats.iter().any(|seat| seat.process == *process);
+        let mut book = self.book.open();
+        let waiting = book.waiting.iter().filter(|(process, _)| alive(process));
+        let waiting: Vec<String> =
+            waiting.map(|(process, run)| format!("{process:?} for {run}")).collect();
+        if !waiting.is_empty() {
+            book.violations.push(format!("not told of an end: {}", waiting.join(", ")));
+        }
     }
 
     /// How many processes there were at once.

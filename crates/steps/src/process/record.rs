@@ -107,7 +107,12 @@ impl Records {
             match fs::read(&path) {
                 // Its supervisor removed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                bytes => records.push(Record::read(&path, &bytes?)?),
+                bytes => match serde_json::from_slice(&bytes?) {
+                    Ok(value) => records.push(Record::read(&path, &value)?),
+                    // It takes its place as a whole, so the machine went down since it was
+                    // written, and with it what it named.
+                    Err(_) => fs::remove_file(&path)?,
+                },
             }
         }
         Ok(Some(records))
@@ -242,9 +247,8 @@ impl Record {
         })
     }
 
-    fn read(path: &Path, bytes: &[u8]) -> io::Result<Self> {
-        let value: Value = serde_json::from_slice(bytes)?;
-        Self::from_json(path, &value).ok_or_else(|| {
+    fn read(path: &Path, value: &Value) -> io::Result<Self> {
+        Self::from_json(path, value).ok_or_else(|| {
             let message = format!("`{}` is no record of processes", path.display());
             io::Error::new(io::ErrorKind::InvalidData, message)
         })

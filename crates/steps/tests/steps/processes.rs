@@ -242,3 +242,20 @@ async fn a_record_that_cannot_be_read_keeps_a_try_from_being_repeated() {
     fs::write(&record, whole).unwrap();
     started.end().await;
 }
+
+/// What a machine that went down can leave of a record.
+#[tokio::test]
+async fn half_a_record_names_nothing_and_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = Records::new(folder.path().to_owned());
+    for left in ["", "\0\0\0\0", "{\"boot\":"] {
+        let path = folder.path().join(format!("{SESSION}-1.json"));
+        fs::write(&path, left).unwrap();
+        records.end_left(SESSION).await.unwrap();
+        assert!(!path.exists(), "{left:?} is looked at again and again");
+    }
+    // What is whole and says something else is another matter.
+    fs::write(folder.path().join(format!("{SESSION}-1.json")), "{}").unwrap();
+    let refused = records.end_left(SESSION).await.unwrap_err();
+    assert!(refused.message.contains("is no record of processes"), "{}", refused.message);
+}

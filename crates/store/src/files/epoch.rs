@@ -14,7 +14,12 @@ use crate::error::{Error, Result};
 use crate::fence::{Epoch, Ownership};
 use crate::health::Health;
 
-const MAGIC: &str = "cairn-epoch 1";
+const NAME: &str = "cairn-epoch ";
+const FORMAT: u32 = 1;
+
+/// What is said of a damaged one. Without it the log has the number of the last owner who wrote.
+const DAMAGED: &str = "the file `epoch` is damaged: end every process that uses the data \
+    directory, then remove the file";
 
 /// Says who may add to a session whose last commit has this epoch. For the lock's holder.
 pub(super) fn ownership(
@@ -28,12 +33,21 @@ pub(super) fn ownership(
         return Ok(Ownership { epoch: committed, acquired: false });
     };
     // The file is replaced as a whole, so no crash leaves a part of it.
-    let raised = decode(&bytes).ok_or_else(|| Error::Corrupt {
-        session,
-        health: Health::CorruptTail,
-        what: "the file epoch is damaged".to_owned(),
+    let raised = decode(&bytes).ok_or_else(|| match later(&bytes) {
+        Some(found) => Error::Newer { session, found, known: FORMAT },
+        None => {
+            let what = DAMAGED.to_owned();
+            Error::Corrupt { session, health: Health::CorruptTail, what }
+        }
     })?;
     Ok(Ownership { epoch: raised.max(committed), acquired: true })
+}
+
+/// What is wrong with the file, if anything is.
+pub(super) fn damage(fs: &dyn Fs, dir: &SessionDir) -> Result<Option<String>> {
+    let bytes = read_if_there(fs, &dir.epoch())?;
+    let is_sound = |bytes: &Vec<u8>| decode(bytes).is_some() || later(bytes).is_some();
+    Ok(bytes.filter(|bytes| !is_sound(bytes)).map(|_| DAMAGED.to_owned()))
 }
 
 /// Makes an epoch durable. For the lock's holder.
@@ -42,14 +56,21 @@ pub(super) fn write(fs: &dyn Fs, dir: &SessionDir, epoch: Epoch) -> Result<()> {
 }
 
 fn encode(epoch: Epoch) -> Vec<u8> {
-    let text = format!("{MAGIC} {epoch}");
+    let text = format!("{NAME}{FORMAT} {epoch}");
     format!("{text} {}\n", Digest::of(text.as_bytes()).hex()).into_bytes()
 }
 
 fn decode(bytes: &[u8]) -> Option<Epoch> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let epoch = text.strip_prefix(MAGIC)?.split_whitespace().next()?.parse().ok().map(Epoch)?;
+    let (_, epoch) = text.strip_prefix(NAME)?.split_once(' ')?;
+    let epoch = epoch.split_whitespace().next()?.parse().ok().map(Epoch)?;
     (encode(epoch) == bytes).then_some(epoch)
+}
+
+/// The format of a file that a later version wrote.
+fn later(bytes: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_prefix(NAME)?;
+    text.split(' ').next()?.parse().ok().filter(|format| *format > FORMAT)
 }
 
 #[cfg(test)]
@@ -62,6 +83,7 @@ mod tests {
         assert_eq!(decode(&bytes), Some(Epoch(41)));
         for at in 0..bytes.len() {
             assert_eq!(decode(&bytes[..at]), None, "cut at {at}");
+            assert!(at < 13 || later(&bytes).is_none());
             for flip in [1, 0x20, 0x80] {
                 let mut changed = bytes.clone();
                 changed[at] ^= flip;

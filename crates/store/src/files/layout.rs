@@ -92,7 +92,7 @@ impl SessionDir {
     }
 
     pub(super) fn epoch(&self) -> PathBuf {
-        self.path.join("epoch")
+        self.path.join(EPOCH)
     }
 
     pub(super) fn keep(&self) -> PathBuf {
@@ -107,6 +107,9 @@ impl SessionDir {
         self.path.join(name)
     }
 }
+
+/// The name of the file that says which ownership of a session is the last.
+pub(super) const EPOCH: &str = "epoch";
 
 /// What the name of a session that is being imported ends with.
 pub(super) const IMPORT: &str = ".import";

@@ -1,6 +1,6 @@
 //! Ownership of sessions: a lock file that its owner holds for life, and an epoch that proves it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -10,17 +10,32 @@ use super::fs::Fs;
 use super::lock::{Kept, LockFile};
 use super::log::FileLog;
 use super::pace::blocking;
+use super::watch::{Watched, Watcher};
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, Loss, Owner};
 use crate::port::{Lease, Leases};
 
 pub(super) struct FileLeases {
     log: Arc<FileLog>,
+    /// Made with the first lease; none where nobody can listen.
+    watcher: OnceLock<Option<Watcher>>,
 }
 
 impl FileLeases {
-    pub(super) const fn new(log: Arc<FileLog>) -> Self {
-        Self { log }
+    /// Leases whose owners learn that they were replaced when a change of theirs is refused.
+    pub(super) fn new(log: Arc<FileLog>) -> Self {
+        Self { log, watcher: OnceLock::from(None) }
+    }
+
+    /// Leases whose owners hear of it from the kernel, too.
+    pub(super) const fn hearing(log: Arc<FileLog>) -> Self {
+        Self { log, watcher: OnceLock::new() }
+    }
+
+    /// Hears of whoever replaces the owner of a session, if that can be heard of.
+    fn watch(&self, session: SessionId) -> Option<Watched> {
+        let watcher = self.watcher.get_or_init(|| Watcher::new(&self.log).ok());
+        watcher.as_ref()?.watch(&self.log, session).ok()
     }
 
     fn take(&self, session: SessionId, purpose: &str) -> Result<FileLease> {
@@ -40,13 +55,17 @@ impl FileLeases {
         };
         // Whoever fails from here on gives the lock back.
         let epoch = self.log.raise_epoch(session)?;
-        Ok(FileLease { loss: self.log.book.enlist(session, epoch), _owner: owner })
+        // Others of this process that had it before need no kernel to hear of it.
+        self.log.book.tell_older(session, epoch);
+        let loss = self.log.book.enlist(session, epoch);
+        Ok(FileLease { loss, _owner: owner, _watched: self.watch(session) })
     }
 }
 
 struct FileLease {
     loss: Arc<Loss>,
     _owner: Kept,
+    _watched: Option<Watched>,
 }
 
 #[async_trait]

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use super::Config;
 use super::blobs::{FileBlobs, Pinning};
 use super::durable::failed;
+use super::epoch;
 use super::fs::Fs;
 use super::layout::{Layout, SessionDir};
 use super::pace::{Pace, blocking};
@@ -415,7 +416,11 @@ impl EventLog for FileLog {
                 return Err(Error::NotFound(session));
             }
             let (bytes, pins) = (resident.bytes, pin::once(resident.pins.iter().copied()));
-            let (health, damage) = (view.health, view.damage);
+            let (mut health, mut damage) = (view.health, view.damage);
+            if damage.is_none() {
+                damage = epoch::damage(&*self.fs, &self.dir(session))?;
+                health = if damage.is_some() { Health::CorruptTail } else { health };
+            }
             let format = resident.needs.max(1);
             let kept = self.fs.stat(&self.dir(session).keep()).is_ok();
             let notices = known.state.notices.clone();

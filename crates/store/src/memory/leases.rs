@@ -59,6 +59,7 @@ impl Leases for Memory {
             known.owner = Some((known.index.ownership.epoch, owner));
             Ok(known.index.ownership.epoch)
         })??;
+        self.shared.book.tell_older(session, epoch);
         let (shared, loss) = (Arc::clone(&self.shared), self.shared.book.enlist(session, epoch));
         Ok(Box::new(MemoryLease { shared, loss }))
     }

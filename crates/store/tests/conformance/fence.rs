@@ -20,6 +20,7 @@ conformance! {
     what_owners_add_needs_an_epoch
     guided_runs_are_added_to_beside_an_owner
     an_owner_may_remove_its_session
+    an_owner_that_does_nothing_is_told_when_it_is_replaced
     a_session_that_is_gone_is_not_found_by_its_owner
 }
 
@@ -193,6 +194,15 @@ async fn guided_runs_are_added_to_beside_an_owner(given: &Given) {
     assert_eq!(events(&other).await.len(), 8);
 }
 
+async fn an_owner_that_does_nothing_is_told_when_it_is_replaced(given: &Given) {
+    let lease = owned(given).await;
+    given.take_away();
+    let next = acquire(&given.again()).await;
+    let told = tokio::time::timeout(Duration::from_secs(5), lease.lost()).await;
+    assert!(told.is_ok() && lease.is_lost(), "nobody told it");
+    assert!(!next.is_lost());
+}
+
 async fn an_owner_may_remove_its_session(given: &Given) {
     for change in [Change::Retire, Change::Delete] {
         let lease = owned(given).await;
@@ -283,6 +293,13 @@ async fn a_damaged_epoch_is_said_to_be_and_hides_no_event() {
         assert_eq!(code(refused), "SESSION_CORRUPT");
         assert_eq!(code(store.leases.acquire(SESSION, "test").await.map(drop)), "SESSION_CORRUPT");
     }
+    let damage = given.again().log.status(SESSION).await.unwrap().damage.unwrap();
+    assert!(damage.contains("`epoch`") && damage.contains("remove"), "{damage}");
+    // One of a later version is not damaged.
+    fs::write(&path, b"cairn-epoch 2 7 and more").unwrap();
+    let store = given.again();
+    assert_eq!(code(store.leases.acquire(SESSION, "test").await.map(drop)), "SESSION_NEWER");
+    assert_eq!(store.log.status(SESSION).await.unwrap().damage, None);
     fs::write(&path, &sound).unwrap();
     assert!(acquire(&given.again()).await.epoch() > epoch);
 }

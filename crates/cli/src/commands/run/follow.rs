@@ -38,15 +38,21 @@ pub(crate) async fn follow(
     let exit = stop::by_signal(until_over(engine, run, watch, config, is_here)).await?;
     others.into_iter().for_each(|others| others.abort());
     if matches!(exit, Exit::Interrupted | Exit::Terminated) {
+        // It may have been taken over meanwhile.
+        let was_here = engine.is_here(run).await?;
         engine.stop(PATIENCE).await;
-        let left = match is_here {
+        let left = match was_here {
             true => format!("stopped; `cairn runs resume {run}` goes on where it was"),
             false => format!(
                 "another process performs it and goes on; `cairn runs cancel {run}` ends it"
             ),
         };
         config.output.remark(&left);
+        return Ok(exit);
     }
+    // The run is over; a signal parks what is under way of others.
+    stop::by_signal(leave(engine, config)).await?;
+    engine.stop(PATIENCE).await;
     Ok(exit)
 }
 
@@ -91,8 +97,20 @@ async fn until_over(
     let rest = past.events.iter().filter(|event| (seen > 0 || !is_here) && event.index.0 >= seen);
     show_all(&rest.collect::<Vec<_>>(), output);
     see_to_failure(engine, &past, config).await?;
-    engine.stop(PATIENCE).await;
     finish(&Shown::from(&past), config)
+}
+
+/// Lets the steps end that this process performs for runs of others. Whoever waits for those goes
+/// on with them.
+async fn leave(engine: &Automations, config: &Config) -> Result<Exit> {
+    let mut drained = std::pin::pin!(engine.drain());
+    if tokio::time::timeout(SLOW, &mut drained).await.is_err() {
+        config.output.remark(
+            "waiting for steps of other runs that this process performs; Ctrl-C parks them",
+        );
+        drained.await;
+    }
+    Ok(Exit::Success)
 }
 
 /// Steps that are under way, of which those that take long are told of once.
