@@ -1,6 +1,9 @@
 //! The ports: what the rest of Cairn may ask of a store. The conformance suite holds
 //! every backend to what the comments here say.
 
+pub mod audit;
+pub mod documents;
+pub mod locks;
 pub mod mailbox;
 
 use async_trait::async_trait;
