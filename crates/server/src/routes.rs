@@ -12,7 +12,7 @@ use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
 use cairn_store::Store;
 use schemars::JsonSchema;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -57,8 +57,6 @@ pub(crate) struct App {
     /// When the use of a token was last noted.
     pub(crate) used: Seldom,
     pub(crate) audit: Audit,
-    /// Held while values of settings are changed.
-    pub(crate) editing: Mutex<()>,
     pub(crate) watched: Arc<Watched>,
     pub(crate) marks: Marks,
     pub(crate) metrics: Arc<Metrics>,
@@ -72,24 +70,23 @@ pub(crate) struct App {
 const STREAMS_MAX: usize = 1_024;
 
 impl App {
-    pub(crate) fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
+    pub(crate) async fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
         let automation = config.automation;
         let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
         Self {
-            store,
             admin_token: config.admin_token,
             new_token: config.new_token,
             public_hosts: config.public_hosts,
             mcp: config.mcp,
-            tokens: Tokens::new(&automation.home),
+            tokens: Tokens::new(Arc::clone(&store.documents)),
             used: Seldom::default(),
-            audit: Audit::new(&automation.home),
-            editing: Mutex::default(),
+            audit: Audit::new(Arc::clone(&store.audit)),
             watched: Arc::new(Watched::new(catalog, triggers)),
-            marks: Marks::load(&automation.home),
+            marks: Marks::load(Arc::clone(&store.documents)).await,
             metrics: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             automation,
+            store,
             phase,
         }
     }

@@ -1,13 +1,10 @@
 //! Keeping time: one task that knows when each trigger of the clock fires next.
 //!
-//! It sleeps until the earliest of them. Up to when each was seen to is kept in a file, so
+//! It sleeps until the earliest of them. Up to when each was seen to is kept in a document, so
 //! that instants which passed while nobody was there are made up for as the trigger says.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +12,7 @@ use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_engine::Error;
 use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use cairn_engine::trigger::{Times, Watch};
+use cairn_store::port::documents::{Documents, Name};
 use tokio::time::sleep;
 
 use crate::clock::now_ms;
@@ -28,22 +26,22 @@ const RETRY_MS: u64 = 30_000;
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
+static DOCUMENT: Name = Name::fixed("schedules.json");
+
 /// Up to when triggers were seen to, and what went wrong with them.
-#[derive(Debug)]
 pub(crate) struct Marks {
-    path: PathBuf,
+    documents: Arc<dyn Documents>,
     seen: Mutex<BTreeMap<String, u64>>,
     errors: Mutex<BTreeMap<String, String>>,
 }
 
 impl Marks {
-    /// The marks of a data directory. A file that cannot be read counts as none: then nothing
-    /// was missed.
-    pub(crate) fn load(home: &Path) -> Self {
-        let path = home.join("schedules.json");
-        let bytes = fs::read(&path).unwrap_or_default();
-        let seen = serde_json::from_slice(&bytes).unwrap_or_default();
-        Self { path, seen: Mutex::new(seen), errors: Mutex::default() }
+    /// The marks of a store. Those that cannot be read count as none: then nothing was missed.
+    pub(crate) async fn load(documents: Arc<dyn Documents>) -> Self {
+        let found = documents.read(&DOCUMENT).await.ok().flatten();
+        let seen = found.and_then(|found| serde_json::from_slice(&found.bytes).ok());
+        let seen = Mutex::new(seen.unwrap_or_default());
+        Self { documents, seen, errors: Mutex::default() }
     }
 
     pub(crate) fn seen(&self, key: &str) -> Option<u64> {
@@ -70,20 +68,16 @@ impl Marks {
         };
     }
 
-    /// Writes beside the file first, so that a crash leaves the old marks or the new ones. An
-    /// instant that is fired twice for an old mark starts the same run.
-    fn save(&self) -> io::Result<()> {
+    /// Keeps the marks, whatever was kept before: there is one server. An instant that is fired
+    /// twice for an old mark starts the same run.
+    async fn save(&self) -> cairn_store::Result<()> {
         let bytes = {
             let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            serde_json::to_vec_pretty(&*seen)?
+            // Names and numbers can be written down.
+            serde_json::to_vec_pretty(&*seen).unwrap_or_default()
         };
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let part = self.path.with_extension("part");
-        fs::write(&part, bytes)?;
-        fs::File::open(&part)?.sync_all()?;
-        fs::rename(&part, &self.path)
+        let keep = |_: Option<&[u8]>| Ok((Some(bytes.clone()), ()));
+        self.documents.update(&DOCUMENT, keep).await
     }
 }
 
@@ -110,7 +104,7 @@ pub(crate) async fn keep(shared: Shared) {
         // Asked for before the view is looked at, so that no change in between is missed.
         let changed = shared.watched.changed.notified();
         let view = shared.watched.view();
-        plan.follow(&shared, &view);
+        plan.follow(&shared, &view).await;
         let nap_ms = plan.fire(&shared).await;
         tokio::select! {
             () = sleep(Duration::from_millis(nap_ms)) => {}
@@ -147,7 +141,7 @@ fn times(place: &Place) -> Option<&Arc<dyn Times>> {
 
 impl Plan {
     /// Takes over the triggers when they are others than before.
-    fn follow(&mut self, shared: &Shared, view: &Arc<View>) {
+    async fn follow(&mut self, shared: &Shared, view: &Arc<View>) {
         if Arc::ptr_eq(&self.view, view) {
             return;
         }
@@ -169,8 +163,8 @@ impl Plan {
                 self.heap.push(Reverse((next, Due::Look(at))));
             }
         }
-        // Without the file nothing is lost but what passes until the next start.
-        let _ = shared.marks.save();
+        // Without them nothing is lost but what passes until the next start.
+        let _ = shared.marks.save().await;
     }
 
     /// Does what is due; gives how long there is nothing to do.
@@ -190,7 +184,7 @@ impl Plan {
             moved = true;
         }
         if moved {
-            let _ = shared.marks.save();
+            let _ = shared.marks.save().await;
         }
         let next = self.heap.peek().map(|Reverse((next, _))| next.saturating_sub(now_ms()));
         next.unwrap_or(NAP_MAX_MS).clamp(1, NAP_MAX_MS)

@@ -53,7 +53,7 @@ pub async fn serve(
 ) -> Result<Left> {
     let (to, phase) = Phases::new();
     let (drain, telemetry) = (config.drain, config.telemetry.clone());
-    let app = Arc::new(App::new(config, store, phase));
+    let app = Arc::new(App::new(config, store, phase).await);
     app.automation.engine.observe(Arc::clone(&app.metrics) as _);
     let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));

@@ -37,16 +37,16 @@ impl Place {
         format!("{}/{}/{}", self.identity.key(), self.trigger, self.settings)
     }
 
-    /// What keeps it from firing, as far as the secrets say. It waits for disks.
-    pub(crate) fn obstacle(&self, vault: &Vault) -> Option<String> {
+    /// What keeps it from firing, as far as the secrets say.
+    pub(crate) async fn obstacle(&self, vault: &Vault) -> Option<String> {
         let Watch::Hook(hook) = &self.watch else { return None };
         let (name, scope) = (hook.secret(), Scope::Workflow(self.identity.clone()));
         let is_meant =
             |held: &Held| held.name == name && (held.scope == Scope::Global || held.scope == scope);
         // Which secrets there are takes no key; what is in them does, and is not said without.
-        let fault = match vault.list().ok()?.iter().any(is_meant) {
+        let fault = match vault.list().await.ok()?.iter().any(is_meant) {
             false => "has no value",
-            true => hook.fault(&vault.signing(&scope, name, 0).ok()?.first()?.secret)?,
+            true => hook.fault(&vault.signing(&scope, name, 0).await.ok()?.first()?.secret)?,
         };
         Some(format!(
             "the secret `{name}` {fault}, so every request is refused; \
@@ -88,12 +88,17 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
 }
 
 /// The triggers of some workflows, for people.
-#[must_use]
-pub fn list(found: &[Arc<Found>], triggers: &Triggers, vault: &Vault, now_ms: u64) -> Vec<Trigger> {
-    places(found, triggers)
-        .iter()
-        .map(|place| crate::routes::shown_trigger(place, vault, now_ms))
-        .collect()
+pub async fn list(
+    found: &[Arc<Found>],
+    triggers: &Triggers,
+    vault: &Vault,
+    now_ms: u64,
+) -> Vec<Trigger> {
+    let mut items = Vec::new();
+    for place in &places(found, triggers) {
+        items.push(crate::routes::shown_trigger(place, vault, now_ms).await);
+    }
+    items
 }
 
 /// The triggers at one time.
