@@ -10,6 +10,7 @@ use axum::routing::MethodRouter;
 use cairn_api::Error;
 use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
+use cairn_engine::flow::schedule::Schedule;
 use cairn_store::Store;
 use schemars::JsonSchema;
 use tokio::sync::Semaphore;
@@ -22,7 +23,6 @@ use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
 use crate::phase::Phases;
-use crate::schedule::Marks;
 use crate::tokens::Tokens;
 use crate::watched::Watched;
 
@@ -58,7 +58,7 @@ pub(crate) struct App {
     pub(crate) used: Seldom,
     pub(crate) audit: Audit,
     pub(crate) watched: Arc<Watched>,
-    pub(crate) marks: Marks,
+    pub(crate) schedule: Schedule,
     pub(crate) metrics: Arc<Metrics>,
     /// How many more streams there may be.
     pub(crate) streams: Arc<Semaphore>,
@@ -82,7 +82,7 @@ impl App {
             used: Seldom::default(),
             audit: Audit::new(Arc::clone(&store.audit)),
             watched: Arc::new(Watched::new(catalog, triggers)),
-            marks: Marks::load(Arc::clone(&store.documents)).await,
+            schedule: Schedule::load(automation.engine.clone()).await,
             metrics: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             automation,

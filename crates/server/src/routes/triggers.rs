@@ -37,8 +37,8 @@ async fn list(
         let key = place.key();
         let shown = shown(place, &shared.automation.vault, now_ms()).await;
         items.push(Trigger {
-            seen_until: shared.marks.seen(&key).and_then(rfc3339),
-            last_error: shared.marks.error(&key).or(shown.last_error.clone()),
+            seen_until: shared.schedule.seen_until(&key).and_then(rfc3339),
+            last_error: shared.schedule.error(&key).or(shown.last_error.clone()),
             ..shown
         });
     }
