@@ -15,6 +15,7 @@ mod codes;
 mod layers;
 mod links;
 mod locks;
+mod ports;
 mod sources;
 
 /// A text file of the repository, with its path from the root.
@@ -63,6 +64,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     findings.extend(codes::untested(&codes, &rust));
     findings.extend(links::check(&pages, |path| root.join(path).exists()));
     findings.extend(locks::check(&pages, &rust));
+    findings.extend(ports::check(&rust));
     findings.extend(sources::check(&rust));
     findings.sort();
 

@@ -22,8 +22,8 @@ use workers::Workers;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
-    let home = config.home()?;
-    let environment = Kept { home, vault: config.vault()? };
+    let documents = Arc::clone(&store.documents);
+    let environment = Kept { documents, vault: config.vault(&store)? };
     let workers = Arc::new(Workers::new());
     let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
     // An engine that was killed together with its supervisors left their commands behind. What

@@ -10,7 +10,7 @@ use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_engine::secrets::{KeySource, Secret, Vault};
 use cairn_server::{DEFAULT_ADDRESS, DEFAULT_DRAIN, Telemetry};
 use cairn_steps::catalog::Settings;
-use cairn_store::files;
+use cairn_store::{Store, files};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use etcetera::BaseStrategy as _;
@@ -250,8 +250,8 @@ impl Config {
     }
 
     /// The secrets of the data directory, and the key to them.
-    pub(crate) fn vault(&self) -> Result<Vault> {
-        Ok(Vault::new(self.home()?, master_key()?))
+    pub(crate) fn vault(&self, store: &Store) -> Result<Vault> {
+        Ok(Vault::new(store, self.home()?, master_key()?))
     }
 
     /// The data directory and who says so.

@@ -1,4 +1,5 @@
-//! Files that are replaced whole: whoever looks sees the old content or the new.
+//! Files outside the data directory that are replaced whole: the master key, and the settings
+//! beside a workflow. Whoever looks sees the old content or the new.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};

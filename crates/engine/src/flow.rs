@@ -21,6 +21,7 @@ mod perform;
 mod plans;
 mod rate;
 mod retire;
+pub mod schedule;
 mod snapshots;
 mod tail;
 pub mod trace;

@@ -1,8 +1,8 @@
 //! Secrets: values that are kept encrypted and never show themselves.
 //!
 //! In reading order: a [`Secret`] in memory, the [`MasterKey`] that everything hangs on
-//! (`key`), how one value is sealed (`seal`), and the [`Vault`] that keeps them in one file
-//! (`vault`).
+//! (`key`), how one value is sealed (`seal`), and the [`Vault`] that keeps them in one
+//! document (`vault`).
 
 mod key;
 mod seal;

@@ -1,42 +1,45 @@
 //! Settings: the values that a workflow asks for beside its event.
 //!
 //! A workflow says what it asks for; the values are in a file beside its own, which can be
-//! kept in version control, and in one of the data directory, which wins. Secrets are in
+//! kept in version control, and in a document of the store, which wins. Secrets are in
 //! neither: they are in the vault.
 
 mod file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cairn_core::catalog::SettingFault;
 use cairn_core::plan::{EnvField, Plan};
 use cairn_lang::diagnostic::nearest;
+use cairn_store::port::documents::{Documents, Name};
 use serde_json::{Map, Value};
 
 use self::file::Written;
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
+use crate::file as plain;
 use crate::secrets::{Held, Scope, Vault};
 
 /// Where the values for one workflow are.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct Files {
     /// The workflow.
     pub workflow: Identity,
     /// Beside the workflow's file.
     pub beside: Option<PathBuf>,
-    /// In the data directory.
-    pub own: PathBuf,
+    documents: Arc<dyn Documents>,
+    /// In the store.
+    own: Name,
 }
 
 impl Files {
     /// The files for a workflow: `env.yaml` beside a `workflow.yaml`, `<name>.env.yaml` beside
-    /// any other, and `env/<key of the workflow>.yaml` in the data directory.
-    #[must_use]
-    pub fn of(home: &Path, workflow: &Identity) -> Self {
-        // A built-in workflow has none, and one whose file is gone has its values in the data
-        // directory still.
+    /// any other, and the document `env/<key of the workflow>.yaml`.
+    pub fn of(documents: &Arc<dyn Documents>, workflow: &Identity) -> Result<Self> {
+        // A built-in workflow has none, and one whose file is gone has its values in the store
+        // still.
         let source = Path::new(workflow.place());
         let beside = Some(source).filter(|source| source.is_file()).and_then(|source| {
             let stem = source.file_stem()?.to_str()?;
@@ -46,8 +49,39 @@ impl Files {
             };
             Some(source.with_file_name(name))
         });
-        let own = home.join("env").join(format!("{}.yaml", workflow.key()));
-        Self { workflow: workflow.clone(), beside, own }
+        let own = Name::parse(&format!("env/{}.yaml", workflow.key()));
+        let own = own.ok_or_else(|| {
+            Error::Broken(format!("the key `{}` cannot be part of a name", workflow.key()))
+        })?;
+        Ok(Self { workflow: workflow.clone(), beside, documents: Arc::clone(documents), own })
+    }
+
+    /// Where the values of the store are, for people.
+    #[must_use]
+    pub fn own_place(&self) -> String {
+        self.documents.place(&self.own)
+    }
+
+    /// What is in the store.
+    async fn read_own(&self) -> Result<Written> {
+        let found = self.documents.read(&self.own).await?;
+        Written::parse(&self.own_place(), &found.map(|found| found.bytes).unwrap_or_default())
+    }
+
+    /// What is beside the workflow's file. It is the author's own, so it is no document.
+    fn read_beside(&self) -> Result<Written> {
+        let Some(path) = &self.beside else { return Ok(Written::default()) };
+        // A file that is not there has nothing in it.
+        let bytes = plain::read_if_there(path)?.unwrap_or_default();
+        Written::parse(&path.display().to_string(), &bytes)
+    }
+
+    fn require_beside(&self) -> Result<&Path> {
+        self.beside.as_deref().ok_or_else(|| Error::Invalid {
+            message: "the workflow is built in, so there is no file beside it".to_owned(),
+            fix: "leave out --beside".to_owned(),
+            details: Value::Null,
+        })
     }
 }
 
@@ -58,7 +92,7 @@ pub enum Origin {
     Default,
     /// The file beside the workflow.
     Beside,
-    /// The file in the data directory.
+    /// The document in the store.
     Own,
     /// The vault.
     Vault,
@@ -94,9 +128,13 @@ pub struct Settings {
 
 impl Settings {
     /// Reads the settings of a workflow. `has_secret` says whether the vault has one.
-    pub fn load(plan: &Plan, files: &Files, has_secret: impl Fn(&str) -> bool) -> Result<Self> {
-        let beside = files.beside.as_deref().map(Written::read).transpose()?.unwrap_or_default();
-        let own = Written::read(&files.own)?;
+    pub async fn load(
+        plan: &Plan,
+        files: &Files,
+        has_secret: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let own = files.read_own().await?;
+        let beside = files.read_beside()?;
         let mut settings = Self::default();
         for field in &plan.env {
             settings.take(field, &[(&own, Origin::Own), (&beside, Origin::Beside)]);
@@ -114,13 +152,14 @@ impl Settings {
     }
 
     /// Reads the settings of a workflow, given the vault that has its secrets.
-    pub fn with_secrets(plan: &Plan, files: &Files, vault: &Vault) -> Result<Self> {
+    pub async fn with_secrets(plan: &Plan, files: &Files, vault: &Vault) -> Result<Self> {
         // Whoever asks for none needs no vault.
         let asked = plan.env.iter().any(|field| field.secret);
-        let held = if asked { vault.list()? } else { Vec::new() };
+        let held = if asked { vault.list().await? } else { Vec::new() };
         let own = Scope::Workflow(files.workflow.clone());
         let is_its = |held: &&Held| held.scope == own || held.scope == Scope::Global;
         Self::load(plan, files, |name| held.iter().filter(is_its).any(|held| held.name == name))
+            .await
     }
 
     /// The values, or the error that says what is wrong with them or missing.
@@ -138,7 +177,7 @@ impl Settings {
             self.faults.is_empty() && self.missing.iter().all(|name| is_secret(plan, name));
         let path = match secrets {
             true => plan.workflow_id.clone(),
-            false => files.own.display().to_string(),
+            false => files.own_place(),
         };
         Err(Error::SettingsInvalid { path, faults })
     }
@@ -230,55 +269,91 @@ pub fn find<'p>(plan: &'p Plan, name: &str) -> Result<&'p EnvField> {
     })
 }
 
-/// Keeps a value in the data directory, or beside the workflow.
-pub fn set(plan: &Plan, files: &Files, name: &str, value: &Value, beside: bool) -> Result<PathBuf> {
+/// Keeps a value in the store, or beside the workflow; gives where, for people.
+pub async fn set(
+    plan: &Plan,
+    files: &Files,
+    name: &str,
+    value: &Value,
+    beside: bool,
+) -> Result<String> {
     let field = find(plan, name)?;
-    let path = target(files, beside)?;
+    let place = match beside {
+        true => files.require_beside()?.display().to_string(),
+        false => files.own_place(),
+    };
     let refuse = |message: String, hint: &str| {
         let faults = vec![SettingFault::new(name, message, hint)];
-        Err(Error::SettingsInvalid { path: path.display().to_string(), faults })
+        Error::SettingsInvalid { path: place.clone(), faults }
     };
     if field.secret {
-        return refuse(format!("`{name}` is a secret"), "set it with `cairn secret set`");
+        return Err(refuse(format!("`{name}` is a secret"), "set it with `cairn secret set`"));
     }
     if let Some(why) = field.misfit(value) {
-        return refuse(format!("`{name}` {why}"), "give a value of that kind");
+        return Err(refuse(format!("`{name}` {why}"), "give a value of that kind"));
     }
-    let before = [Some(&files.own), files.beside.as_ref()];
-    for file in before.into_iter().flatten().filter(|_| field.locked) {
-        if Written::read(file)?.get(name).is_some_and(|known| known != value) {
-            return refuse(
-                format!("`{name}` is locked: it stays as it was first set"),
-                "leave it as it is, or change `locked` in the workflow",
-            );
+    let may_be_set = |own: &Written, given: &Written| {
+        let is_other = |file: &Written| file.get(name).is_some_and(|known| known != value);
+        match field.locked && (is_other(own) || is_other(given)) {
+            true => Err(locked(&place, name)),
+            false => Ok(()),
         }
+    };
+    let mut given = files.read_beside()?;
+    if beside {
+        may_be_set(&files.read_own().await?, &given)?;
+        given.set(name, value);
+        plain::replace(files.require_beside()?, given.text().as_bytes())?;
+        return Ok(place);
     }
-    let mut written = Written::read(path)?;
-    if !beside {
-        written.head(&files.workflow);
-    }
-    written.set(name, value);
-    written.save(path)?;
-    Ok(path.clone())
+    let change = |old: Option<&[u8]>| {
+        let mut own = Written::parse(&place, old.unwrap_or_default())?;
+        may_be_set(&own, &given)?;
+        own.head(&files.workflow);
+        own.set(name, value);
+        Ok::<_, Error>((Some(own.text().into_bytes()), ()))
+    };
+    files.documents.update(&files.own, change).await?;
+    Ok(place)
 }
 
-/// Forgets a value of the data directory, or of the file beside the workflow. Says whether
-/// there was one. A name that no workflow asks for any more can be forgotten, too.
-pub fn unset(plan: &Plan, files: &Files, name: &str, beside: bool) -> Result<bool> {
-    let path = target(files, beside)?;
-    let mut written = Written::read(path)?;
-    if written.get(name).is_none() {
-        return find(plan, name).map(|_| false);
+/// Forgets a value of the store, or of the file beside the workflow. Says whether there was one.
+/// A name that no workflow asks for any more can be forgotten, too.
+pub async fn unset(plan: &Plan, files: &Files, name: &str, beside: bool) -> Result<bool> {
+    // What is left without the value, if there is one.
+    let without = |place: &str, mut written: Written| {
+        if written.get(name).is_none() {
+            return find(plan, name).map(|_| None);
+        }
+        if find(plan, name).is_ok_and(|field| field.locked) {
+            return Err(locked(place, name));
+        }
+        written.remove(name);
+        Ok(Some(written.text().into_bytes()))
+    };
+    if beside {
+        let path = files.require_beside()?;
+        let left = without(&path.display().to_string(), files.read_beside()?)?;
+        return match left {
+            Some(left) => plain::replace(path, &left).map(|()| true),
+            None => Ok(false),
+        };
     }
-    if find(plan, name).is_ok_and(|field| field.locked) {
-        let message = format!("`{name}` is locked: it stays as it was first set");
-        let hint = "leave it as it is, or change `locked` in the workflow";
-        let faults = vec![SettingFault::new(name, message, hint)];
-        return Err(Error::SettingsInvalid { path: path.display().to_string(), faults });
-    }
-    written.remove(name);
-    written.save(path)?;
-    Ok(true)
+    let place = files.own_place();
+    let change = |old: Option<&[u8]>| {
+        let own = Written::parse(&place, old.unwrap_or_default())?;
+        let left = without(&place, own)?;
+        let was_there = left.is_some();
+        Ok::<_, Error>((left, was_there))
+    };
+    files.documents.update(&files.own, change).await
+}
+
+fn locked(place: &str, name: &str) -> Error {
+    let message = format!("`{name}` is locked: it stays as it was first set");
+    let hint = "leave it as it is, or change `locked` in the workflow";
+    let faults = vec![SettingFault::new(name, message, hint)];
+    Error::SettingsInvalid { path: place.to_owned(), faults }
 }
 
 /// What was bound to another workflow.
@@ -292,7 +367,12 @@ pub struct Rebound {
 
 /// Gives a workflow the secrets and settings that are kept for the place that its file was
 /// moved from. It has no settings, and no secrets of the same names, of its own.
-pub fn rebind(home: &Path, vault: &Vault, from: &Identity, to: &Identity) -> Result<Rebound> {
+pub async fn rebind(
+    documents: &Arc<dyn Documents>,
+    vault: &Vault,
+    from: &Identity,
+    to: &Identity,
+) -> Result<Rebound> {
     let refuse = |message: String, fix: &str| {
         let details = serde_json::json!({"from": from.place(), "to": to.place()});
         Err(Error::Invalid { message, fix: fix.to_owned(), details })
@@ -301,35 +381,26 @@ pub fn rebind(home: &Path, vault: &Vault, from: &Identity, to: &Identity) -> Res
         let message = format!("{} is still there, and keeps what it has", from.place());
         return refuse(message, "move the file first, or set the values again for the other one");
     }
-    let (old, new) = (Files::of(home, from).own, Files::of(home, to).own);
-    let mut kept = Written::read(&old)?;
+    let (old, new) = (Files::of(documents, from)?, Files::of(documents, to)?);
+    let mut kept = old.read_own().await?;
+    let (was, is) = (documents.read(&old.own).await?, documents.read(&new.own).await?);
     let settings = kept.names().count();
-    if settings > 0 && Written::read(&new)?.names().next().is_some() {
+    if settings > 0 && new.read_own().await?.names().next().is_some() {
         let message = format!("{to} has settings of its own");
         return refuse(message, "take them away with `cairn env unset`");
     }
-    let secrets = vault.rebind(from, to)?;
+    let secrets = vault.rebind(from, to).await?;
     if secrets + settings == 0 {
         let message = format!("nothing is kept for {}", from.place());
         return refuse(message, "`cairn secret list` shows the files that secrets are kept for");
     }
-    if settings > 0 {
+    if let Some(was) = was.filter(|_| settings > 0) {
         kept.head(to);
-        kept.save(&new)?;
-        std::fs::remove_file(&old).map_err(crate::file::failed(&old))?;
+        let seen = is.as_ref().map(|is| &is.version);
+        documents.replace(&new.own, seen, kept.text().into_bytes()).await?;
+        documents.remove(&old.own, &was.version).await?;
     }
     Ok(Rebound { secrets, settings })
-}
-
-fn target(files: &Files, beside: bool) -> Result<&PathBuf> {
-    if !beside {
-        return Ok(&files.own);
-    }
-    files.beside.as_ref().ok_or_else(|| Error::Invalid {
-        message: "the workflow is built in, so there is no file beside it".to_owned(),
-        fix: "leave out --beside".to_owned(),
-        details: Value::Null,
-    })
 }
 
 #[cfg(test)]

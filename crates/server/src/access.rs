@@ -241,7 +241,7 @@ pub(crate) async fn check(
     mut request: Request,
     next: Next,
 ) -> std::result::Result<Response, Failure> {
-    let principal = authenticate(request.headers(), &shared.admin_token, &shared.tokens)?;
+    let principal = authenticate(request.headers(), &shared.admin_token, &shared.tokens).await?;
     note_use(&shared, &principal);
     let object = match &params {
         Ok(params) => params
@@ -271,12 +271,12 @@ async fn record(
     allowed: bool,
 ) -> Result<()> {
     let audit = shared.audit.clone();
-    let write = move || {
+    // It is written to the end, though the caller may go away meanwhile.
+    let write = tokio::spawn(async move {
         let deed = Deed { by: &by, action, object: &object, allowed };
-        audit.record(&deed, now_ms())
-    };
-    let written = tokio::task::spawn_blocking(write).await;
-    written.map_err(|error| Error::Internal(error.to_string()))?
+        audit.record(&deed, now_ms()).await
+    });
+    write.await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
 /// Notes when a token was last used, without making anybody wait.
@@ -287,14 +287,18 @@ fn note_use(shared: &Shared, principal: &Principal) {
         return;
     }
     let shared = Arc::clone(shared);
-    tokio::task::spawn_blocking(move || {
+    tokio::spawn(async move {
         // It is for people; a disk that is full is told by what matters more.
-        let _ = shared.tokens.note_use(&id, now);
+        let _ = shared.tokens.note_use(&id, now).await;
     });
 }
 
 /// Says who sends a request. Only the header counts; a token in the URL is not looked at.
-fn authenticate(headers: &HeaderMap, admin_token: &Digest, tokens: &Tokens) -> Result<Principal> {
+async fn authenticate(
+    headers: &HeaderMap,
+    admin_token: &Digest,
+    tokens: &Tokens,
+) -> Result<Principal> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let value = given.next().ok_or(Error::TokenMissing)?;
     if given.next().is_some() {
@@ -305,7 +309,7 @@ fn authenticate(headers: &HeaderMap, admin_token: &Digest, tokens: &Tokens) -> R
     if bool::from(Digest::of(token).as_bytes().ct_eq(admin_token.as_bytes())) {
         return Ok(Principal::admin());
     }
-    let found = tokens.find(token, now_ms())?.ok_or(Error::TokenInvalid)?;
+    let found = tokens.find(token, now_ms()).await?.ok_or(Error::TokenInvalid)?;
     let (name, id) = (found.name, Some(found.id));
     Ok(Principal { name, id, scopes: found.scopes, workflows: found.workflows })
 }
@@ -321,31 +325,32 @@ mod tests {
 
     use super::*;
 
-    fn check(values: &[&str]) -> String {
+    async fn check(values: &[&str]) -> String {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
         }
-        let home = tempfile::tempdir().unwrap();
-        match authenticate(&headers, &Digest::of(b"secret"), &Tokens::new(home.path())) {
+        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let tokens = Tokens::new(store.documents);
+        match authenticate(&headers, &Digest::of(b"secret"), &tokens).await {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.code().to_owned(),
         }
     }
 
-    #[test]
-    fn only_the_exact_token_in_one_header_is_taken() {
-        assert_eq!(check(&["Bearer secret"]), "ok");
-        assert_eq!(check(&["bearer secret"]), "ok");
+    #[tokio::test]
+    async fn only_the_exact_token_in_one_header_is_taken() {
+        assert_eq!(check(&["Bearer secret"]).await, "ok");
+        assert_eq!(check(&["bearer secret"]).await, "ok");
         for values in
             [&["Bearer secret "][..], &["Bearer Secret"], &["Bearer secre"], &["Bearer secrets"]]
         {
-            assert_eq!(check(values), "AUTH_TOKEN_INVALID", "{values:?}");
+            assert_eq!(check(values).await, "AUTH_TOKEN_INVALID", "{values:?}");
         }
-        assert_eq!(check(&["Bearer secret", "Bearer secret"]), "AUTH_TOKEN_INVALID");
+        assert_eq!(check(&["Bearer secret", "Bearer secret"]).await, "AUTH_TOKEN_INVALID");
         for values in [&[][..], &["secret"], &["Bearer "], &["Bearer"], &["Basic c2VjcmV0"], &[""]]
         {
-            assert_eq!(check(values), "AUTH_TOKEN_MISSING", "{values:?}");
+            assert_eq!(check(values).await, "AUTH_TOKEN_MISSING", "{values:?}");
         }
     }
 

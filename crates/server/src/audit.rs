@@ -1,28 +1,23 @@
-//! The record of who changed what: lines in one file, each of which vouches for the one
-//! before it.
+//! The record of who changed what: lines, each of which vouches for the one before it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{
-    self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _,
-};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cairn_api::audit::{Entries, Entry};
 use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
+use cairn_store::port::audit::AuditLog;
 
-/// How long a line can be.
-const LINE_MAX: u64 = 16 << 10;
 /// How much of what a caller sent is kept.
 const TEXT_MAX: usize = 512;
+/// How many lines are checked at a time.
+const PAGE: usize = 1_024;
 
-/// The record of a data directory. Clones write the same file.
-#[derive(Clone, Debug)]
+/// The record of a store. Clones write the same one.
+#[derive(Clone)]
 pub struct Audit {
-    path: PathBuf,
+    log: Arc<dyn AuditLog>,
 }
 
 /// What was asked for.
@@ -39,91 +34,68 @@ pub struct Deed<'a> {
 }
 
 impl Audit {
-    /// The record of a data directory.
+    /// The record of a store.
     #[must_use]
-    pub fn new(home: &Path) -> Self {
-        Self { path: home.join("audit").join("audit.jsonl") }
+    pub fn new(log: Arc<dyn AuditLog>) -> Self {
+        Self { log }
     }
 
     /// Adds a line, which is durable on return.
-    pub fn record(&self, deed: &Deed<'_>, now_ms: u64) -> Result<()> {
-        let add = || -> io::Result<()> {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let mut file = options.open(&self.path)?;
-            file.lock()?;
-            let added = add(&mut file, deed, now_ms);
-            // A child process may have inherited the lock, so it is not left to the closing.
-            let _ = file.unlock();
-            added
-        };
-        add().map_err(self.failed())
+    pub async fn record(&self, deed: &Deed<'_>, now_ms: u64) -> Result<()> {
+        if self.log.append(Box::new(|last| next(last, deed, now_ms))).await? {
+            return Ok(());
+        }
+        // Going on behind a line that cannot be read would hide that somebody changed it.
+        let lines = self.verify().await?;
+        Err(self.broken(lines.saturating_sub(1)))
     }
 
     /// Lines from a place on.
-    pub fn read(&self, from: u64, limit: usize) -> Result<Entries> {
-        let mut items = Vec::new();
-        let mut next_cursor = None;
-        for (index, line) in self.lines()?.enumerate() {
-            let index = u64::try_from(index).unwrap_or(u64::MAX);
-            let line = line.map_err(self.failed())?;
-            if index < from {
-                continue;
-            }
-            if items.len() == limit {
-                next_cursor = Some(index);
-                break;
-            }
-            items.push(self.entry(index, &line)?);
-        }
-        Ok(Entries { items, next_cursor })
+    pub async fn read(&self, from: u64, limit: usize) -> Result<Entries> {
+        let mut lines = self.log.read(from, limit.saturating_add(1)).await?;
+        let has_more = lines.len() > limit;
+        lines.truncate(limit);
+        let items = (from..).zip(&lines).map(|(index, line)| self.entry(index, line));
+        let items = items.collect::<Result<Vec<Entry>>>()?;
+        let next = from.saturating_add(u64::try_from(items.len()).unwrap_or(u64::MAX));
+        Ok(Entries { items, next_cursor: has_more.then_some(next) })
     }
 
     /// Checks every line, and gives how many there are.
-    pub fn verify(&self) -> Result<u64> {
+    pub async fn verify(&self) -> Result<u64> {
         let mut previous = nothing();
         let mut count = 0;
-        for line in self.lines()? {
-            let line = line.map_err(self.failed())?;
-            let entry = self.entry(count, &line)?;
-            let sound = entry.index == count
-                && entry.previous == previous
-                && entry.digest == digest(&entry);
-            if !sound {
-                return Err(self.broken(count));
+        loop {
+            let lines = self.log.read(count, PAGE).await?;
+            for line in &lines {
+                let entry = self.entry(count, line)?;
+                let sound = entry.index == count
+                    && entry.previous == previous
+                    && entry.digest == digest(&entry);
+                if !sound {
+                    return Err(self.broken(count));
+                }
+                previous = entry.digest;
+                count += 1;
             }
-            previous = entry.digest;
-            count += 1;
+            if lines.len() < PAGE {
+                return Ok(count);
+            }
         }
-        Ok(count)
     }
 
-    fn entry(&self, index: u64, line: &str) -> Result<Entry> {
-        canonical::parse(line.as_bytes()).map_err(|_| self.broken(index))
-    }
-
-    fn lines(&self) -> Result<impl Iterator<Item = io::Result<String>>> {
-        let file = match File::open(&self.path) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(self.failed()(error)),
-        };
-        Ok(file.into_iter().flat_map(|file| BufReader::new(file).lines()))
-    }
-
-    fn failed(&self) -> impl Fn(io::Error) -> Error {
-        |source| Error::File { path: self.path.clone(), source }
+    fn entry(&self, index: u64, line: &[u8]) -> Result<Entry> {
+        canonical::parse(line).map_err(|_| self.broken(index))
     }
 
     fn broken(&self, index: u64) -> Error {
-        Error::AuditBroken { path: self.path.clone(), line: index + 1 }
+        Error::AuditBroken { path: self.log.place().into(), line: index + 1 }
     }
 }
 
-fn add(file: &mut File, deed: &Deed<'_>, now_ms: u64) -> io::Result<()> {
-    let last = last(file)?;
+/// The line that says what was asked for, behind the last one.
+fn next(last: Option<&[u8]>, deed: &Deed<'_>, now_ms: u64) -> Option<Vec<u8>> {
+    let last: Option<Entry> = last.map(canonical::parse).transpose().ok()?;
     let (index, previous) =
         last.map_or_else(|| (0, nothing()), |last| (last.index + 1, last.digest));
     let short = |text: &str| text.chars().take(TEXT_MAX).collect();
@@ -138,33 +110,7 @@ fn add(file: &mut File, deed: &Deed<'_>, now_ms: u64) -> io::Result<()> {
         digest: String::new(),
     };
     entry.digest = digest(&entry);
-    let mut line = canonical::to_vec(&entry).map_err(io::Error::other)?;
-    line.push(b'\n');
-    file.write_all(&line)?;
-    file.sync_data()
-}
-
-/// The last whole line; what a crash left behind it is taken away.
-fn last(file: &mut File) -> io::Result<Option<Entry>> {
-    let length = file.seek(SeekFrom::End(0))?;
-    let from = length.saturating_sub(2 * LINE_MAX);
-    file.seek(SeekFrom::Start(from))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
-    let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let end = from + u64::try_from(whole).unwrap_or_default();
-    if end < length {
-        file.set_len(end)?;
-    }
-    file.seek(SeekFrom::Start(end))?;
-    let lines = tail.get(..whole).unwrap_or_default().trim_ascii_end();
-    if lines.is_empty() {
-        return Ok(None);
-    }
-    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    // Going on behind a line that cannot be read would hide that somebody changed it.
-    let entry = canonical::parse(last).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(Some(entry))
+    canonical::to_vec(&entry).ok()
 }
 
 fn nothing() -> String {
@@ -179,6 +125,8 @@ fn digest(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Write as _;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -186,49 +134,58 @@ mod tests {
         Deed { by: "admin", action: "runs:start", object, allowed: true }
     }
 
-    fn with_lines(count: usize) -> (tempfile::TempDir, Audit, PathBuf) {
+    async fn with_lines(count: usize) -> (tempfile::TempDir, Audit, PathBuf) {
         let home = tempfile::tempdir().unwrap();
-        let audit = Audit::new(home.path());
+        let store = cairn_store::open(&cairn_store::Config::files(home.path())).unwrap();
+        let audit = Audit::new(store.audit);
         for n in 0..count {
-            audit.record(&deed(&format!("run {n}\n{{\"forged\":1}}")), 1_700_000_000_000).unwrap();
+            audit
+                .record(&deed(&format!("run {n}\n{{\"forged\":1}}")), 1_700_000_000_000)
+                .await
+                .unwrap();
         }
         let path = home.path().join("audit/audit.jsonl");
         (home, audit, path)
     }
 
-    #[test]
-    fn lines_are_chained_and_read_page_by_page() {
-        let (_home, audit, _) = with_lines(5);
-        assert_eq!(audit.verify().unwrap(), 5);
-        let page = audit.read(1, 2).unwrap();
+    #[tokio::test]
+    async fn lines_are_chained_and_read_page_by_page() {
+        let (_home, audit, _) = with_lines(5).await;
+        assert_eq!(audit.verify().await.unwrap(), 5);
+        let page = audit.read(1, 2).await.unwrap();
         assert_eq!(page.items.iter().map(|e| e.index).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(page.next_cursor, Some(3));
-        assert_eq!(audit.read(3, 2).unwrap().next_cursor, None);
+        assert_eq!(audit.read(3, 2).await.unwrap().next_cursor, None);
     }
 
-    #[test]
-    fn a_change_to_any_line_is_found() {
+    #[tokio::test]
+    async fn a_change_to_any_line_is_found() {
         for (from, to) in [("run 1", "run 9"), ("admin", "adm1n"), ("\"index\":1", "\"index\":7")] {
-            let (_home, audit, path) = with_lines(3);
+            let (_home, audit, path) = with_lines(3).await;
             let text = fs::read_to_string(&path).unwrap();
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             lines[1] = lines[1].replacen(from, to, 1);
             fs::write(&path, lines.join("\n") + "\n").unwrap();
-            assert_eq!(audit.verify().unwrap_err().code(), "AUDIT_BROKEN", "{from}");
+            assert_eq!(audit.verify().await.unwrap_err().code(), "AUDIT_BROKEN", "{from}");
         }
-        let (_home, audit, path) = with_lines(3);
+        let (_home, audit, path) = with_lines(3).await;
         let text = fs::read_to_string(&path).unwrap();
         let kept: Vec<&str> = text.lines().skip(1).collect();
         fs::write(&path, kept.join("\n") + "\n").unwrap();
-        assert_eq!(audit.verify().unwrap_err().code(), "AUDIT_BROKEN", "a line less");
+        assert_eq!(audit.verify().await.unwrap_err().code(), "AUDIT_BROKEN", "a line less");
     }
 
-    #[test]
-    fn a_line_that_a_crash_cut_off_is_no_line() {
-        let (_home, audit, path) = with_lines(2);
-        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    #[tokio::test]
+    async fn a_line_that_a_crash_cut_off_is_no_line() {
+        let (_home, audit, path) = with_lines(2).await;
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"index\":2,\"at\":").unwrap();
-        audit.record(&deed("next"), 1_700_000_000_001).unwrap();
-        assert_eq!(audit.verify().unwrap(), 3);
+        audit.record(&deed("next"), 1_700_000_000_001).await.unwrap();
+        assert_eq!(audit.verify().await.unwrap(), 3);
+        // One that somebody changed stays, and nothing is added behind it.
+        fs::write(&path, "{}\n").unwrap();
+        let refused = audit.record(&deed("next"), 1_700_000_000_001).await.unwrap_err();
+        assert_eq!(refused.code(), "AUDIT_BROKEN");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
     }
 }

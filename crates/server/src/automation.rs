@@ -1,6 +1,5 @@
 //! What runs by itself behind the server.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_engine::catalog::Catalog;
@@ -19,6 +18,4 @@ pub struct Automation {
     pub triggers: Triggers,
     /// The secrets that sign requests.
     pub vault: Vault,
-    /// The data directory, for tokens, the audit record and how far the clock was seen to.
-    pub home: PathBuf,
 }

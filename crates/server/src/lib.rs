@@ -3,7 +3,8 @@
 //! A request passes the same stations in the same order: is it meant for this server
 //! (`guard`), who sends it and may they (`access`), what is asked (`routes`). Every route
 //! says in the route table what it takes to call it. Beside the requests there is one task that
-//! keeps time (`schedule`), and one that sends traces (`telemetry`). Nothing here decides anything about runs, reads the environment,
+//! looks at the files of workflows (`watched`), one in which the engine keeps time, and one that
+//! sends traces (`telemetry`). Nothing here decides anything about runs, reads the environment,
 //! or prints.
 
 mod access;
@@ -18,7 +19,6 @@ mod metrics;
 mod patience;
 mod phase;
 mod routes;
-mod schedule;
 mod serve;
 mod strict;
 mod telemetry;

@@ -10,9 +10,10 @@ use axum::routing::MethodRouter;
 use cairn_api::Error;
 use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
+use cairn_engine::flow::schedule::Schedule;
 use cairn_store::Store;
 use schemars::JsonSchema;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -22,7 +23,6 @@ use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
 use crate::phase::Phases;
-use crate::schedule::Marks;
 use crate::tokens::Tokens;
 use crate::watched::Watched;
 
@@ -57,10 +57,8 @@ pub(crate) struct App {
     /// When the use of a token was last noted.
     pub(crate) used: Seldom,
     pub(crate) audit: Audit,
-    /// Held while values of settings are changed.
-    pub(crate) editing: Mutex<()>,
     pub(crate) watched: Arc<Watched>,
-    pub(crate) marks: Marks,
+    pub(crate) schedule: Schedule,
     pub(crate) metrics: Arc<Metrics>,
     /// How many more streams there may be.
     pub(crate) streams: Arc<Semaphore>,
@@ -72,24 +70,23 @@ pub(crate) struct App {
 const STREAMS_MAX: usize = 1_024;
 
 impl App {
-    pub(crate) fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
+    pub(crate) async fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
         let automation = config.automation;
         let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
         Self {
-            store,
             admin_token: config.admin_token,
             new_token: config.new_token,
             public_hosts: config.public_hosts,
             mcp: config.mcp,
-            tokens: Tokens::new(&automation.home),
+            tokens: Tokens::new(Arc::clone(&store.documents)),
             used: Seldom::default(),
-            audit: Audit::new(&automation.home),
-            editing: Mutex::default(),
+            audit: Audit::new(Arc::clone(&store.audit)),
             watched: Arc::new(Watched::new(catalog, triggers)),
-            marks: Marks::load(&automation.home),
+            schedule: Schedule::load(automation.engine.clone()).await,
             metrics: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             automation,
+            store,
             phase,
         }
     }

@@ -24,7 +24,6 @@ use crate::config::Config;
 use crate::patience::Patient;
 use crate::phase::{Phase, Phases, Stopping};
 use crate::routes::{self, App, Peer};
-use crate::schedule;
 use crate::telemetry::{self, Telemetry};
 
 /// How long a client may take for a request's head, or keep an idle connection.
@@ -56,7 +55,7 @@ pub async fn serve(
 ) -> Result<Left> {
     let (to, phase) = Phases::new();
     let (drain, telemetry) = (config.drain, config.telemetry.clone());
-    let app = Arc::new(App::new(config, store, phase));
+    let app = Arc::new(App::new(config, store, phase).await);
     app.automation.engine.observe(Arc::clone(&app.metrics) as _);
     let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));
@@ -162,6 +161,10 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
             }
         }
     };
+    let clock = {
+        let app = Arc::clone(app);
+        async move { app.schedule.keep(app.watched.timetable(), app.phase.draining()).await }
+    };
     let traces = telemetry.map(|telemetry| {
         let (engine, spans) = (app.automation.engine.clone(), Arc::clone(&app.metrics.spans));
         tokio::spawn(telemetry::keep(telemetry, engine, spans, app.phase.clone()))
@@ -169,8 +172,8 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
     let mut tasks: Vec<JoinHandle<()>> = traces.into_iter().collect();
     tasks.extend([
         tokio::spawn(others),
-        tokio::spawn(schedule::look(Arc::clone(app))),
-        tokio::spawn(schedule::keep(Arc::clone(app))),
+        tokio::spawn(crate::watched::look(Arc::clone(app))),
+        tokio::spawn(clock),
         tokio::spawn(recover),
         tokio::spawn(tidy),
     ]);

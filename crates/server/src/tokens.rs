@@ -1,26 +1,23 @@
-//! Tokens that open the server. Only their digests are kept, in one file of the data
-//! directory, which is read again when it changes.
+//! Tokens that open the server. Only their digests are kept, in one document, which is read
+//! again when it changes.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
 use cairn_api::token::{Scope, Token};
 use cairn_core::digest::Digest;
+use cairn_store::port::documents::{Documents, Name, Stamp};
 use serde::{Deserialize, Serialize};
 
 /// What a token starts with, so that it is known when it leaks.
 pub const TOKEN_PREFIX: &str = "cairn_tok_";
 const VERSION: u32 = 1;
+static DOCUMENT: Name = Name::fixed("keys/tokens.json");
 
-/// The tokens of a data directory.
-#[derive(Debug)]
+/// The tokens of a store.
 pub struct Tokens {
-    path: PathBuf,
+    documents: Arc<dyn Documents>,
     known: Mutex<Option<(Stamp, Arc<Content>)>>,
 }
 
@@ -86,25 +83,22 @@ pub(crate) struct Record {
     pub(crate) workflows: Vec<String>,
 }
 
-/// How the file was when it was read.
-type Stamp = (u64, i64, i64, u64);
-
 impl Tokens {
-    /// The tokens of a data directory.
+    /// The tokens of a store.
     #[must_use]
-    pub fn new(home: &Path) -> Self {
-        Self { path: home.join("keys").join("tokens.json"), known: Mutex::new(None) }
+    pub fn new(documents: Arc<dyn Documents>) -> Self {
+        Self { documents, known: Mutex::new(None) }
     }
 
     /// Every token, oldest first.
-    pub fn list(&self) -> Result<Vec<Token>> {
-        Ok(self.read()?.tokens.iter().map(Record::shown).collect())
+    pub async fn list(&self) -> Result<Vec<Token>> {
+        Ok(self.read().await?.tokens.iter().map(Record::shown).collect())
     }
 
     /// Keeps the digest of a token that was made up.
-    pub fn create(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
-        let Wanted { name, scopes, workflows, expires_ms } = wanted;
+    pub async fn create(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
         self.change(|content| {
+            let Wanted { name, scopes, workflows, expires_ms } = wanted.clone();
             let digest = Digest::of(text.as_bytes());
             if content.tokens.iter().any(|known| known.name == name && known.revoked_ms.is_none()) {
                 return Err(Error::Usage {
@@ -127,10 +121,11 @@ impl Tokens {
             content.tokens.push(record);
             Ok(shown)
         })
+        .await
     }
 
     /// Lets a token be good no more. It is named by its id, or by its name.
-    pub fn revoke(&self, given: &str, now_ms: u64) -> Result<Token> {
+    pub async fn revoke(&self, given: &str, now_ms: u64) -> Result<Token> {
         self.change(|content| {
             let is_meant = |token: &&mut Record| {
                 token.id == given || (token.name == given && token.revoked_ms.is_none())
@@ -141,94 +136,76 @@ impl Tokens {
             token.revoked_ms.get_or_insert(now_ms);
             Ok(token.shown())
         })
+        .await
     }
 
     /// The token that this text is, if it is good.
-    pub(crate) fn find(&self, text: &[u8], now_ms: u64) -> Result<Option<Record>> {
+    pub(crate) async fn find(&self, text: &[u8], now_ms: u64) -> Result<Option<Record>> {
         let digest = Digest::of(text);
-        let content = self.read()?;
+        let content = self.read().await?;
         // Digests of secrets are compared, which tell nothing of the secrets.
         let found = content.tokens.iter().find(|token| token.digest == digest);
         Ok(found.filter(|token| token.is_good(now_ms)).cloned())
     }
 
     /// Notes that a token is used.
-    pub(crate) fn note_use(&self, id: &str, now_ms: u64) -> Result<()> {
+    pub(crate) async fn note_use(&self, id: &str, now_ms: u64) -> Result<()> {
         self.change(|content| {
             if let Some(token) = content.tokens.iter_mut().find(|token| token.id == id) {
                 token.used_ms = Some(now_ms);
             }
             Ok(())
         })
+        .await
     }
 
-    fn failed(&self) -> impl Fn(io::Error) -> Error {
-        |source| Error::File { path: self.path.clone(), source }
-    }
-
-    fn read(&self) -> Result<Arc<Content>> {
-        let metadata = match fs::metadata(&self.path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Arc::default()),
-            Err(error) => return Err(self.failed()(error)),
-        };
-        let stamp = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.size());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, content)) = known.as_ref().filter(|(at, _)| *at == stamp) {
-            return Ok(Arc::clone(content));
+    async fn read(&self) -> Result<Arc<Content>> {
+        let Some(stamp) = self.documents.stamp(&DOCUMENT).await? else { return Ok(Arc::default()) };
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, content)) = known.filter(|(at, _)| *at == stamp) {
+            return Ok(content);
         }
-        if metadata.mode() & 0o077 != 0 {
-            let mode = metadata.mode() & 0o777;
-            return Err(self.unusable(format!("others can read it (mode {mode:04o})")));
-        }
-        let bytes = fs::read(&self.path).map_err(self.failed())?;
-        let content: Content =
-            serde_json::from_slice(&bytes).map_err(|error| self.unusable(error.to_string()))?;
-        if content.v != VERSION {
-            return Err(self.unusable(format!("it has version {}", content.v)));
-        }
-        let content = Arc::new(content);
-        *known = Some((stamp, Arc::clone(&content)));
+        self.require_private().await?;
+        let found = self.documents.read(&DOCUMENT).await?;
+        let content = Arc::new(self.parse(found.as_ref().map(|found| &*found.bytes))?);
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((stamp, Arc::clone(&content)));
         Ok(content)
     }
 
-    fn unusable(&self, what: String) -> Error {
-        Error::TokensUnusable { path: self.path.clone(), what }
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<Content> {
+        let Some(bytes) = bytes else { return Ok(Content::default()) };
+        let content: Content =
+            serde_json::from_slice(bytes).map_err(|error| self.unusable(error.to_string()))?;
+        match content.v {
+            VERSION => Ok(content),
+            other => Err(self.unusable(format!("it has version {other}"))),
+        }
     }
 
-    /// Changes the file, one process at a time.
-    fn change<T>(&self, change: impl FnOnce(&mut Content) -> Result<T>) -> Result<T> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(self.failed())?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(folder.join(".tokens.lock"))
-            .map_err(self.failed())?;
-        lock.lock().map_err(self.failed())?;
-        let changed = (|| {
-            let mut content = Content::clone(&*self.read()?);
+    async fn require_private(&self) -> Result<()> {
+        match self.documents.exposed(&DOCUMENT).await? {
+            Some(what) => Err(self.unusable(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn unusable(&self, what: String) -> Error {
+        Error::TokensUnusable { path: self.documents.place(&DOCUMENT).into(), what }
+    }
+
+    /// Changes the tokens; `change` is asked again when somebody else was faster.
+    async fn change<T>(&self, mut change: impl FnMut(&mut Content) -> Result<T>) -> Result<T> {
+        self.require_private().await?;
+        let change = |old: Option<&[u8]>| {
+            let mut content = self.parse(old)?;
             content.v = VERSION;
             let answer = change(&mut content)?;
-            self.write(folder, &content).map_err(self.failed())?;
-            Ok(answer)
-        })();
-        // A child process may have inherited the lock, so it is not left to the file's closing.
-        let _ = lock.unlock();
-        changed
-    }
-
-    /// Writes beside the file first: a crash leaves either the old tokens or the new ones.
-    fn write(&self, folder: &Path, content: &Content) -> io::Result<()> {
-        let part = self.path.with_extension(format!("{}.part", std::process::id()));
-        let _ = fs::remove_file(&part);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        file.write_all(&serde_json::to_vec_pretty(content)?)?;
-        file.sync_all()?;
-        fs::rename(&part, &self.path)?;
-        File::open(folder)?.sync_all()
+            let bytes = serde_json::to_vec_pretty(&content);
+            let bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
+            Ok::<_, Error>((Some(bytes), answer))
+        };
+        self.documents.update(&DOCUMENT, change).await
     }
 }
 
@@ -271,38 +248,49 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_token_is_good_until_it_expires_or_is_revoked() {
+    fn tokens_in(home: &std::path::Path) -> Tokens {
+        let store = cairn_store::open(&cairn_store::Config::files(home)).unwrap();
+        Tokens::new(store.documents)
+    }
+
+    #[tokio::test]
+    async fn a_token_is_good_until_it_expires_or_is_revoked() {
         let home = tempfile::tempdir().unwrap();
-        let tokens = Tokens::new(home.path());
-        let made = tokens.create("cairn_tok_a", wanted("a", Some(100)), 1).unwrap();
-        tokens.create("cairn_tok_b", wanted("b", None), 2).unwrap();
+        let tokens = tokens_in(home.path());
+        let made = tokens.create("cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
+        tokens.create("cairn_tok_b", wanted("b", None), 2).await.unwrap();
         // Another process sees the same.
-        let others = Tokens::new(home.path());
-        assert_eq!(others.find(b"cairn_tok_a", 99).unwrap().unwrap().id, made.token_id);
-        assert!(others.find(b"cairn_tok_a", 100).unwrap().is_none());
-        assert!(others.find(b"cairn_tok_c", 1).unwrap().is_none());
-        assert!(others.find(b"cairn_tok_b", u64::MAX).unwrap().is_some());
-        tokens.revoke("b", 3).unwrap();
-        assert!(others.find(b"cairn_tok_b", 4).unwrap().is_none());
-        assert_eq!(tokens.revoke("nobody", 3).unwrap_err().code(), "ACCESS_TOKEN_NOT_FOUND");
-        let text = fs::read_to_string(home.path().join("keys/tokens.json")).unwrap();
+        let others = tokens_in(home.path());
+        assert_eq!(others.find(b"cairn_tok_a", 99).await.unwrap().unwrap().id, made.token_id);
+        assert!(others.find(b"cairn_tok_a", 100).await.unwrap().is_none());
+        assert!(others.find(b"cairn_tok_c", 1).await.unwrap().is_none());
+        assert!(others.find(b"cairn_tok_b", u64::MAX).await.unwrap().is_some());
+        tokens.revoke("b", 3).await.unwrap();
+        assert!(others.find(b"cairn_tok_b", 4).await.unwrap().is_none());
+        assert_eq!(tokens.revoke("nobody", 3).await.unwrap_err().code(), "ACCESS_TOKEN_NOT_FOUND");
+        let text = std::fs::read_to_string(home.path().join("keys/tokens.json")).unwrap();
         assert!(!text.contains("cairn_tok_"), "{text}");
     }
 
-    #[test]
-    fn a_file_that_others_can_read_or_that_is_damaged_opens_nothing() {
+    #[tokio::test]
+    async fn a_file_that_others_can_read_or_that_is_damaged_opens_nothing() {
         use std::os::unix::fs::PermissionsExt as _;
         let home = tempfile::tempdir().unwrap();
-        let tokens = Tokens::new(home.path());
-        tokens.create("cairn_tok_a", wanted("a", None), 1).unwrap();
+        let tokens = tokens_in(home.path());
+        tokens.create("cairn_tok_a", wanted("a", None), 1).await.unwrap();
         let path = home.path().join("keys/tokens.json");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let others = Tokens::new(home.path());
-        assert_eq!(others.find(b"cairn_tok_a", 1).unwrap_err().code(), "ACCESS_TOKENS_UNUSABLE");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&path, "{").unwrap();
-        let others = Tokens::new(home.path());
-        assert_eq!(others.find(b"cairn_tok_a", 1).unwrap_err().code(), "ACCESS_TOKENS_UNUSABLE");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let others = tokens_in(home.path());
+        assert_eq!(
+            others.find(b"cairn_tok_a", 1).await.unwrap_err().code(),
+            "ACCESS_TOKENS_UNUSABLE"
+        );
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "{").unwrap();
+        let others = tokens_in(home.path());
+        assert_eq!(
+            others.find(b"cairn_tok_a", 1).await.unwrap_err().code(),
+            "ACCESS_TOKENS_UNUSABLE"
+        );
     }
 }

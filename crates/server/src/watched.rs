@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use cairn_api::call::Trigger;
 use cairn_api::error::Result;
@@ -9,9 +10,16 @@ use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found, Identity};
+use cairn_engine::flow::schedule::{Timed, Timetable};
 use cairn_engine::secrets::{Held, Scope, Vault};
 use cairn_engine::trigger::{Triggers, Watch};
-use tokio::sync::Notify;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::routes::Shared;
+
+/// How often files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A trigger of a workflow.
 pub struct Place {
@@ -37,16 +45,29 @@ impl Place {
         format!("{}/{}/{}", self.identity.key(), self.trigger, self.settings)
     }
 
-    /// What keeps it from firing, as far as the secrets say. It waits for disks.
-    pub(crate) fn obstacle(&self, vault: &Vault) -> Option<String> {
+    /// It, if the clock fires it.
+    fn timed(&self) -> Option<Timed> {
+        let Watch::Times(times) = &self.watch else { return None };
+        Some(Timed {
+            key: self.key(),
+            workflow: self.workflow.clone(),
+            trigger: self.trigger.clone(),
+            kind: self.kind.clone(),
+            is_enabled: self.enabled,
+            times: Arc::clone(times),
+        })
+    }
+
+    /// What keeps it from firing, as far as the secrets say.
+    pub(crate) async fn obstacle(&self, vault: &Vault) -> Option<String> {
         let Watch::Hook(hook) = &self.watch else { return None };
         let (name, scope) = (hook.secret(), Scope::Workflow(self.identity.clone()));
         let is_meant =
             |held: &Held| held.name == name && (held.scope == Scope::Global || held.scope == scope);
         // Which secrets there are takes no key; what is in them does, and is not said without.
-        let fault = match vault.list().ok()?.iter().any(is_meant) {
+        let fault = match vault.list().await.ok()?.iter().any(is_meant) {
             false => "has no value",
-            true => hook.fault(&vault.signing(&scope, name, 0).ok()?.first()?.secret)?,
+            true => hook.fault(&vault.signing(&scope, name, 0).await.ok()?.first()?.secret)?,
         };
         Some(format!(
             "the secret `{name}` {fault}, so every request is refused; \
@@ -88,12 +109,17 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
 }
 
 /// The triggers of some workflows, for people.
-#[must_use]
-pub fn list(found: &[Arc<Found>], triggers: &Triggers, vault: &Vault, now_ms: u64) -> Vec<Trigger> {
-    places(found, triggers)
-        .iter()
-        .map(|place| crate::routes::shown_trigger(place, vault, now_ms))
-        .collect()
+pub async fn list(
+    found: &[Arc<Found>],
+    triggers: &Triggers,
+    vault: &Vault,
+    now_ms: u64,
+) -> Vec<Trigger> {
+    let mut items = Vec::new();
+    for place in &places(found, triggers) {
+        items.push(crate::routes::shown_trigger(place, vault, now_ms).await);
+    }
+    items
 }
 
 /// The triggers at one time.
@@ -118,16 +144,23 @@ pub(crate) struct Watched {
     catalog: Arc<Catalog>,
     triggers: Triggers,
     view: RwLock<Arc<View>>,
-    pub(crate) changed: Notify,
+    /// Those that the clock fires.
+    timetable: watch::Sender<Timetable>,
 }
 
 impl Watched {
     pub(crate) fn new(catalog: Arc<Catalog>, triggers: Triggers) -> Self {
-        Self { catalog, triggers, view: RwLock::default(), changed: Notify::new() }
+        let timetable = watch::Sender::default();
+        Self { catalog, triggers, view: RwLock::default(), timetable }
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The triggers that the clock fires, as they are at each time.
+    pub(crate) fn timetable(&self) -> watch::Receiver<Timetable> {
+        self.timetable.subscribe()
     }
 
     /// Looks at the files; gives what does not compile any more, for people. It waits for disks.
@@ -150,10 +183,27 @@ impl Watched {
                 hooks.entry(hook.path().to_owned()).or_insert_with(|| Arc::clone(place));
             }
         }
+        let timetable = places.iter().filter_map(|place| place.timed()).collect();
         let view = Arc::new(View { found, places, hooks, is_known: true });
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
-        self.changed.notify_waiters();
+        self.timetable.send_replace(Arc::new(timetable));
         Ok(broken)
+    }
+}
+
+/// Looks at the files of workflows from time to time, until the server closes.
+pub(crate) async fn look(shared: Shared) {
+    loop {
+        let watched = Arc::clone(&shared.watched);
+        // What cannot be read now may be read the next time; until then nothing changes.
+        let looked = tokio::task::spawn_blocking(move || watched.look()).await;
+        for broken in looked.ok().and_then(Result::ok).unwrap_or_default() {
+            shared.automation.engine.tell_trouble(&broken);
+        }
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            () = shared.phase.closing() => return,
+        }
     }
 }
 

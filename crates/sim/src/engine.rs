@@ -11,6 +11,8 @@ mod check;
 mod executor;
 mod host;
 mod outside;
+#[cfg(test)]
+mod schedule;
 mod shelf;
 mod workflows;
 mod world;

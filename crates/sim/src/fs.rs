@@ -275,5 +275,6 @@ pub(crate) fn stat(image: &Image, inode: Inode) -> io::Result<Stat> {
         Body::File(bytes) => (bytes.len() as u64, false),
         Body::Dir(_) => (0, true),
     };
-    Ok(Stat { inode: inode.0, len, is_dir, modified_ms: node.modified_ms })
+    let changed_ns = u128::from(node.modified_ms) * 1_000_000;
+    Ok(Stat { inode: inode.0, len, is_dir, modified_ms: node.modified_ms, changed_ns })
 }

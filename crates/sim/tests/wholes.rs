@@ -17,6 +17,7 @@ use cairn_sim::crash::{Depth, States};
 use cairn_sim::disk::Disk;
 use cairn_sim::world::{self, session};
 use cairn_store::bundle::{ExportInfo, export, import};
+use cairn_store::port::documents::Name;
 use cairn_store::{AppendPlan, Config, Error, Health, Store, files, open, verify};
 
 /// Runs something that waits for nothing outside.
@@ -31,6 +32,17 @@ fn store_on(disk: &Disk) -> Store {
 /// Does something, and checks every disk that a power failure can leave on the way; `after`
 /// says whether it had been answered by then.
 fn whenever(what: &str, disk: &Disk, deed: impl AsyncFnOnce(&Store), check: impl Fn(&Store, bool)) {
+    let disks = disks_of(what, disk, deed, check);
+    assert!(disks > 20, "{what}: {disks} disks");
+}
+
+/// The same; gives how many different disks there were.
+fn disks_of(
+    what: &str,
+    disk: &Disk,
+    deed: impl AsyncFnOnce(&Store),
+    check: impl Fn(&Store, bool),
+) -> usize {
     let moments = Arc::new(Mutex::new(Vec::new()));
     let process = disk.process();
     process.watch({
@@ -51,7 +63,7 @@ fn whenever(what: &str, disk: &Disk, deed: impl AsyncFnOnce(&Store), check: impl
         }
     }
     println!("{what}: {states} states, {} different disks", seen.len());
-    assert!(seen.len() > 20, "{what}: {} disks", seen.len());
+    seen.len()
 }
 
 fn bundle() -> (Vec<u8>, Vec<Event>) {
@@ -161,4 +173,58 @@ fn keys_are_rotated_or_they_are_not() {
         let rotated = ring.generation == 2 && ring.previous.as_ref() == Some(&before.current);
         assert!(rotated || (!answered && ring == before), "{ring:?}");
     });
+}
+
+static TOKENS: Name = Name::fixed("keys/tokens.json");
+
+#[test]
+fn a_document_is_the_old_one_or_the_new_one() {
+    let (disk, old, new) = (world::fresh(), vec![b'o'; 700], vec![b'n'; 900]);
+    for (seen, bytes) in [(None, &old), (Some(&old), &new)] {
+        let version = now(store_on(&disk).documents.read(&TOKENS)).unwrap();
+        let version = version.map(|found| found.version);
+        let deed = async |store: &Store| {
+            store.documents.replace(&TOKENS, version.as_ref(), bytes.clone()).await.unwrap();
+        };
+        whenever("document", &disk, deed, |store, answered| {
+            let found = now(store.documents.read(&TOKENS)).unwrap();
+            let read = found.as_ref().map(|found| &found.bytes);
+            assert!(read == Some(bytes) || (!answered && read == seen), "{read:?}");
+            // Whoever was cut off is in nobody's way.
+            let version = found.as_ref().map(|found| &found.version);
+            now(store.documents.replace(&TOKENS, version, b"next".to_vec())).unwrap();
+        });
+    }
+    let version = now(store_on(&disk).documents.read(&TOKENS)).unwrap().unwrap().version;
+    let deed = async |store: &Store| store.documents.remove(&TOKENS, &version).await.unwrap();
+    let gone = |store: &Store, answered: bool| {
+        let found = now(store.documents.read(&TOKENS)).unwrap();
+        assert!(found.is_none_or(|found| !answered && found.bytes == new));
+    };
+    assert!(disks_of("removal of a document", &disk, deed, gone) > 1);
+}
+
+#[test]
+fn a_line_of_the_audit_record_that_was_acknowledged_stays() {
+    let disk = world::fresh();
+    for lines in 0..3 {
+        let line = vec![b'0' + lines; 600];
+        let deed = async |store: &Store| {
+            let line = line.clone();
+            assert!(store.audit.append(Box::new(|_| Some(line))).await.unwrap());
+        };
+        whenever("audit record", &disk, deed, |store, answered| {
+            let read = now(store.audit.read(0, 9)).unwrap();
+            let whole = |(number, line): (u8, &Vec<u8>)| *line == vec![b'0' + number; 600];
+            let count = usize::from(lines);
+            assert!(read.len() == count + 1 || (!answered && read.len() == count));
+            assert!((0..).zip(&read).all(whole), "a line is not what was written");
+            let last = read.last().cloned();
+            let next = |found: Option<&[u8]>| {
+                assert_eq!(found, last.as_deref());
+                Some(b"next".to_vec())
+            };
+            now(store.audit.append(Box::new(next))).unwrap();
+        });
+    }
 }

@@ -200,6 +200,18 @@ pub enum Error {
         /// Where it is.
         path: PathBuf,
     },
+    /// Somebody changed a document after it was read; nothing was written.
+    #[error("the document {name} was changed since it was read")]
+    DocumentMoved {
+        /// Its name.
+        name: String,
+    },
+    /// Another process has a lock, and does not give it back; nothing was written.
+    #[error("{what} is being changed by another process")]
+    LockBusy {
+        /// What the lock is on.
+        what: String,
+    },
     /// The data directory is on a file system that does not keep the promises the store needs.
     #[error("{path} is on {found}, which does not keep what the store needs")]
     Filesystem {
@@ -240,7 +252,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Conflict { .. } => "STORE_CONFLICT",
+            Self::Conflict { .. } | Self::DocumentMoved { .. } => "STORE_CONFLICT",
             Self::PartlyRecorded { .. } => "INVARIANT_VIOLATION",
             Self::InvalidEvent { .. } | Self::InvalidPlan(_) | Self::NotCanonical(_) => {
                 "STORE_INVALID_PLAN"
@@ -251,7 +263,7 @@ impl Error {
             Self::EpochBackwards { .. } => "STORE_EPOCH_BACKWARDS",
             Self::Unfenced { .. } => "STORE_UNFENCED",
             Self::Exists(_) => "SESSION_EXISTS",
-            Self::Busy { .. } => "STORE_BUSY",
+            Self::Busy { .. } | Self::LockBusy { .. } => "STORE_BUSY",
             Self::NotFound(_) => "SESSION_NOT_FOUND",
             Self::Corrupt { .. } => "SESSION_CORRUPT",
             Self::UnknownVersion { .. } => "SESSION_UNKNOWN_VERSION",

@@ -3,13 +3,17 @@
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head`, `lock` and `epoch`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
 //! (commit and recovery), `seal`,
-//! then the ports: `log`, `sessions`, `blobs`, `leases`, `mailbox`, `keys`, `derived`, `runs`.
+//! then the ports: `log`, `sessions`, `blobs`, `leases`, `mailbox`, `keys`, `documents`, `audit`,
+//! `exclusive`, `derived`, `runs`.
 
+mod audit;
 mod blobs;
 mod checkup;
 mod derived;
+mod documents;
 mod durable;
 mod epoch;
+mod exclusive;
 pub mod fs;
 mod head;
 mod keys;
@@ -31,7 +35,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use checkup::{Checkup, doctor};
+pub use checkup::{Checkup, doctor, document_mode};
 use durable::ensure_dir;
 use fs::{Disk, Fs};
 use layout::Layout;
@@ -120,6 +124,9 @@ fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(log.clone())),
         mailbox: Arc::new(mailbox::Sockets::new(layout.sockets())),
+        documents: Arc::new(documents::FileDocuments::new(fs.clone(), layout.clone())),
+        audit: Arc::new(audit::FileAudit::new(fs.clone(), layout.clone())),
+        locks: Arc::new(exclusive::FileLocks::new(fs.clone(), layout.clone())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
         derived: crate::memory::derived(),
         runs: crate::memory::runs(),

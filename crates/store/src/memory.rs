@@ -6,6 +6,7 @@
 
 mod blobs;
 mod control;
+mod documents;
 mod keys;
 mod leases;
 mod log;
@@ -48,6 +49,9 @@ struct Shared {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
     blobs: Arc<Mutex<Shelf>>,
     keys: Mutex<Option<Keyring>>,
+    papers: Arc<documents::Papers>,
+    lines: Arc<documents::Lines>,
+    rooms: Arc<documents::Rooms>,
     tables: Arc<Tables>,
     inboxes: Arc<mailbox::Inboxes>,
     /// What happens to the next appends.

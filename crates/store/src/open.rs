@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::port::audit::AuditLog;
+use crate::port::documents::Documents;
+use crate::port::locks::Locks;
 use crate::port::mailbox::Mailbox;
 use crate::port::{Blobs, Derived, EventLog, Keys, Leases, RunIndex, Sessions};
 use crate::{files, memory};
@@ -34,6 +37,9 @@ pub struct Store {
     pub blobs: Arc<dyn Blobs>,
     pub leases: Arc<dyn Leases>,
     pub keys: Arc<dyn Keys>,
+    pub documents: Arc<dyn Documents>,
+    pub audit: Arc<dyn AuditLog>,
+    pub locks: Arc<dyn Locks>,
     pub mailbox: Arc<dyn Mailbox>,
     pub derived: Arc<dyn Derived>,
     pub runs: Arc<dyn RunIndex>,

@@ -1,6 +1,9 @@
 //! The ports: what the rest of Cairn may ask of a store. The conformance suite holds
 //! every backend to what the comments here say.
 
+pub mod audit;
+pub mod documents;
+pub mod locks;
 pub mod mailbox;
 
 use async_trait::async_trait;
@@ -9,6 +12,7 @@ use cairn_core::event::Event;
 use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::keyring::Keyring;
 use cairn_core::pin::{BlobKind, Pin};
+use cairn_core::projection::run::RunStatus;
 
 use crate::error::{Result, require_known};
 use crate::fence::Epoch;
@@ -256,10 +260,8 @@ pub struct RunRow {
     pub workflow: String,
     /// Where the workflow's file was.
     pub place: Option<String>,
-    /// Where it stands, in one word.
-    pub status: String,
-    /// Whether it is over.
-    pub is_over: bool,
+    /// Where it stands.
+    pub status: RunStatus,
     /// Its first event.
     pub first: EventIndex,
     /// An event with which it was over; none of its own come later.
@@ -309,7 +311,7 @@ pub struct RunFilter {
     /// Of the workflow whose file was in this place.
     pub place: Option<String>,
     /// With one of these statuses.
-    pub statuses: Vec<String>,
+    pub statuses: Vec<RunStatus>,
     /// Only those that are over, or only those that are not.
     pub is_over: Option<bool>,
     /// In this session.
@@ -329,7 +331,7 @@ impl RunFilter {
         self.workflow.as_ref().is_none_or(|workflow| *workflow == row.workflow)
             && (self.place.is_none() || self.place == row.place)
             && (self.statuses.is_empty() || self.statuses.contains(&row.status))
-            && self.is_over.is_none_or(|over| over == row.is_over)
+            && self.is_over.is_none_or(|over| over == row.status.is_over())
             && self.session.is_none_or(|session| session == row.session)
             && (self.with_retired || !row.is_retired)
             && self.before.is_none_or(|before| (row.queued_ms, row.run) < before)

@@ -204,7 +204,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     person("STORE_BLOB_MISSING", 500, Exit::Invalid, NEVER,
         "restore the blob from a backup, or import a bundle that holds it"),
     answer("STORE_BUSY", 503, Exit::Conflict, after_ms(100),
-        "wait a moment and send the same append again; nothing of it was written"),
+        "wait a moment and try again; nothing was written"),
     answer("STORE_CONFLICT", 409, Exit::Conflict, AT_ONCE,
         "read the run again and decide again"),
     person("STORE_DENIED", 500, Exit::Denied, NEVER,

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::config::Config;
+use crate::home;
 
 /// See and check the record of who changed what
 #[derive(clap::Args)]
@@ -33,11 +34,11 @@ enum Command {
 }
 
 pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
-    let audit = Audit::new(&config.home()?);
+    let audit = Audit::new(home::open(config)?.audit);
     let output = &config.output;
     match args.command {
         Command::List => {
-            for entry in audit.read(0, usize::MAX)?.items {
+            for entry in home::block_on(audit.read(0, usize::MAX))?.items {
                 if output.json {
                     output.object(&entry)?;
                     continue;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
             }
         }
         Command::Verify => {
-            let lines = audit.verify()?;
+            let lines = home::block_on(audit.verify())?;
             if output.json {
                 output.object(&json!({"lines": lines}))?;
             } else {

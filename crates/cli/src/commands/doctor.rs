@@ -1,6 +1,5 @@
 //! `cairn doctor`: says whether this machine and its data directory are fit for use.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cairn_api::Exit;
@@ -127,7 +126,7 @@ fn checks(root: &Path, found: &Checkup, free_min: Free, key_ring: Check) -> Vec<
         sync(&found.sync_us),
         mode("permissions", Some(found.root_mode), 0o700, State::Warning),
         key_ring,
-        mode("admin token", mode_of(&serve::admin_token_path(root)), 0o600, State::Failed),
+        mode("admin token", files::document_mode(root, &serve::ADMIN_TOKEN), 0o600, State::Failed),
         isolation(),
         check("sessions", State::Info, found.sessions.to_string()),
     ]
@@ -212,8 +211,4 @@ fn mode(name: &'static str, found: Option<u32>, wanted: u32, otherwise: State) -
             check(name, otherwise, text)
         }
     }
-}
-
-fn mode_of(path: &Path) -> Option<u32> {
-    std::fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
 }

@@ -3,11 +3,12 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_core::plan::Plan;
+use cairn_engine::secrets::Vault;
 use cairn_engine::settings::{Files, Settings};
 use clap::Subcommand;
 
 use crate::config::Config;
-use crate::sources;
+use crate::{home, sources};
 
 mod check;
 mod list;
@@ -49,16 +50,21 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 struct Target {
     plan: Plan,
     files: Files,
+    vault: Vault,
 }
 
 impl Target {
     fn find(given: &str, config: &Config) -> Result<Self> {
         let found = sources::find(given, config)?;
         let plan = found.compiled()?.plan.clone();
-        Ok(Self { files: Files::of(&config.home()?, found.identity()), plan })
+        let store = home::open(config)?;
+        let files = Files::of(&store.documents, found.identity())?;
+        Ok(Self { files, plan, vault: config.vault(&store)? })
     }
 
-    fn settings(&self, config: &Config) -> Result<Settings> {
-        Ok(Settings::with_secrets(&self.plan, &self.files, &config.vault()?)?)
+    fn settings(&self) -> Result<Settings> {
+        home::block_on(async {
+            Ok(Settings::with_secrets(&self.plan, &self.files, &self.vault).await?)
+        })
     }
 }

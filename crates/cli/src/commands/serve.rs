@@ -1,7 +1,6 @@
 //! `cairn serve`: the HTTP server, the triggers and the runs that they start.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,8 @@ use cairn_api::error::{Error, Result};
 use cairn_core::digest::Digest;
 use cairn_engine::flow::Left;
 use cairn_server::{Automation, Front, Stopping};
+use cairn_store::Store;
+use cairn_store::port::locks::{Claim, Exclusive, Lock};
 use cairn_triggers::channel::Channels;
 use serde_json::json;
 use tokio::sync::watch;
@@ -22,8 +23,8 @@ use crate::stop::StopSignals;
 use crate::{automate, door, fresh, home, render, sources};
 
 mod admin_token;
-mod alone;
 
+pub(crate) use admin_token::ADMIN_TOKEN;
 use admin_token::AdminToken;
 
 /// Start the server, which runs automations
@@ -56,11 +57,6 @@ pub(crate) struct Args {
     sessions: Sessions,
 }
 
-/// Where the admin token is kept.
-pub(crate) fn admin_token_path(home: &Path) -> PathBuf {
-    home.join("keys").join("admin.token")
-}
-
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     share_memory();
     // A server has as many connections as files it may open.
@@ -73,18 +69,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let mut stop = StopSignals::new()?;
     let store = home::open(config)?;
-    let mut place = alone::take(&config.home()?)?;
+    let lock = alone(&store, config).await?;
     // A key ring that others could read is a reason not to start.
     store.keys.load().await?;
     let front = if args.behind_proxy { Front::Proxy } else { Front::None };
     let address = args.listen.unwrap_or(config.listen.value);
     let listener = cairn_server::listen(address, front).await?;
     let address = listener.local_addr().map_err(|source| Error::Bind { address, source })?;
-    place.sign(address);
-    let path = admin_token_path(&config.home()?);
-    let token = admin_token::load_or_make(&path)?;
+    lock.sign(&format!("process {} at http://{address}", std::process::id()));
+    let token = admin_token::load_or_make(&*store.documents).await?;
+    let place = store.documents.place(&ADMIN_TOKEN);
     // Whoever started it may read no further than the first line; it serves all the same.
-    let _ = announce(&config.output, address, &token, &path);
+    let _ = announce(&config.output, address, &token, &place);
     if rustix::process::geteuid().is_root() {
         config.output.remark("running as root: a user of its own is safer");
     }
@@ -106,8 +102,7 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
             engine,
             catalog,
             triggers: cairn_triggers::catalog::all(Channels::default()),
-            vault: config.vault()?,
-            home: config.home()?,
+            vault: config.vault(&store)?,
         },
         telemetry: config.telemetry()?,
         drain,
@@ -134,6 +129,17 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Takes the place of the one server of a data directory, or says who has it.
+async fn alone(store: &Store, config: &Config) -> Result<Box<dyn Lock>> {
+    match store.locks.try_lock(Exclusive::Server).await? {
+        Claim::Taken(lock) => Ok(lock),
+        Claim::Held(holder) => {
+            let server = holder.unwrap_or_else(|| "another process".to_owned());
+            Err(Error::ServerRunning { home: config.home()?, server })
+        }
+    }
+}
+
 /// Says what came of the steps that were under way.
 fn tell_left(output: &Output, left: &Left) {
     if left.finished > 0 {
@@ -151,21 +157,20 @@ fn count(number: usize, one: &str, several: &str) -> String {
 }
 
 /// Says where the server is, and shows a token that nobody has seen.
-fn announce(output: &Output, address: SocketAddr, token: &AdminToken, path: &Path) -> Result<()> {
+fn announce(output: &Output, address: SocketAddr, token: &AdminToken, place: &str) -> Result<()> {
     let address = format!("http://{address}");
-    let path = path.display();
     if output.json {
         return output.object(&json!({
             "address": address,
             "adminToken": token.is_new.then_some(&token.text),
-            "adminTokenFile": path.to_string(),
+            "adminTokenFile": place,
         }));
     }
     output.line(&format!("listening on {address}"))?;
     if token.is_new {
-        output.line(&format!("admin token: {}  (shown once; kept in {path})", token.text))
+        output.line(&format!("admin token: {}  (shown once; kept in {place})", token.text))
     } else {
-        output.line(&format!("admin token: kept in {path}"))
+        output.line(&format!("admin token: kept in {place}"))
     }
 }
 

@@ -1,9 +1,12 @@
 //! `cairn token`: who may use the server, and for what.
 
+use std::sync::Arc;
+
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_server::audit::{Audit, Deed};
 use cairn_server::tokens::Tokens;
+use cairn_store::Store;
 use clap::Subcommand;
 
 use crate::config::Config;
@@ -42,13 +45,13 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     }
 }
 
-fn tokens(config: &Config) -> Result<Tokens> {
-    Ok(Tokens::new(&config.home()?))
+fn tokens(store: &Store) -> Tokens {
+    Tokens::new(Arc::clone(&store.documents))
 }
 
 /// Puts on record what is about to be done to a token.
-fn record(config: &Config, action: &str, object: &str) -> Result<()> {
+async fn record(store: &Store, action: &str, object: &str) -> Result<()> {
     let by = format!("{} (command line)", super::runs::somebody().name);
     let deed = Deed { by: &by, action, object, allowed: true };
-    Audit::new(&config.home()?).record(&deed, fresh::now_ms())
+    Audit::new(Arc::clone(&store.audit)).record(&deed, fresh::now_ms()).await
 }

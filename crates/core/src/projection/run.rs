@@ -79,6 +79,29 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// Every status there is.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Paused,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The status of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Whether the run is over.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+
     /// The name that people and clients see.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -93,7 +93,7 @@ impl Inner {
     /// Tells of failures that whoever was here before may not have told of.
     pub(super) async fn tell_of_earlier_failures(self: &Arc<Self>) -> Result<()> {
         let filter = Filter {
-            statuses: vec![RunStatus::Failed.name().to_owned()],
+            statuses: vec![RunStatus::Failed],
             limit: Some(LOOKED_AT_MAX),
             ..Filter::default()
         };

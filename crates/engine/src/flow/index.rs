@@ -55,21 +55,11 @@ pub struct Summary {
 /// Which runs are wanted.
 pub type Filter = RunFilter;
 
-const STATUSES: [RunStatus; 7] = [
-    RunStatus::Queued,
-    RunStatus::Running,
-    RunStatus::Waiting,
-    RunStatus::Paused,
-    RunStatus::Succeeded,
-    RunStatus::Failed,
-    RunStatus::Cancelled,
-];
-
 impl Summary {
     /// Whether the run is over.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        matches!(self.status, RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled)
+        self.status.is_over()
     }
 
     /// Which workflow it is a run of.
@@ -78,14 +68,12 @@ impl Summary {
     }
 
     fn row(self) -> RunRow {
-        let is_over = self.is_over();
         RunRow {
             run: self.run,
             session: self.session,
             workflow: self.workflow,
             place: self.place,
-            status: self.status.name().to_owned(),
-            is_over,
+            status: self.status,
             first: self.first,
             last: self.last,
             queued_ms: self.queued_ms,
@@ -98,13 +86,12 @@ impl Summary {
     }
 
     fn of(row: RunRow) -> Self {
-        let status = STATUSES.into_iter().find(|status| status.name() == row.status);
         Self {
             run: row.run,
             session: row.session,
             workflow: row.workflow,
             place: row.place,
-            status: status.unwrap_or(RunStatus::Running),
+            status: row.status,
             first: row.first,
             last: row.last,
             queued_ms: row.queued_ms,
@@ -304,10 +291,7 @@ impl Index {
                 _ => {}
             }
             if let Some(status) = status {
-                let is_over = matches!(
-                    status,
-                    RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled
-                );
+                let is_over = status.is_over();
                 row.status = status;
                 row.ended_ms = is_over.then(|| event.id.minted_ms());
                 row.last = is_over.then_some(event.index);

@@ -1,13 +1,16 @@
-//! The vault: one file with every secret, each sealed, and the whole vouched for.
+//! The vault: one document with every secret, each sealed, and the whole vouched for.
 //!
-//! A value is bound to its scope, name and version. A code over the whole file says that
+//! A value is bound to its scope, name and version. A code over the whole document says that
 //! no record was left out, put back, or taken from an older copy.
 
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cairn_core::canonical;
+use cairn_store::Store;
+use cairn_store::port::documents::{Documents, Name, Version};
+use cairn_store::port::locks::{Exclusive, Locks};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -21,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::file;
 use crate::trigger::HookSecret;
 
+static DOCUMENT: Name = Name::fixed("secrets/vault.json");
 const VERSION: u32 = 1;
 /// What stands before the key of a workflow that a secret is for.
 const WORKFLOW: &str = "workflow:";
@@ -28,8 +32,11 @@ const WORKFLOW: &str = "workflow:";
 pub(crate) const VALUE_MAX: usize = 64 << 10;
 
 /// Where secrets are kept, and the key to them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Vault {
+    documents: Arc<dyn Documents>,
+    locks: Arc<dyn Locks>,
+    /// The data directory, in which the key must not lie.
     home: PathBuf,
     key: KeySource,
 }
@@ -68,7 +75,7 @@ pub struct Held {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Content {
-    /// Rises with each change of the file.
+    /// Rises with each change of the document.
     generation: u64,
     key_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,27 +116,28 @@ struct Previous {
 }
 
 impl Vault {
-    /// The vault of a data directory.
+    /// The vault of a store. Its key does not lie in the data directory.
     #[must_use]
-    pub fn new(home: impl Into<PathBuf>, key: KeySource) -> Self {
-        Self { home: home.into(), key }
+    pub fn new(store: &Store, home: impl Into<PathBuf>, key: KeySource) -> Self {
+        let (documents, locks) = (Arc::clone(&store.documents), Arc::clone(&store.locks));
+        Self { documents, locks, home: home.into(), key }
     }
 
     /// Every secret there is, by scope and name. It needs no key.
-    pub fn list(&self) -> Result<Vec<Held>> {
-        let content = self.read()?;
+    pub async fn list(&self) -> Result<Vec<Held>> {
         let held = |record: &Record| Held {
             scope: record.whose(),
             name: record.name.clone(),
             version: record.version,
             set_at_ms: record.set_at_ms,
         };
-        Ok(content.iter().flat_map(|content| &content.records).map(held).collect())
+        let seen = self.read().await?;
+        Ok(seen.iter().flat_map(|seen| &seen.content.records).map(held).collect())
     }
 
     /// Keeps a value, and gives its version. The value before it stays for a while: see
     /// [`Vault::signing`].
-    pub fn set(&self, scope: &Scope, name: &str, value: &Secret, now_ms: u64) -> Result<u64> {
+    pub async fn set(&self, scope: &Scope, name: &str, value: &Secret, now_ms: u64) -> Result<u64> {
         if value.expose().is_empty() || value.expose().len() > VALUE_MAX {
             return Err(Error::Invalid {
                 message: format!("the value of `{name}` is empty or longer than {VALUE_MAX} bytes"),
@@ -158,12 +166,13 @@ impl Vault {
             content.sort();
             Ok(version)
         })
+        .await
     }
 
     /// Gives the secrets of one workflow to another, as when its file was moved; gives how many.
     /// The other has none of the same names.
-    pub fn rebind(&self, from: &Identity, to: &Identity) -> Result<usize> {
-        let held = self.list()?;
+    pub async fn rebind(&self, from: &Identity, to: &Identity) -> Result<usize> {
+        let held = self.list().await?;
         let of = |whose: &Identity| {
             let scope = Scope::Workflow(whose.clone());
             held.iter().filter(move |held| held.scope == scope)
@@ -189,29 +198,35 @@ impl Vault {
             content.sort();
             Ok(count)
         })
+        .await
     }
 
     /// Forgets a secret. Says whether there was one.
-    pub fn remove(&self, scope: &Scope, name: &str) -> Result<bool> {
+    pub async fn remove(&self, scope: &Scope, name: &str) -> Result<bool> {
         let there = |held: &Held| held.scope == *scope && held.name == name;
-        if !self.list()?.iter().any(there) {
+        if !self.list().await?.iter().any(there) {
             return Ok(false);
         }
-        self.change(|content, _| Ok(content.take(&scope.to_string(), name).is_some()))
+        self.change(|content, _| Ok(content.take(&scope.to_string(), name).is_some())).await
     }
 
     /// The value of a secret. What a workflow does not have of its own is looked for among
     /// the global ones.
-    pub fn reveal(&self, scope: &Scope, name: &str) -> Result<Secret> {
-        let (content, key) = self.unlocked()?;
+    pub async fn reveal(&self, scope: &Scope, name: &str) -> Result<Secret> {
+        let (content, key) = self.unlocked().await?;
         let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
         record.open(&key)
     }
 
     /// The values that may sign at this time: the one in use, and the one before it for a
     /// while after it was replaced.
-    pub fn signing(&self, scope: &Scope, name: &str, grace_ms: u64) -> Result<Vec<HookSecret>> {
-        let (content, key) = self.unlocked()?;
+    pub async fn signing(
+        &self,
+        scope: &Scope,
+        name: &str,
+        grace_ms: u64,
+    ) -> Result<Vec<HookSecret>> {
+        let (content, key) = self.unlocked().await?;
         let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
         let mut secrets = vec![HookSecret { secret: record.open(&key)?, until_ms: None }];
         if let Some(previous) = &record.previous {
@@ -228,10 +243,10 @@ impl Vault {
     /// The key is durable before anything is sealed under it, and the one before it stays
     /// until nothing is, so that a crash at any point loses nothing. A key that was given
     /// cannot be replaced in its place: the fresh one goes to the file `to`.
-    pub fn rotate(&self, to: Option<&Path>) -> Result<usize> {
-        self.prepare()?;
-        let _lock = self.lock()?;
-        let old = self.master(true)?;
+    pub async fn rotate(&self, to: Option<&Path>) -> Result<usize> {
+        let _lock = self.locks.lock(Exclusive::Vault).await?;
+        let seen = self.read().await?;
+        let old = self.master(seen.as_ref(), true)?;
         let target = match (&self.key, to) {
             (_, Some(to)) if to.exists() => {
                 return Err(key::unusable(Some(to), "there is a file already; name another one"));
@@ -246,52 +261,38 @@ impl Vault {
         self.require_outside(&target)?;
         let fresh = MasterKey::fresh()?;
         key::write(&target, &fresh)?;
-        let mut content = self.verified(&old)?;
+        let version = seen.as_ref().map(|seen| seen.version.clone());
+        let mut content = self.verified(seen, &old)?;
         for record in &mut content.records {
             *record = record.resealed(&old, &fresh, &record.whose())?;
         }
         let count = content.records.len();
-        self.write(content, &fresh)?;
+        self.write(version, content, &fresh).await?;
         if let (KeySource::File(path), None) = (&self.key, to) {
             file::rename(&next(path), path)?;
         }
         Ok(count)
     }
 
-    fn path(&self) -> PathBuf {
-        self.home.join("secrets").join("vault.json")
+    async fn read(&self) -> Result<Option<Seen>> {
+        let Some(found) = self.documents.read(&DOCUMENT).await? else { return Ok(None) };
+        let content = canonical::parse(found.bytes.trim_ascii_end()).ok();
+        let content = content.filter(|content: &Content| content.v == VERSION);
+        let content = content.ok_or_else(|| self.damaged())?;
+        Ok(Some(Seen { content, version: found.version }))
     }
 
-    fn prepare(&self) -> Result<()> {
-        file::private_dir(&self.home.join("secrets"))
-    }
-
-    /// Keeps other processes from writing until the file is closed.
-    fn lock(&self) -> Result<Lock> {
-        let path = self.home.join("secrets").join(".lock");
-        let open = || {
-            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
-            file.lock()?;
-            Ok(Lock(file))
-        };
-        open().map_err(file::failed(&path))
-    }
-
-    fn read(&self) -> Result<Option<Content>> {
-        let Some(bytes) = file::read_if_there(&self.path())? else { return Ok(None) };
-        let content: Content =
-            canonical::parse(bytes.trim_ascii_end()).map_err(|_| self.damaged())?;
-        if content.v == VERSION { Ok(Some(content)) } else { Err(self.damaged()) }
+    fn place(&self) -> String {
+        self.documents.place(&DOCUMENT)
     }
 
     fn damaged(&self) -> Error {
-        let what =
-            format!("{} is damaged, or was changed by something else", self.path().display());
+        let what = format!("{} is damaged, or was changed by something else", self.place());
         Error::SecretDecrypt { name: None, what }
     }
 
-    /// The master key. A rotation that a crash cut short is finished first.
-    fn master(&self, make: bool) -> Result<MasterKey> {
+    /// The master key of what was seen. A rotation that a crash cut short is finished first.
+    fn master(&self, seen: Option<&Seen>, make: bool) -> Result<MasterKey> {
         let path = match &self.key {
             KeySource::Given(text) => {
                 let what = "it is not 32 bytes in base64 or hex";
@@ -300,9 +301,9 @@ impl Vault {
             KeySource::File(path) => path,
         };
         self.require_outside(path)?;
-        let used = self.read()?.filter(|content| !content.records.is_empty());
+        let used = seen.map(|seen| &seen.content).filter(|content| !content.records.is_empty());
         let found = key::read(path)?;
-        let fits = |key: &MasterKey| used.as_ref().is_none_or(|content| content.key_id == key.id());
+        let fits = |key: &MasterKey| used.is_none_or(|content| content.key_id == key.id());
         if let Some(key) = found.clone().filter(fits) {
             return Ok(key);
         }
@@ -336,9 +337,9 @@ impl Vault {
         Ok(())
     }
 
-    /// The content, which is as this key left it.
-    fn verified(&self, key: &MasterKey) -> Result<Content> {
-        let Some(content) = self.read()? else {
+    /// The content that was seen, which is as this key left it.
+    fn verified(&self, seen: Option<Seen>, key: &MasterKey) -> Result<Content> {
+        let Some(Seen { content, .. }) = seen else {
             let (key_id, records) = (key.id(), Vec::new());
             return Ok(Content { generation: 1, key_id, mac: None, records, v: VERSION });
         };
@@ -346,7 +347,7 @@ impl Vault {
             return Ok(content);
         }
         if content.key_id != key.id() {
-            let what = format!("{} is sealed under another master key", self.path().display());
+            let what = format!("{} is sealed under another master key", self.place());
             return Err(Error::SecretDecrypt { name: None, what });
         }
         let made = content.mac(key)?;
@@ -356,52 +357,61 @@ impl Vault {
     }
 
     /// The content and the key to it.
-    fn unlocked(&self) -> Result<(Content, MasterKey)> {
-        let read = || {
-            let key = match self.read()?.filter(|content| !content.records.is_empty()) {
-                Some(_) => self.master(false)?,
-                // There is nothing to find, and no reason to make a key.
-                None => MasterKey::fresh()?,
-            };
-            Ok((self.verified(&key)?, key))
-        };
-        match read() {
+    async fn unlocked(&self) -> Result<(Content, MasterKey)> {
+        match self.look().await {
             // Another process may be just putting everything under another key.
             Err(Error::SecretDecrypt { .. }) => {
-                let _lock = self.lock()?;
-                read()
+                let _lock = self.locks.lock(Exclusive::Vault).await?;
+                self.look().await
             }
             other => other,
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Content, &MasterKey) -> Result<T>) -> Result<T> {
-        self.prepare()?;
-        let _lock = self.lock()?;
-        let key = self.master(true)?;
-        let mut content = self.verified(&key)?;
+    async fn look(&self) -> Result<(Content, MasterKey)> {
+        let seen = self.read().await?;
+        let key = match seen.as_ref().filter(|seen| !seen.content.records.is_empty()) {
+            Some(seen) => self.master(Some(seen), false)?,
+            // There is nothing to find, and no reason to make a key.
+            None => MasterKey::fresh()?,
+        };
+        Ok((self.verified(seen, &key)?, key))
+    }
+
+    async fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Content, &MasterKey) -> Result<T>,
+    ) -> Result<T> {
+        let _lock = self.locks.lock(Exclusive::Vault).await?;
+        let seen = self.read().await?;
+        let key = self.master(seen.as_ref(), true)?;
+        let version = seen.as_ref().map(|seen| seen.version.clone());
+        let mut content = self.verified(seen, &key)?;
         content.generation += 1;
         let answer = change(&mut content, &key)?;
-        self.write(content, &key)?;
+        self.write(version, content, &key).await?;
         Ok(answer)
     }
 
-    fn write(&self, mut content: Content, key: &MasterKey) -> Result<()> {
+    async fn write(
+        &self,
+        seen: Option<Version>,
+        mut content: Content,
+        key: &MasterKey,
+    ) -> Result<()> {
         content.key_id = key.id();
         content.mac = Some(content.mac(key)?);
         let bytes =
             canonical::to_vec(&content).map_err(|error| Error::Broken(error.to_string()))?;
-        file::replace(&self.path(), &bytes)
+        self.documents.replace(&DOCUMENT, seen.as_ref(), bytes).await?;
+        Ok(())
     }
 }
 
-/// The lock of a vault. It is let go explicitly: a child process may have inherited it.
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
-    }
+/// The document as it was read.
+struct Seen {
+    content: Content,
+    version: Version,
 }
 
 /// Where the next master key waits until nothing needs the one before it.

@@ -1,8 +1,7 @@
-//! A file of values, one for each line or lines below a name. What a person wrote around
+//! A text of values, one for each line or lines below a name. What a person wrote around
 //! them stays.
 
 use std::ops::Range;
-use std::path::Path;
 
 use cairn_core::catalog::SettingFault;
 use cairn_lang::source::{self, Node};
@@ -10,9 +9,8 @@ use serde_json::Value;
 
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
-use crate::file;
 
-/// The text of a file, and what is in it.
+/// The text, and what is in it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Written {
     lines: Vec<String>,
@@ -28,21 +26,20 @@ struct Entry {
 }
 
 impl Written {
-    /// Reads a file. One that is not there has nothing in it.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let bytes = file::read_if_there(path)?.unwrap_or_default();
+    /// Reads what is kept in a place.
+    pub(super) fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let refuse = |message: String| {
             let hint = "write a name, a colon and a value on each line, such as `MODE: live`";
-            let path = path.display().to_string();
+            let path = place.to_owned();
             Err(Error::SettingsInvalid { path, faults: vec![SettingFault::new("", message, hint)] })
         };
-        let text = String::from_utf8_lossy(&bytes);
+        let text = String::from_utf8_lossy(bytes);
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let blank = |line: &String| line.trim().is_empty() || line.trim_start().starts_with('#');
         if lines.iter().all(blank) {
             return Ok(Self { lines, entries: Vec::new() });
         }
-        match source::parse(&path.display().to_string(), &bytes) {
+        match source::parse(place, bytes) {
             Err(fault) => refuse(format!("line {}: {}", fault.line, fault.message)),
             Ok(Node { value: source::Value::Map(members), .. }) => {
                 Ok(Self { entries: entries(&lines, &members), lines })
@@ -124,16 +121,8 @@ impl Written {
         }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
-    }
-
-    /// Writes the file, whole or not at all.
-    pub(super) fn save(&self, path: &Path) -> Result<()> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            file::private_dir(folder)?;
-        }
-        file::replace(path, self.text().as_bytes())
     }
 }
 

@@ -95,7 +95,7 @@ async fn the_list_says_what_waits_when_another_run_began_since() {
     tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
     engine.submit(request("w", json!({}))).await.unwrap();
     let waiting = cairn_engine::flow::Filter {
-        statuses: vec!["waiting".to_owned()],
+        statuses: vec![cairn_core::projection::run::RunStatus::Waiting],
         ..cairn_engine::flow::Filter::default()
     };
     let listed: Vec<_> = engine.list(&waiting).await.unwrap().iter().map(|run| run.run).collect();

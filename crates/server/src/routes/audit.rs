@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use cairn_api::Error;
 use cairn_api::audit::Entries;
 use serde::Deserialize;
 
@@ -35,7 +34,5 @@ async fn list(
 ) -> Result<Json<Entries>, Failure> {
     let Query(params) = params.map_err(|error| unreadable(&error))?;
     let limit = limit(params.limit.as_deref())?;
-    let (audit, from) = (shared.audit.clone(), params.cursor.unwrap_or_default());
-    let read = tokio::task::spawn_blocking(move || audit.read(from, limit)).await;
-    Ok(Json(read.map_err(|error| Error::Internal(error.to_string()))??))
+    Ok(Json(shared.audit.read(params.cursor.unwrap_or_default(), limit).await?))
 }

@@ -15,7 +15,7 @@ use cairn_engine as engine;
 use cairn_engine::secrets::{Scope, Secret, Vault};
 use cairn_engine::settings::{self, Files, Settings};
 
-use super::workflows::{find, off_the_loop};
+use super::workflows::find;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -59,12 +59,12 @@ impl Target {
         let found = find(shared, id).await?;
         caller.covers(&found.id)?;
         let plan = found.compiled()?.plan.clone();
-        let files = Files::of(&shared.automation.home, found.identity());
+        let files = Files::of(&shared.store.documents, found.identity())?;
         Ok(Self { files, plan, vault: shared.automation.vault.clone() })
     }
 
-    fn settings(&self) -> engine::Result<Settings> {
-        Settings::with_secrets(&self.plan, &self.files, &self.vault)
+    async fn settings(&self) -> engine::Result<Settings> {
+        Settings::with_secrets(&self.plan, &self.files, &self.vault).await
     }
 
     /// The scope of its secrets. Only what it asks for can be one of them.
@@ -95,8 +95,7 @@ async fn list(
 ) -> Result<Json<Env>, Failure> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let target = Target::find(&shared, &caller, &id).await?;
-    let env = off_the_loop(move || Ok(Env::of(&target.plan, &target.settings()?))).await?;
-    Ok(Json(env))
+    Ok(Json(Env::of(&target.plan, &target.settings().await?)))
 }
 
 async fn check(
@@ -106,8 +105,7 @@ async fn check(
 ) -> Result<Json<Checked>, Failure> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let target = Target::find(&shared, &caller, &id).await?;
-    let checked = off_the_loop(move || Ok(Checked::of(&target.plan, &target.settings()?))).await?;
-    Ok(Json(checked))
+    Ok(Json(Checked::of(&target.plan, &target.settings().await?)))
 }
 
 async fn set(
@@ -119,14 +117,9 @@ async fn set(
 ) -> Result<Json<Setting>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
     let SetValue { value } = body::json(&headers, body).await?;
-    // A file is read, changed and written as a whole, by one at a time.
-    let _turn = shared.editing.lock().await;
-    let setting = off_the_loop(move || {
-        settings::set(&target.plan, &target.files, &name, &value, false)?;
-        let field = settings::find(&target.plan, &name)?;
-        Ok(Setting::of(field, &target.settings()?, &target.plan.env))
-    });
-    Ok(Json(setting.await?))
+    settings::set(&target.plan, &target.files, &name, &value, false).await?;
+    let field = settings::find(&target.plan, &name)?;
+    Ok(Json(Setting::of(field, &target.settings().await?, &target.plan.env)))
 }
 
 async fn unset(
@@ -135,12 +128,8 @@ async fn unset(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let _turn = shared.editing.lock().await;
-    let unset = off_the_loop(move || {
-        let removed = settings::unset(&target.plan, &target.files, &name, false)?;
-        Ok(Unset { name, removed })
-    });
-    Ok(Json(unset.await?))
+    let removed = settings::unset(&target.plan, &target.files, &name, false).await?;
+    Ok(Json(Unset { name, removed }))
 }
 
 async fn seal_secret(
@@ -152,12 +141,9 @@ async fn seal_secret(
 ) -> Result<Json<SecretSet>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
     let SetSecret { value } = body::json(&headers, body).await?;
-    let set = off_the_loop(move || {
-        let scope = target.secret(&name)?;
-        let version = target.vault.set(&scope, &name, &Secret::new(value), now_ms())?;
-        Ok(SecretSet { name, version })
-    });
-    Ok(Json(set.await?))
+    let (scope, value) = (target.secret(&name)?, Secret::new(value));
+    let version = target.vault.set(&scope, &name, &value, now_ms()).await?;
+    Ok(Json(SecretSet { name, version }))
 }
 
 async fn forget_secret(
@@ -166,10 +152,6 @@ async fn forget_secret(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let unset = off_the_loop(move || {
-        let scope = target.secret(&name)?;
-        let removed = target.vault.remove(&scope, &name)?;
-        Ok(Unset { name, removed })
-    });
-    Ok(Json(unset.await?))
+    let removed = target.vault.remove(&target.secret(&name)?, &name).await?;
+    Ok(Json(Unset { name, removed }))
 }

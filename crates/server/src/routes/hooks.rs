@@ -136,13 +136,10 @@ async fn secrets(
     place: &Place,
     hook: &dyn Hook,
 ) -> Result<Vec<HookSecret>, engine::Error> {
-    let (vault, scope) = (shared.automation.vault.clone(), Scope::Workflow(place.identity.clone()));
-    let (name, grace_ms) = (hook.secret().to_owned(), hook.grace_ms());
-    let signing = move || vault.signing(&scope, &name, grace_ms);
-    match tokio::task::spawn_blocking(signing).await {
-        Ok(Err(engine::Error::SecretUnknown { .. })) => Ok(Vec::new()),
-        Ok(signing) => signing,
-        Err(error) => Err(engine::Error::Broken(error.to_string())),
+    let scope = Scope::Workflow(place.identity.clone());
+    match shared.automation.vault.signing(&scope, hook.secret(), hook.grace_ms()).await {
+        Err(engine::Error::SecretUnknown { .. }) => Ok(Vec::new()),
+        signing => signing,
     }
 }
 

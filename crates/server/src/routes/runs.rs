@@ -135,20 +135,10 @@ pub(super) fn limit(given: Option<&str>) -> Result<usize, Error> {
     }
 }
 
-fn statuses(given: Option<&str>) -> Result<Vec<String>, Error> {
-    const KNOWN: [RunStatus; 7] = [
-        RunStatus::Queued,
-        RunStatus::Running,
-        RunStatus::Waiting,
-        RunStatus::Paused,
-        RunStatus::Succeeded,
-        RunStatus::Failed,
-        RunStatus::Cancelled,
-    ];
+fn statuses(given: Option<&str>) -> Result<Vec<RunStatus>, Error> {
     let status = |name: &str| {
-        let known = KNOWN.iter().any(|status| status.name() == name);
         let message = "`status` is one or more of queued, running, waiting, paused, succeeded, failed and cancelled, with commas between";
-        known.then(|| name.to_owned()).ok_or_else(|| Error::RequestInvalid(message.to_owned()))
+        RunStatus::parse(name).ok_or_else(|| Error::RequestInvalid(message.to_owned()))
     };
     given.into_iter().flat_map(|given| given.split(',')).map(status).collect()
 }

@@ -22,7 +22,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    async fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
         let catalog = Arc::new(Catalog::new(Vec::new()));
@@ -42,8 +42,7 @@ impl World {
             engine: Automations::new(parts, Options::default()),
             catalog,
             triggers: cairn_triggers::catalog::all(cairn_triggers::channel::Channels::default()),
-            vault: Vault::new(home.path(), KeySource::Given(Secret::new("00".repeat(32)))),
-            home: home.path().to_owned(),
+            vault: Vault::new(&store, home.path(), KeySource::Given(Secret::new("00".repeat(32)))),
         };
         let config = crate::Config {
             admin_token: Digest::of(TOKEN.as_bytes()),
@@ -55,7 +54,7 @@ impl World {
             telemetry: None,
         };
         let (_, phase) = Phases::new();
-        let app = Arc::new(App::new(config, store, phase));
+        let app = Arc::new(App::new(config, store, phase).await);
         app.watched.look().unwrap();
         Self { app, _home: home }
     }
@@ -64,10 +63,10 @@ impl World {
         table(self.app.mcp.as_ref())
     }
 
-    fn token(&self, name: &str, scope: Scope, expires_ms: Option<u64>) -> String {
+    async fn token(&self, name: &str, scope: Scope, expires_ms: Option<u64>) -> String {
         let (text, scopes) = (format!("cairn_tok_{name}"), vec![scope]);
         let wanted = Wanted { name: name.to_owned(), scopes, workflows: Vec::new(), expires_ms };
-        self.app.tokens.create(&text, wanted, 1).unwrap();
+        self.app.tokens.create(&text, wanted, 1).await.unwrap();
         text
     }
 
@@ -93,9 +92,10 @@ fn filled(path: &str) -> String {
         .replace("{*path}", "nobody")
 }
 
-#[test]
-fn only_probes_and_signed_requests_are_public() {
+#[tokio::test]
+async fn only_probes_and_signed_requests_are_public() {
     let public: Vec<_> = World::new()
+        .await
         .table()
         .into_iter()
         .filter(|route| route.access == Access::Public)
@@ -106,7 +106,7 @@ fn only_probes_and_signed_requests_are_public() {
 
 #[tokio::test]
 async fn every_other_route_wants_the_token() {
-    let world = World::new();
+    let world = World::new().await;
     for route in world.table() {
         let path = filled(route.path);
         let with_token = world.status(route.method, &path, Some(&format!("Bearer {TOKEN}"))).await;
@@ -131,11 +131,14 @@ async fn every_other_route_wants_the_token() {
 
 #[tokio::test]
 async fn a_token_opens_what_its_scope_says_and_nothing_else() {
-    let world = World::new();
-    let expired = world.token("expired", Scope::Admin, Some(2));
-    let revoked = world.token("revoked", Scope::Admin, None);
-    world.app.tokens.revoke("revoked", 2).unwrap();
-    let tokens = Scope::ALL.map(|scope| (scope, world.token(scope.name(), scope, None)));
+    let world = World::new().await;
+    let expired = world.token("expired", Scope::Admin, Some(2)).await;
+    let revoked = world.token("revoked", Scope::Admin, None).await;
+    world.app.tokens.revoke("revoked", 2).await.unwrap();
+    let mut tokens = Vec::new();
+    for scope in Scope::ALL {
+        tokens.push((scope, world.token(scope.name(), scope, None).await));
+    }
     for route in world.table() {
         let Access::Needs(action) = route.access else { continue };
         let path = filled(route.path);
@@ -155,8 +158,8 @@ async fn a_token_opens_what_its_scope_says_and_nothing_else() {
 
 #[tokio::test]
 async fn every_call_that_changes_something_is_on_record() {
-    let world = World::new();
-    let reader = world.token("reader", Scope::Read, None);
+    let world = World::new().await;
+    let reader = world.token("reader", Scope::Read, None).await;
     let changes: Vec<Route> = world
         .table()
         .into_iter()
@@ -174,8 +177,8 @@ async fn every_call_that_changes_something_is_on_record() {
     }
     world.status("get", "/api/v1/runs", Some(&format!("Bearer {TOKEN}"))).await;
     let count = u64::try_from(changes.len()).unwrap();
-    assert_eq!(world.app.audit.verify().unwrap(), 2 * count);
-    let page = world.app.audit.read(0, 2).unwrap();
+    assert_eq!(world.app.audit.verify().await.unwrap(), 2 * count);
+    let page = world.app.audit.read(0, 2).await.unwrap();
     let told: Vec<_> = page.items.iter().map(|e| (e.by.clone(), e.allowed)).collect();
     assert_eq!(told[0], ("admin".to_owned(), true));
     assert!(told[1].0.starts_with("reader (tok_") && !told[1].1, "{told:?}");

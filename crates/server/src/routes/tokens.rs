@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn list(State(shared): State<Shared>) -> Result<Json<Tokens>, Failure> {
-    Ok(Json(Tokens { items: shared.tokens.list()? }))
+    Ok(Json(Tokens { items: shared.tokens.list().await? }))
 }
 
 async fn make(
@@ -50,7 +50,7 @@ async fn make(
     let expires_ms = good_ms.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
     let text = (shared.new_token)()?;
-    let token = shared.tokens.create(&text, wanted, now_ms)?;
+    let token = shared.tokens.create(&text, wanted, now_ms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: text, about: token })))
 }
 
@@ -59,5 +59,5 @@ async fn revoke(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Token>, Failure> {
     let Path(id) = id.map_err(|_| Error::PathUnknown)?;
-    Ok(Json(shared.tokens.revoke(&id, now_ms())?))
+    Ok(Json(shared.tokens.revoke(&id, now_ms()).await?))
 }

@@ -8,7 +8,6 @@ use cairn_api::time::rfc3339;
 use cairn_engine::secrets::Vault;
 use cairn_engine::trigger::Watch;
 
-use super::workflows::off_the_loop;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -32,25 +31,22 @@ async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Triggers>, Failure> {
-    let items = off_the_loop(move || {
-        let view = shared.watched.view();
-        let covered = view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok());
-        let items = covered.map(|place| {
-            let key = place.key();
-            let shown = shown(place, &shared.automation.vault, now_ms());
-            Trigger {
-                seen_until: shared.marks.seen(&key).and_then(rfc3339),
-                last_error: shared.marks.error(&key).or(shown.last_error.clone()),
-                ..shown
-            }
+    let view = shared.watched.view();
+    let mut items = Vec::new();
+    for place in view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok()) {
+        let key = place.key();
+        let shown = shown(place, &shared.automation.vault, now_ms()).await;
+        items.push(Trigger {
+            seen_until: shared.schedule.seen_until(&key).and_then(rfc3339),
+            last_error: shared.schedule.error(&key).or(shown.last_error.clone()),
+            ..shown
         });
-        Ok(items.collect())
-    });
-    Ok(Json(Triggers { items: items.await? }))
+    }
+    Ok(Json(Triggers { items }))
 }
 
 /// A trigger, as far as its own settings and its secret say.
-pub(crate) fn shown(place: &Place, vault: &Vault, now_ms: u64) -> Trigger {
+pub(crate) async fn shown(place: &Place, vault: &Vault, now_ms: u64) -> Trigger {
     let (next_at, path) = match &place.watch {
         Watch::Times(times) if place.enabled => (times.next_after(now_ms).and_then(rfc3339), None),
         Watch::Hook(hook) => (None, Some(format!("/hooks{}", hook.path()))),
@@ -64,6 +60,6 @@ pub(crate) fn shown(place: &Place, vault: &Vault, now_ms: u64) -> Trigger {
         next_at,
         path,
         seen_until: None,
-        last_error: place.obstacle(vault),
+        last_error: place.obstacle(vault).await,
     }
 }

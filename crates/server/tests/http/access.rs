@@ -1,5 +1,5 @@
 use cairn_api::token::Scope;
-use cairn_server::tokens::{Tokens, Wanted};
+use cairn_server::tokens::Wanted;
 use serde_json::json;
 
 use crate::client::World;
@@ -16,8 +16,8 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
         workflows: vec!["project.mine".to_owned()],
         expires_ms: None,
     };
-    let tokens = Tokens::new(&world.home());
-    tokens.create("cairn_tok_ci", wanted, 1).unwrap();
+    let tokens = world.tokens();
+    tokens.create("cairn_tok_ci", wanted, 1).await.unwrap();
     let own = [("Authorization", "Bearer cairn_tok_ci")];
     let mine = server.begin("mine", json!({})).await;
     let yours = server.begin("yours", json!({})).await;
@@ -51,7 +51,7 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
         let answer = server.call_with("POST", &path, None, &own).await;
         assert_eq!(answer.status, 403, "{path}");
     }
-    tokens.revoke("ci", 2).unwrap();
+    tokens.revoke("ci", 2).await.unwrap();
     assert_eq!(server.ask("GET", "/api/v1/runs", &own).await.code(), "AUTH_TOKEN_INVALID");
 }
 
@@ -109,7 +109,7 @@ graph: { nodes: [{ id: a, type: end, result: hi }] }
         workflows: Vec::new(),
         expires_ms: None,
     };
-    Tokens::new(&world.home()).create("cairn_tok_ci", wanted, 1).unwrap();
+    world.tokens().create("cairn_tok_ci", wanted, 1).await.unwrap();
     let own = [("Authorization", "Bearer cairn_tok_ci")];
     let run = server.begin("guarded", json!({})).await;
     server.until_status(&run, "succeeded").await;
@@ -137,5 +137,5 @@ async fn the_record_says_who_did_what() {
     let entry = &page["items"][0];
     assert_eq!((&entry["by"], &entry["action"]), (&json!("admin"), &json!("runs:start")));
     assert_eq!((&entry["object"], &entry["allowed"]), (&json!("/api/v1/runs"), &json!(true)));
-    assert_eq!(cairn_server::audit::Audit::new(&world.home()).verify().unwrap(), 1);
+    assert_eq!(cairn_server::audit::Audit::new(world.store().audit).verify().await.unwrap(), 1);
 }

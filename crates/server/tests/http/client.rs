@@ -15,6 +15,7 @@ use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Pa
 use cairn_engine::host::SystemHost;
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
+use cairn_server::tokens::Tokens;
 use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping, Telemetry};
 use cairn_steps::guard::{Guard, Policy};
 use cairn_store::{AppendPlan, Store};
@@ -68,18 +69,27 @@ impl World {
         std::fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
     }
 
-    pub(crate) fn vault(&self) -> Vault {
-        Vault::new(self.home(), KeySource::Given(Secret::new("07".repeat(32))))
+    /// The store, as another process has it.
+    pub(crate) fn store(&self) -> Store {
+        cairn_store::open(&cairn_store::Config::files(self.home())).unwrap()
     }
 
-    pub(crate) fn set_secret(&self, name: &str, value: &str) {
-        self.vault().set(&secrets::Scope::Global, name, &Secret::new(value), 1).unwrap();
+    pub(crate) fn tokens(&self) -> Tokens {
+        Tokens::new(self.store().documents)
+    }
+
+    pub(crate) fn vault(&self) -> Vault {
+        vault(&self.store(), &self.home())
+    }
+
+    pub(crate) async fn set_secret(&self, name: &str, value: &str) {
+        let (scope, value) = (secrets::Scope::Global, Secret::new(value));
+        self.vault().set(&scope, name, &value, 1).await.unwrap();
     }
 
     /// An engine over the same data, as another process has one.
     pub(crate) fn another_engine(&self) -> Automations {
-        let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
-        automation(self.folder.path(), self.vault(), &store).engine
+        automation(self.folder.path(), self.vault(), &self.store()).engine
     }
 
     /// A server over what the world holds.
@@ -89,8 +99,7 @@ impl World {
 
     /// A server that sends its traces somewhere.
     pub(crate) async fn serve_traced(&self, telemetry: Option<Telemetry>) -> Server {
-        let store = cairn_store::open(&cairn_store::Config::files(self.home())).unwrap();
-        Server::over(self.folder.path(), self.vault(), store, None, telemetry).await
+        Server::over(self.folder.path(), self.vault(), self.store(), None, telemetry).await
     }
 }
 
@@ -112,15 +121,19 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
         evaluator: Arc::new(NoEvaluator),
     };
     let engine = Automations::new(parts, Options::default());
-    Automation { engine, catalog, triggers, vault, home: folder.join("home") }
+    Automation { engine, catalog, triggers, vault }
+}
+
+fn vault(store: &Store, home: &Path) -> Vault {
+    Vault::new(store, home, KeySource::Given(Secret::new("07".repeat(32))))
 }
 
 impl Server {
     /// A server in whose world there is nothing.
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let vault = Vault::new(folder.path(), KeySource::Given(Secret::new("07".repeat(32))));
         let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let vault = vault(&store, folder.path());
         let path = folder.path().to_owned();
         Self::over(&path, vault, store, Some(folder), None).await
     }

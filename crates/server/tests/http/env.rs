@@ -1,6 +1,6 @@
 use cairn_api::token::Scope;
 use cairn_engine::catalog::Identity;
-use cairn_server::tokens::{Tokens, Wanted};
+use cairn_server::tokens::Wanted;
 use serde_json::json;
 
 use crate::client::{Answer, Server, World};
@@ -92,7 +92,7 @@ async fn a_secret_can_be_set_and_forgotten_and_is_never_shown() {
     let file = world.home().with_file_name("workflows").join("needy.yaml");
     let workflow = Identity::of_place(&file);
     let scope = cairn_engine::secrets::Scope::Workflow(workflow);
-    let known = world.vault().reveal(&scope, "TOKEN");
+    let known = world.vault().reveal(&scope, "TOKEN").await;
     assert_eq!(known.unwrap().expose(), CANARY);
     let gone = server.call("DELETE", path, None).await.json();
     assert_eq!(gone, json!({"name": "TOKEN", "removed": true}));
@@ -103,14 +103,14 @@ async fn a_secret_can_be_set_and_forgotten_and_is_never_shown() {
 async fn who_may_edit_may_not_write_secrets_and_nobody_reaches_another_workflow() {
     let world = World::new(&[("needy", NEEDY), ("other", OTHER)]);
     let server = world.serve().await;
-    let tokens = Tokens::new(&world.home());
+    let tokens = world.tokens();
     for (name, scope) in
         [("edit", Scope::Edit), ("seal", Scope::SecretsWrite), ("read", Scope::Read)]
     {
         let workflows = vec!["project.needy".to_owned()];
         let scopes = vec![scope];
         let wanted = Wanted { name: name.to_owned(), scopes, workflows, expires_ms: None };
-        tokens.create(&format!("cairn_tok_{name}"), wanted, 1).unwrap();
+        tokens.create(&format!("cairn_tok_{name}"), wanted, 1).await.unwrap();
     }
     let secret = "/api/v1/workflows/needy/secrets/TOKEN";
     let mode = "/api/v1/workflows/needy/env/MODE";

@@ -24,9 +24,9 @@ fn answering(respond: &str, nodes: &str) -> String {
 pub(crate) const END: &str =
     "{ id: a, type: end, result: { service: '{{ event.payload.service }}' } }";
 
-pub(crate) fn world(text: &str) -> World {
+pub(crate) async fn world(text: &str) -> World {
     let world = World::new(&[("pager", text)]);
-    world.set_secret("KEY", SECRET);
+    world.set_secret("KEY", SECRET).await;
     world
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn ready(server: &Server) {
 
 #[tokio::test]
 async fn a_delivery_starts_one_run_however_often_it_comes() {
-    let world = world(&answering("immediately", END));
+    let world = world(&answering("immediately", END)).await;
     let server = world.serve().await;
     ready(&server).await;
     let first = Delivery::default().send(&server).await;
@@ -108,7 +108,7 @@ async fn a_delivery_starts_one_run_however_often_it_comes() {
 
 #[tokio::test]
 async fn what_is_not_genuine_has_no_effect() {
-    let world = world(&answering("immediately", END));
+    let world = world(&answering("immediately", END)).await;
     let server = world.serve().await;
     ready(&server).await;
     let plain = [("Content-Type", "application/json")];
@@ -134,7 +134,7 @@ async fn what_is_not_genuine_has_no_effect() {
 
 #[tokio::test]
 async fn a_body_that_goes_on_for_too_long_is_refused_before_it_is_kept() {
-    let world = world(&answering("immediately, body_max: 1000", END));
+    let world = world(&answering("immediately, body_max: 1000", END)).await;
     let server = world.serve().await;
     ready(&server).await;
     let long = json!({"service": "x".repeat(1000)}).to_string();
@@ -151,7 +151,7 @@ async fn a_body_that_goes_on_for_too_long_is_refused_before_it_is_kept() {
 #[tokio::test]
 async fn paths_that_are_not_there_and_paths_that_are_off_look_the_same() {
     let text = workflow("enabled: false\n", END).replace(", RESPOND", "");
-    let world = world(&text);
+    let world = world(&text).await;
     let server = world.serve().await;
     ready(&server).await;
     let off = Delivery::default().send(&server).await;
@@ -164,7 +164,7 @@ async fn paths_that_are_not_there_and_paths_that_are_off_look_the_same() {
 
 #[tokio::test]
 async fn the_sender_can_wait_for_the_result() {
-    let world = world(&answering("last_step", END));
+    let world = world(&answering("last_step", END)).await;
     let server = world.serve().await;
     ready(&server).await;
     let answer = Delivery::default().send(&server).await;
@@ -175,7 +175,7 @@ async fn the_sender_can_wait_for_the_result() {
 #[tokio::test]
 async fn a_run_that_fails_tells_its_sender_no_more_than_that() {
     let world =
-        world(&answering("last_step", "{ id: a, type: fail, message: the inner workings }"));
+        world(&answering("last_step", "{ id: a, type: fail, message: the inner workings }")).await;
     let server = world.serve().await;
     ready(&server).await;
     let answer = Delivery::default().send(&server).await;
@@ -187,7 +187,7 @@ async fn a_run_that_fails_tells_its_sender_no_more_than_that() {
 async fn what_a_workflow_answers_is_nothing_that_a_browser_would_run() {
     let nodes = "{ id: a, type: webhook_respond, status: 203, body: '<script>alert(1)</script>', headers: { Content-Type: text/html, X-Own: kept, X-Frame-Options: ALLOWALL, Set-Cookie: a=b, Access-Control-Allow-Origin: '*', Content-Security-Policy: none }, next: b }
     - { id: b, type: end, result: x }";
-    let world = world(&answering("respond_step", nodes));
+    let world = world(&answering("respond_step", nodes)).await;
     let server = world.serve().await;
     ready(&server).await;
     let answer = Delivery::default().send(&server).await;
@@ -204,7 +204,7 @@ async fn what_a_workflow_answers_is_nothing_that_a_browser_would_run() {
 async fn more_than_may_begin_are_told_when_to_come_back() {
     let text = answering("immediately", END)
         .replace("env:", "rate_limit: { max: 2, per_sec: 3600 }\nenv:");
-    let world = world(&text);
+    let world = world(&text).await;
     let server = world.serve().await;
     ready(&server).await;
     for id in ["m1", "m1", "m2"] {
@@ -223,7 +223,7 @@ async fn more_than_may_begin_are_told_when_to_come_back() {
 
 #[tokio::test]
 async fn runs_that_start_one_another_come_to_an_end() {
-    let world = world(&answering("immediately", END));
+    let world = world(&answering("immediately", END)).await;
     let server = world.serve().await;
     ready(&server).await;
     for (id, place, status) in [("last", "7", 202), ("next", "8", 409), ("odd", "many", 202)] {
@@ -238,7 +238,7 @@ async fn runs_that_start_one_another_come_to_an_end() {
 async fn what_comes_again_is_answered_as_before_though_no_more_may_begin() {
     let text = answering("immediately", END)
         .replace("env:", "rate_limit: { max: 2, per_sec: 3600 }\nenv:");
-    let world = world(&text);
+    let world = world(&text).await;
     let server = world.serve().await;
     ready(&server).await;
     let mut runs = Vec::new();
@@ -266,7 +266,7 @@ async fn what_comes_again_is_answered_as_before_though_no_more_may_begin() {
 async fn a_delivery_that_comes_again_takes_the_answer_from_nobody() {
     let nodes = "{ id: ask, type: human, prompt: May it?, cases: { default: a } }
     - { id: a, type: end, result: done }";
-    let world = world(&answering("last_step", nodes));
+    let world = world(&answering("last_step", nodes)).await;
     let server = world.serve().await;
     ready(&server).await;
     let first = Delivery::default();
@@ -297,7 +297,7 @@ pub(crate) fn github(secret: &str, body: &str) -> String {
 #[tokio::test]
 async fn a_request_of_github_starts_one_run_under_whatever_id_it_is_sent_again() {
     let text = workflow("", END).replace("RESPOND", "signature: github");
-    let world = world(&text);
+    let world = world(&text).await;
     let server = world.serve().await;
     ready(&server).await;
     let send = async |server: &Server, delivery: &str, body: &str| {
@@ -330,7 +330,7 @@ async fn a_body_that_breaks_the_rules_of_its_trigger_starts_nothing() {
     let rules = "input: { service: { type: string, enum: [api, web], required: true }, days: { type: integer, default: 7 } }";
     let end =
         "{ id: a, type: end, result: '{{ event.payload.service }}/{{ event.payload.days }}' }";
-    let world = world(&workflow("", end).replace("RESPOND", rules));
+    let world = world(&workflow("", end).replace("RESPOND", rules)).await;
     let server = world.serve().await;
     ready(&server).await;
     for (id, body) in [

@@ -13,7 +13,8 @@ async fn runs(server: &Server) -> usize {
 
 #[tokio::test]
 async fn a_path_does_not_tell_which_methods_it_takes() {
-    let world = world(&workflow("", END).replace("RESPOND", "methods: [PUT], allow: [10.0.0.0/8]"));
+    let world =
+        world(&workflow("", END).replace("RESPOND", "methods: [PUT], allow: [10.0.0.0/8]")).await;
     let server = world.serve().await;
     ready(&server).await;
     for method in ["GET", "POST", "PATCH", "DELETE", "OPTIONS", "BREW"] {
@@ -38,8 +39,8 @@ async fn the_secret_of_another_workflow_signs_nothing() {
     let two =
         one.replace("Pager", "Billing").replace("/pager", "/billing").replace("KEY", "OTHER_KEY");
     let world = World::new(&[("pager", &one), ("billing", &two)]);
-    world.set_secret("KEY", SECRET);
-    world.set_secret("OTHER_KEY", OTHER);
+    world.set_secret("KEY", SECRET).await;
+    world.set_secret("OTHER_KEY", OTHER).await;
     let server = world.serve().await;
     server.until("/api/v1/triggers", |page| page["items"][1].is_object()).await;
     for (path, secret) in [("/hooks/pager", OTHER), ("/hooks/billing", SECRET)] {
@@ -57,7 +58,7 @@ async fn the_secret_of_another_workflow_signs_nothing() {
 
 #[tokio::test]
 async fn a_replay_is_the_same_run_until_it_is_stale() {
-    let world = world(&workflow("", END).replace("RESPOND", "tolerance_sec: 2"));
+    let world = world(&workflow("", END).replace("RESPOND", "tolerance_sec: 2")).await;
     let server = world.serve().await;
     ready(&server).await;
     let sent = Delivery { sec: now_sec(), ..Delivery::default() };
@@ -94,10 +95,10 @@ async fn a_secret_without_a_value_is_named_to_the_operator_and_to_nobody_else() 
     assert!(error.contains("cairn secret set KEY"), "{error}");
     assert_eq!(runs(&server).await, 0);
 
-    world.set_secret("KEY", OTHER);
+    world.set_secret("KEY", OTHER).await;
     let wrong = Delivery::default().send(&server).await;
     assert_eq!(wrong.body, answer.body, "it looks like any wrong signature");
-    world.set_secret("KEY", SECRET);
+    world.set_secret("KEY", SECRET).await;
     assert_eq!(Delivery::default().send(&server).await.status, 202, "no restart is needed");
     let listed = server.get("/api/v1/triggers").await.json();
     assert_eq!(listed["items"][0]["lastError"], json!(null));
@@ -106,7 +107,7 @@ async fn a_secret_without_a_value_is_named_to_the_operator_and_to_nobody_else() 
 #[tokio::test]
 async fn the_same_words_start_another_run_when_their_time_has_passed() {
     let hmac = "signature: hmac, header: X-Sig, prefix: 'sha256=', dedupe_sec: 1";
-    let world = world(&workflow("", END).replace("RESPOND", hmac));
+    let world = world(&workflow("", END).replace("RESPOND", hmac)).await;
     let server = world.serve().await;
     ready(&server).await;
     let signature = github(SECRET, BODY);
@@ -137,7 +138,8 @@ async fn a_body_may_be_text_or_a_form() {
     let world = world(&workflow("", shown).replace(
         "RESPOND",
         "respond: last_step, signature: hmac, header: X-Sig, prefix: 'sha256='",
-    ));
+    ))
+    .await;
     let server = world.serve().await;
     ready(&server).await;
     for (kind, body, seen) in [

@@ -1,5 +1,5 @@
 use cairn_api::token::Scope;
-use cairn_server::tokens::{Tokens, Wanted};
+use cairn_server::tokens::Wanted;
 use serde_json::json;
 
 use crate::client::World;
@@ -267,7 +267,7 @@ async fn only_who_is_asked_may_answer() {
         workflows: Vec::new(),
         expires_ms: None,
     };
-    Tokens::new(&world.home()).create("cairn_tok_boss", wanted, 1).unwrap();
+    world.tokens().create("cairn_tok_boss", wanted, 1).await.unwrap();
     let run = server.begin("approve", json!({})).await;
     let shown = server.until_status(&run, "waiting").await;
     let task = shown["tasks"][0]["taskId"].as_str().unwrap();

@@ -96,7 +96,7 @@ fn attributes(span: &Value) -> BTreeMap<String, String> {
 #[tokio::test]
 async fn a_run_is_a_trace_with_a_span_for_each_try_at_a_step() {
     let world = World::new(&[("traced", TRACED), ("child", CHILD)]);
-    world.set_secret("KEY", crate::hooks::SECRET);
+    world.set_secret("KEY", crate::hooks::SECRET).await;
     let collector = Collector::start().await;
     let telemetry = Telemetry::at(&collector.address).unwrap().named("tests");
     let server = world.serve_traced(Some(telemetry.with_header("x-key", CANARY))).await;

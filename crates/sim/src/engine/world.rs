@@ -68,7 +68,7 @@ pub(super) struct World {
 }
 
 /// What the store takes from the machine.
-fn outside(machine: &Machine) -> Outside {
+pub(super) fn outside(machine: &Machine) -> Outside {
     let (clock, dice) = (machine.clone(), machine.clone());
     Outside {
         now_ms: Arc::new(move || clock.now_ms()),

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::durable::failed;
 use super::fs::{Disk, Fs as _};
 use crate::error::{Error, Result};
+use crate::port::documents::Name;
 
 /// What a look at a data directory found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +74,22 @@ fn measure_syncs(root: &Path) -> std::io::Result<Vec<u64>> {
     })();
     fs::remove_file(&path)?;
     measured
+}
+
+/// Who may read and write a document, if it is there: the low nine bits.
+#[must_use]
+pub fn document_mode(root: &Path, name: &Name) -> Option<u32> {
+    mode_of(&root.join(name.as_str()))
+}
+
+/// Why others than the owner may read a path, in words that follow its name.
+pub(super) fn exposed(path: &Path) -> Option<String> {
+    if let Some(mode) = mode_of(path)
+        && mode & 0o077 != 0
+    {
+        return Some(format!("others may read it (mode {mode:o}); chmod 600 it"));
+    }
+    is_foreign(path).then(|| "it belongs to another user; chown it".to_owned())
 }
 
 /// Who may read and write a path: the low nine bits.

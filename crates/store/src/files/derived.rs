@@ -48,6 +48,11 @@ impl Sqlite {
                     shared.discard();
                     shared.attempt(&work)
                 }
+                _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
+                    // What it says of sessions that it has read is worth nothing, either.
+                    shared.discard();
+                    Err(error)
+                }
                 _ => Err(error),
             })
         });

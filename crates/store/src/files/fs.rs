@@ -53,6 +53,7 @@ pub struct Stat {
     pub len: u64,
     pub is_dir: bool,
     pub modified_ms: u64,
+    pub changed_ns: u128,
 }
 
 /// How much room there is.
@@ -242,5 +243,8 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<bool> {
 fn stat_of(metadata: &fs::Metadata) -> Stat {
     let modified_ms =
         metadata.mtime().unsigned_abs() * 1000 + metadata.mtime_nsec().unsigned_abs() / 1_000_000;
-    Stat { inode: metadata.ino(), len: metadata.len(), is_dir: metadata.is_dir(), modified_ms }
+    let changed_ns = u128::from(metadata.ctime().unsigned_abs()) * 1_000_000_000
+        + u128::from(metadata.ctime_nsec().unsigned_abs());
+    let (inode, len, is_dir) = (metadata.ino(), metadata.len(), metadata.is_dir());
+    Stat { inode, len, is_dir, modified_ms, changed_ns }
 }

@@ -31,13 +31,8 @@ impl FileKeys {
     }
 
     fn read(&self) -> Result<Option<Keyring>> {
-        if let Some(mode) = super::checkup::mode_of(&self.path())
-            && mode & 0o077 != 0
-        {
-            return Err(self.unusable(format!("others may read it (mode {mode:o}); chmod 600 it")));
-        }
-        if super::checkup::is_foreign(&self.path()) {
-            return Err(self.unusable("it belongs to another user; chown it"));
+        if let Some(what) = super::checkup::exposed(&self.path()) {
+            return Err(self.unusable(what));
         }
         let Some(bytes) = read_if_there(&*self.fs, &self.path())? else { return Ok(None) };
         let what = "it is damaged; put keyring.json.bak back if there is one, or remove it to make a new one, \

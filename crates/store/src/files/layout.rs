@@ -6,6 +6,9 @@ use cairn_core::digest::Digest;
 use cairn_core::id::SessionId;
 use cairn_core::pin::BlobKind;
 
+use crate::port::documents::Name;
+use crate::port::locks::Exclusive;
+
 /// The names below one data directory.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -32,6 +35,24 @@ impl Layout {
 
     pub(super) fn keys(&self) -> PathBuf {
         self.root.join("keys")
+    }
+
+    /// The document of this name.
+    pub(super) fn document(&self, name: &Name) -> PathBuf {
+        self.root.join(name.as_str())
+    }
+
+    /// The record of who changed what.
+    pub(super) fn audit(&self) -> PathBuf {
+        self.root.join("audit").join("audit.jsonl")
+    }
+
+    /// The lock on what one process does at a time.
+    pub(super) fn exclusive(&self, what: Exclusive) -> PathBuf {
+        match what {
+            Exclusive::Server => self.root.join("server.lock"),
+            Exclusive::Vault => self.root.join("secrets").join(".lock"),
+        }
     }
 
     /// The directories of blobs: plans and the rest have homes of their own.

@@ -51,6 +51,13 @@ impl Drop for Held<'_> {
 /// A lock that is held as long as its file: taken once, by one that keeps it.
 pub(super) struct Kept(LockFile);
 
+impl Kept {
+    /// Notes in the file who holds the lock.
+    pub(super) fn note(&self, who: &[u8]) -> Result<()> {
+        self.0.note(who)
+    }
+}
+
 impl Drop for Kept {
     fn drop(&mut self) {
         self.0.give_back();
@@ -66,7 +73,12 @@ impl LockFile {
 
     /// Takes the lock, waiting a moment for a holder that is about to be done.
     pub(super) fn acquire(&mut self, fs: &dyn Fs) -> Result<Option<Held<'_>>> {
-        for attempt in 0..TRIES {
+        self.acquire_within(fs, TRIES)
+    }
+
+    /// The same, with so many tries.
+    pub(super) fn acquire_within(&mut self, fs: &dyn Fs, tries: u32) -> Result<Option<Held<'_>>> {
+        for attempt in 0..tries {
             if attempt > 0 {
                 std::thread::sleep(PAUSE);
             }

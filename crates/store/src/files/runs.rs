@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use cairn_core::digest::SnapshotRef;
 use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::projection::run::RunStatus;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
@@ -46,6 +47,15 @@ fn unsigned_if_there(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u6
     }
 }
 
+/// Where a run stands. What has no such meaning was written by another version, or by nobody.
+fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {
+    let name: String = row.get(3)?;
+    RunStatus::parse(&name).ok_or_else(|| {
+        let what = format!("no run has the status `{name}`").into();
+        rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, what)
+    })
+}
+
 /// A row, or nothing when it is none that we wrote.
 fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
     let (run, session): (String, String) = (row.get(0)?, row.get(1)?);
@@ -59,8 +69,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         run,
         session,
         workflow: row.get(2)?,
-        status: row.get(3)?,
-        is_over: row.get(4)?,
+        status: status(row)?,
         first: EventIndex(unsigned(row, 5)?),
         last: unsigned_if_there(row, 6)?.map(EventIndex),
         queued_ms: unsigned(row, 7)?,
@@ -106,7 +115,7 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
     if !filter.statuses.is_empty() {
         let places = vec!["?"; filter.statuses.len()].join(", ");
         parts.push(format!("status IN ({places})"));
-        values.extend(filter.statuses.iter().map(|status| Value::from(status.clone())));
+        values.extend(filter.statuses.iter().map(|status| Value::from(status.name().to_owned())));
     }
     if !filter.with_retired {
         parts.push("is_retired = 0".to_owned());
@@ -130,8 +139,8 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.run.to_string(),
             row.session.to_string(),
             row.workflow,
-            row.status,
-            row.is_over,
+            row.status.name(),
+            row.status.is_over(),
             signed(row.first.0),
             row.last.map(|last| signed(last.0)),
             signed(row.queued_ms),
@@ -223,8 +232,7 @@ mod tests {
             session: SessionId::from_bits(1),
             workflow: workflow.to_owned(),
             place: (bits > 1).then(|| format!("/{workflow}.yaml")),
-            status: if is_over { "succeeded" } else { "running" }.to_owned(),
-            is_over,
+            status: if is_over { RunStatus::Succeeded } else { RunStatus::Running },
             first: EventIndex(7),
             last: is_over.then_some(EventIndex(8)),
             queued_ms: u64::try_from(bits).unwrap(),
@@ -264,7 +272,7 @@ mod tests {
             RunFilter { workflow: Some("a".to_owned()), limit: Some(2), ..RunFilter::default() },
             RunFilter { place: Some("/a.yaml".to_owned()), ..RunFilter::default() },
             RunFilter { is_over: Some(false), ..RunFilter::default() },
-            RunFilter { statuses: vec!["succeeded".to_owned()], ..RunFilter::default() },
+            RunFilter { statuses: vec![RunStatus::Succeeded], ..RunFilter::default() },
             RunFilter { before: Some((3, RunId::from_bits(3))), ..RunFilter::default() },
             RunFilter { session: Some(SessionId::from_bits(5)), ..RunFilter::default() },
             RunFilter { with_retired: true, ..RunFilter::default() },
@@ -275,5 +283,22 @@ mod tests {
         }
         files.forget(vec![SessionId::from_bits(1)]).await.unwrap();
         assert_eq!(files.list(&RunFilter::default()).await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn a_list_with_a_status_that_nobody_knows_is_made_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        let files = Sqlite::new(path.clone());
+        files.record(vec![run(1, "a", false)], Vec::new()).await.unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute("UPDATE runs SET status = 'dreaming'", []).unwrap();
+        drop(other);
+        let told = files.list(&RunFilter::default()).await.unwrap_err().to_string();
+        assert!(told.contains("no run has the status `dreaming`"), "{told}");
+        // It follows from the sessions, which are read again.
+        assert_eq!(files.list(&RunFilter::default()).await.unwrap(), []);
+        files.record(vec![run(1, "a", false)], Vec::new()).await.unwrap();
+        assert_eq!(files.list(&RunFilter::default()).await.unwrap(), [run(1, "a", false)]);
     }
 }

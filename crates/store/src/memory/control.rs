@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use cairn_core::id::SessionId;
 
+use super::documents::Door;
 use super::{Memory, Shared, held};
 use crate::error::Result;
 use crate::fence::Epoch;
@@ -70,6 +71,9 @@ impl Control {
                 sessions: Mutex::default(),
                 blobs: Arc::default(),
                 keys: Mutex::default(),
+                papers: Arc::default(),
+                lines: Arc::default(),
+                rooms: Arc::default(),
                 tables: Arc::default(),
                 inboxes: Arc::default(),
                 faults: Mutex::default(),
@@ -88,6 +92,9 @@ impl Control {
             blobs: memory.clone(),
             leases: memory.clone(),
             keys: memory,
+            documents: Arc::clone(&self.shared.papers) as _,
+            audit: Arc::clone(&self.shared.lines) as _,
+            locks: Arc::new(Door(Arc::clone(&self.shared.rooms))),
             mailbox: Arc::clone(&self.shared.inboxes) as _,
             derived: Arc::clone(&self.shared.tables) as _,
             runs: Arc::clone(&self.shared.tables) as _,

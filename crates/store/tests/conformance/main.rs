@@ -9,6 +9,7 @@
 
 mod bundles;
 mod damage;
+mod documents;
 mod fence;
 mod given;
 mod habits;
@@ -17,6 +18,7 @@ mod locks;
 mod mailbox;
 mod memory;
 mod newer;
+mod private;
 mod processes;
 mod races;
 mod salvage;

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
-    let settings = target.settings(config)?;
+    let settings = target.settings()?;
     let checked = Checked::of(&target.plan, &settings);
     let exit = if checked.ready { Exit::Success } else { Exit::Invalid };
     let output = &config.output;

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
-    let mut env = Env::of(&target.plan, &target.settings(config)?);
+    let mut env = Env::of(&target.plan, &target.settings()?);
     env.items.retain(|setting| args.all || (!setting.hidden && setting.shown));
     let output = &config.output;
     if output.json {

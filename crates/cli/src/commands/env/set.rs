@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::Target;
 use crate::config::Config;
+use crate::home;
 
 /// Give a setting of a workflow a value
 ///
@@ -33,13 +34,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
     let value = settings::find(&target.plan, &args.name)?.value_of(&args.value);
-    let path = settings::set(&target.plan, &target.files, &args.name, &value, args.beside)?;
+    let place = home::block_on(async {
+        let Target { plan, files, .. } = &target;
+        Ok(settings::set(plan, files, &args.name, &value, args.beside).await?)
+    })?;
     let output = &config.output;
     if output.json {
-        let path = path.display().to_string();
-        output.object(&json!({"name": args.name, "value": value, "path": path}))?;
+        output.object(&json!({"name": args.name, "value": value, "path": place}))?;
     } else {
-        output.line(&format!("set {} in {}", args.name, path.display()))?;
+        output.line(&format!("set {} in {place}", args.name))?;
     }
     Ok(Exit::Success)
 }

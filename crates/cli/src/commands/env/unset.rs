@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::Target;
 use crate::config::Config;
+use crate::home;
 
 /// Take the value of a setting away
 ///
@@ -27,7 +28,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
-    let removed = settings::unset(&target.plan, &target.files, &args.name, args.beside)?;
+    let removed = home::block_on(async {
+        Ok(settings::unset(&target.plan, &target.files, &args.name, args.beside).await?)
+    })?;
     let output = &config.output;
     if output.json {
         output.object(&json!({"name": args.name, "removed": removed}))?;

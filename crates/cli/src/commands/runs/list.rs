@@ -4,6 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::page::LIMIT_DEFAULT;
 use cairn_api::run::Run;
+use cairn_core::projection::run::RunStatus;
 use cairn_engine::flow::{Automations, Filter, Summary};
 use serde_json::json;
 
@@ -41,12 +42,12 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let workflow = args.workflow.as_ref().map(|given| whole(given).unwrap_or(given.clone()));
     // The log has no such word: it is under way there.
     let recorded = |status: &String| match status.as_str() {
-        INTERRUPTED => "running".to_owned(),
-        _ => status.clone(),
+        INTERRUPTED => Some(RunStatus::Running),
+        name => RunStatus::parse(name),
     };
     let filter = Filter {
         workflow,
-        statuses: args.status.iter().map(recorded).collect(),
+        statuses: args.status.iter().filter_map(recorded).collect(),
         limit: Some(args.limit),
         ..Filter::default()
     };

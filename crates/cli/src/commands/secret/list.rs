@@ -8,6 +8,7 @@ use cairn_engine::secrets::{Held, Scope};
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::home;
 use crate::output::Style;
 use crate::render::{self, Cell};
 
@@ -17,7 +18,7 @@ use crate::render::{self, Cell};
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let mut held = config.vault()?.list()?;
+    let mut held = home::with_store(config, async |store| Ok(config.vault(store)?.list().await?))?;
     // Those for every workflow first.
     let order = |held: &Held| match &held.scope {
         Scope::Global => (None, held.name.clone()),

@@ -5,6 +5,7 @@ use cairn_api::error::{Error, Result};
 use serde_json::json;
 
 use crate::config::Config;
+use crate::home;
 
 /// Forget a secret
 #[derive(clap::Args)]
@@ -28,7 +29,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     if !args.yes {
         return Err(Error::Unconfirmed(format!("forgetting the secret `{}`", args.name)));
     }
-    if !config.vault()?.remove(&scope, &args.name)? {
+    let removed = home::with_store(config, async |store| {
+        Ok(config.vault(store)?.remove(&scope, &args.name).await?)
+    })?;
+    if !removed {
         let (scope, name) = (scope.to_string(), args.name.clone());
         return Err(cairn_engine::Error::SecretUnknown { scope, name }.into());
     }

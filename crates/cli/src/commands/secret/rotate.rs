@@ -7,6 +7,7 @@ use cairn_api::error::Result;
 use serde_json::json;
 
 use crate::config::Config;
+use crate::home;
 
 /// Seal every secret under a fresh master key
 ///
@@ -22,7 +23,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let count = config.vault()?.rotate(args.key_file.as_deref())?;
+    let count = home::with_store(config, async |store| {
+        Ok(config.vault(store)?.rotate(args.key_file.as_deref()).await?)
+    })?;
     let output = &config.output;
     if output.json {
         let file = args.key_file.as_ref().map(|file| file.display().to_string());

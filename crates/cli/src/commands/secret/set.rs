@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
 
 use crate::config::Config;
-use crate::fresh;
+use crate::{fresh, home};
 
 /// How many bytes are read of a value.
 const BYTES_MAX: u64 = 1 << 20;
@@ -45,7 +45,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         false => piped().map_err(unread)?,
     };
     let length = value.expose().len();
-    let version = config.vault()?.set(&scope, &args.name, &value, fresh::now_ms())?;
+    let version = home::with_store(config, async |store| {
+        Ok(config.vault(store)?.set(&scope, &args.name, &value, fresh::now_ms()).await?)
+    })?;
     let workflow = match &scope {
         Scope::Global => None,
         Scope::Workflow(workflow) => Some(workflow),

@@ -6,6 +6,7 @@ use cairn_api::token::{Token, Tokens};
 
 use crate::config::Config;
 use crate::fresh;
+use crate::home;
 use crate::output::Style;
 use crate::render::{self, Cell};
 
@@ -15,7 +16,7 @@ use crate::render::{self, Cell};
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let items = super::tokens(config)?.list()?;
+    let items = home::with_store(config, async |store| super::tokens(store).list().await)?;
     let output = &config.output;
     if output.json {
         output.object(&Tokens { items })?;

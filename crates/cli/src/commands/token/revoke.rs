@@ -4,7 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 
 use crate::config::Config;
-use crate::fresh;
+use crate::{fresh, home};
 
 /// Let a token be good no more
 #[derive(clap::Args)]
@@ -16,8 +16,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    super::record(config, "tokens:revoke", &args.token)?;
-    let token = super::tokens(config)?.revoke(&args.token, fresh::now_ms())?;
+    let token = home::with_store(config, async |store| {
+        super::record(store, "tokens:revoke", &args.token).await?;
+        super::tokens(store).revoke(&args.token, fresh::now_ms()).await
+    })?;
     if config.output.json {
         config.output.object(&token)?;
     } else {

@@ -8,7 +8,7 @@ use cairn_server::watched;
 use crate::config::Config;
 use crate::output::{Output, Style};
 use crate::render::{self, Cell};
-use crate::{fresh, sources};
+use crate::{fresh, home, sources};
 
 /// List the triggers of all workflows
 ///
@@ -19,7 +19,10 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let found = sources::catalog(config).list()?;
-    let items = watched::list(&found, &super::types(), &config.vault()?, fresh::now_ms());
+    let items = home::with_store(config, async |store| {
+        let vault = config.vault(store)?;
+        Ok(watched::list(&found, &super::types(), &vault, fresh::now_ms()).await)
+    })?;
     let output = &config.output;
     if output.json {
         output.object(&Triggers { items })?;

@@ -9,7 +9,7 @@ use cairn_engine::settings;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::{render, sources};
+use crate::{home, render, sources};
 
 /// Give a workflow that was moved its secrets and settings back
 ///
@@ -31,7 +31,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
     let (from, to) = (Identity::of_place(&args.from), found.identity());
-    let bound = settings::rebind(&config.home()?, &config.vault()?, &from, to)?;
+    let bound = home::with_store(config, async |store| {
+        Ok(settings::rebind(&store.documents, &config.vault(store)?, &from, to).await?)
+    })?;
     let output = &config.output;
     if output.json {
         output.object(&json!({

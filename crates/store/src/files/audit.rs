@@ -1,0 +1,144 @@
+//! The audit record as a file of lines.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::durable::{ensure_dir, failed, not_durable, sync_parent};
+use super::fs::{File, Fs, Open};
+use super::layout::Layout;
+use super::lock::LockFile;
+use super::pace::blocking;
+use crate::error::{Error, Result};
+use crate::port::audit::{AuditLog, LINE_MAX, NextLine};
+
+/// How often the file's lock is tried, a hundredth of a second apart.
+const TRIES: u32 = 500;
+/// How much is read at once.
+const CHUNK: u64 = 1 << 20;
+
+pub(super) struct FileAudit {
+    fs: Arc<dyn Fs>,
+    layout: Layout,
+    /// Held by whoever adds a line: the sync that failed, after which no more are added.
+    failed: Mutex<Option<Error>>,
+}
+
+impl FileAudit {
+    pub(super) const fn new(fs: Arc<dyn Fs>, layout: Layout) -> Self {
+        Self { fs, layout, failed: Mutex::new(None) }
+    }
+
+    fn add(&self, next: NextLine<'_>) -> Result<bool> {
+        let mut lost = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lost) = &*lost {
+            return Err(lost.clone());
+        }
+        let added = self.add_line(next);
+        if let Err(error @ Error::DurabilityLost { .. }) = &added {
+            *lost = Some(error.clone());
+        }
+        added
+    }
+
+    fn add_line(&self, next: NextLine<'_>) -> Result<bool> {
+        let (fs, path) = (&*self.fs, self.layout.audit());
+        if let Some(folder) = path.parent() {
+            ensure_dir(fs, folder)?;
+        }
+        let mut lock = LockFile::open(fs, path.clone())?;
+        let Some(_held) = lock.acquire_within(fs, TRIES)? else {
+            return Err(Error::LockBusy { what: "the audit record".to_owned() });
+        };
+        let file = fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
+        let (last, end) = last_line(&*file, &path)?;
+        let Some(mut line) = next(last.as_deref()) else { return Ok(false) };
+        debug_assert!(
+            line.len() <= LINE_MAX && !line.contains(&b'\n') && !is_torn(&line),
+            "not a line"
+        );
+        line.push(b'\n');
+        if end == 0 {
+            // The first line is worth nothing without the file's name.
+            sync_parent(fs, &path)?;
+        }
+        let written = file.write_all_at(&line, end).map_err(failed("writing", &path));
+        let added = written.and_then(|()| file.sync().map_err(not_durable(&path)));
+        if added.is_err() {
+            // What was not acknowledged is cut off; the next one would do it, too.
+            let _ = file.set_len(end);
+        }
+        added.map(|()| true)
+    }
+}
+
+/// The last whole line and where it ends; what a crash left behind it is cut off.
+fn last_line(file: &dyn File, path: &Path) -> Result<(Option<Vec<u8>>, u64)> {
+    let reading = || failed("reading", path);
+    let len = file.stat().map_err(reading())?.len;
+    let from = len.saturating_sub(2 * LINE_MAX as u64);
+    let tail = file.read_to_end_at(from).map_err(reading())?;
+    let mut lines: Vec<&[u8]> = tail.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut end = len;
+    while let Some(cut) = lines.pop_if(|line| !line.ends_with(b"\n") || is_torn(line)) {
+        end -= cut.len() as u64;
+    }
+    let last = lines.last().map(|line| line.trim_ascii_end());
+    if end < len {
+        file.set_len(end).map_err(failed("cutting", path))?;
+    }
+    Ok((last.map(<[u8]>::to_vec), end))
+}
+
+/// Whether a crash left a hole in a line: its end reached the disk, and something before did not.
+fn is_torn(line: &[u8]) -> bool {
+    line.contains(&0)
+}
+
+#[async_trait]
+impl AuditLog for FileAudit {
+    async fn append(&self, next: NextLine<'_>) -> Result<bool> {
+        blocking(|| self.add(next))
+    }
+
+    async fn read(&self, from: u64, limit: usize) -> Result<Vec<Vec<u8>>> {
+        let path = self.layout.audit();
+        let file = match self.fs.open(&path, Open::Read) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            file => file.map_err(failed("opening", &path))?,
+        };
+        blocking(|| read_lines(&*file, from, limit).map_err(failed("reading", &path)))
+    }
+
+    fn place(&self) -> String {
+        self.layout.audit().display().to_string()
+    }
+}
+
+/// Reads whole lines piece by piece; one without its end is none yet.
+fn read_lines(file: &dyn File, from: u64, limit: usize) -> std::io::Result<Vec<Vec<u8>>> {
+    let (mut lines, mut number, mut at) = (Vec::new(), 0, 0);
+    let mut rest: Vec<u8> = Vec::new();
+    while lines.len() < limit {
+        let bytes = file.read_range(at, at + CHUNK)?;
+        if bytes.is_empty() {
+            break;
+        }
+        at += bytes.len() as u64;
+        rest.extend_from_slice(&bytes);
+        let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let left = rest.split_off(whole);
+        for line in rest.trim_ascii_end().split(|byte| *byte == b'\n').filter(|_| whole > 0) {
+            if number >= from && lines.len() < limit {
+                lines.push(line.to_vec());
+            }
+            number += 1;
+        }
+        rest = left;
+    }
+    // Only the last one can be: whoever adds another has seen to it.
+    lines.pop_if(|line| is_torn(line));
+    Ok(lines)
+}
