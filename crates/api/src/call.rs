@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use cairn_core::id::RunId;
+use cairn_engine as engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::run::{Moment, Run, Task};
+use crate::time::rfc3339;
 use crate::workflow::{Diagnostic, Summary};
 
 /// Asks for a run.
@@ -219,4 +221,27 @@ pub struct Trigger {
     pub seen_until: Option<String>,
     /// Why it could not start a run the last time, or cannot.
     pub last_error: Option<String>,
+    /// What it was refused, if it ever was.
+    pub refused: Option<Refused>,
+}
+
+/// What a trigger was refused, over a limit or for what it was given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Refused {
+    /// How often.
+    pub count: u64,
+    /// When last.
+    pub last_at: Option<String>,
+    /// Why then, by its code.
+    pub code: String,
+    /// Why then, in words.
+    pub message: String,
+}
+
+impl From<engine::flow::Refused> for Refused {
+    fn from(refused: engine::flow::Refused) -> Self {
+        let engine::flow::Refused { count, at_ms, code, message } = refused;
+        Self { count, last_at: rfc3339(at_ms), code, message }
+    }
 }

@@ -288,8 +288,30 @@ pub struct Trigger {
     pub entry: Option<Slug>,
     /// Its name in the plan.
     pub id: Slug,
+    /// What becomes of a firing over a limit of the workflow. When nothing is said, it waits for
+    /// others to end, and is refused when too many began lately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
     /// The kind of trigger.
     pub r#type: Slug,
+}
+
+/// What becomes of a firing over a limit of its workflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// Nothing, and whoever caused it need not know.
+    Drop,
+    /// Its run waits until it may begin.
+    Queue,
+    /// Whoever caused it is refused.
+    Reject,
+}
+
+impl Overflow {
+    /// Each of them, with its name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("drop", Self::Drop), ("queue", Self::Queue), ("reject", Self::Reject)];
 }
 
 /// Something the compiler wants a person to know.

@@ -124,6 +124,22 @@ pub enum Error {
         /// How long to wait.
         after_ms: u64,
     },
+    /// As many runs of a workflow are under way as may be, and its trigger refuses more.
+    #[error("`{workflow}` has {most} runs under way or waiting, and its trigger takes no more")]
+    Overflow {
+        /// The workflow.
+        workflow: String,
+        /// How many there may be.
+        most: usize,
+        /// How long to wait.
+        after_ms: u64,
+    },
+    /// A workflow is at a limit, and its trigger drops what comes then.
+    #[error("`{workflow}` is at its limit, and its trigger drops what comes then")]
+    Dropped {
+        /// The workflow.
+        workflow: String,
+    },
     /// Whoever asks lacks a role.
     #[error("starting this workflow needs the role `{role}`, which this token lacks")]
     RoleMissing {
@@ -289,6 +305,8 @@ impl Error {
             | Self::LeftRunning { .. }
             | Self::Unheard { .. } => "RUN_LANE_DOWN",
             Self::Busy { .. } => "RUN_BUSY",
+            Self::Overflow { .. } => "TRIGGER_OVERFLOW",
+            Self::Dropped { .. } => "TRIGGER_DROPPED",
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
@@ -405,7 +423,7 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 13] = [
+    const KNOWN: [&str; 15] = [
         "AUTH_FORBIDDEN",
         "RUN_BUSY",
         "RUN_ENDED",
@@ -418,6 +436,8 @@ fn told(code: &str) -> &'static str {
         "STORE_FULL",
         "TASK_FORBIDDEN",
         "TASK_NOT_FOUND",
+        "TRIGGER_DROPPED",
+        "TRIGGER_OVERFLOW",
         "VALIDATION_ERROR",
     ];
     KNOWN.into_iter().find(|known| *known == code).unwrap_or("INVARIANT_VIOLATION")

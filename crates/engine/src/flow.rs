@@ -20,6 +20,7 @@ mod payload;
 mod perform;
 mod plans;
 mod rate;
+mod refusals;
 mod retire;
 pub mod schedule;
 mod snapshots;
@@ -32,8 +33,9 @@ pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
 pub use ownership::Fallen;
 pub use past::{ForkPoint, Forked, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
+pub use refusals::Refused;
 pub use retire::{RETENTION, Tidied};
-pub use watch::{Ended, Observer, Told, Watch};
+pub use watch::{Ended, Observer, Refusal, Told, Watch};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +54,7 @@ use cairn_core::text::Slug;
 use cairn_store::Store;
 use tokio::sync::Semaphore;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Identity};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
@@ -191,6 +193,7 @@ pub(crate) struct Inner {
     lanes: Lanes,
     slots: Arc<Semaphore>,
     index: index::Index,
+    refusals: refusals::Refusals,
     watchers: watch::Watchers,
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
@@ -206,6 +209,7 @@ impl Automations {
         let inner = Inner {
             plans: Plans::new(store.clone(), types),
             index: index::Index::new(Arc::clone(&host), store.clone()),
+            refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
             watchers: watch::Watchers::default(),
@@ -319,6 +323,11 @@ impl Automations {
     pub async fn cancel(&self, run: RunId, by: impl Into<By>, reason: &str) -> Result<()> {
         let (by, reason) = (by.into(), reason.to_owned());
         self.inner.tell(run, Command::Cancel { by, reason }).await
+    }
+
+    /// What a trigger of a workflow was refused.
+    pub async fn refused(&self, workflow: &Identity, trigger: &Slug) -> Result<Option<Refused>> {
+        self.inner.refusals.of(workflow, trigger).await
     }
 
     /// The run that a trigger of a workflow started with a key, if it did.

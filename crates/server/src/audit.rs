@@ -7,7 +7,10 @@ use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
 use cairn_core::canonical;
 use cairn_core::digest::Digest;
+use cairn_engine::flow::{Observer, Refusal, Told};
 use cairn_store::port::audit::AuditLog;
+
+use crate::clock::now_ms;
 
 /// How much of what a caller sent is kept.
 const TEXT_MAX: usize = 512;
@@ -18,6 +21,24 @@ const PAGE: usize = 1_024;
 #[derive(Clone)]
 pub struct Audit {
     log: Arc<dyn AuditLog>,
+}
+
+/// Puts on record that triggers were refused, once for each reason and minute.
+pub(crate) struct OnRecord(pub(crate) Audit);
+
+impl Observer for OnRecord {
+    fn told(&self, _: &Told) {}
+
+    fn refused(&self, refusal: &Refusal<'_>) {
+        let (audit, workflow) = (self.0.clone(), refusal.workflow.to_owned());
+        let by = format!("trigger {}: {}", refusal.trigger, refusal.why.code());
+        // Nobody waits for it, and what cannot be recorded is still in the list of triggers.
+        tokio::spawn(async move {
+            let action = "runs:start";
+            let deed = Deed { by: &by, action, object: &workflow, allowed: false };
+            drop(audit.record(&deed, now_ms()).await);
+        });
+    }
 }
 
 /// What was asked for.

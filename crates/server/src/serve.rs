@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::audit::OnRecord;
 use crate::config::Config;
 use crate::patience::Patient;
 use crate::phase::{Phase, Phases, Stopping};
@@ -57,6 +58,7 @@ pub async fn serve(
     let (drain, telemetry) = (config.drain, config.telemetry.clone());
     let app = Arc::new(App::new(config, store, phase).await);
     app.automation.engine.observe(Arc::clone(&app.metrics) as _);
+    app.automation.engine.observe(Arc::new(OnRecord(app.audit.clone())));
     let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));
     let mut http = http1::Builder::new();

@@ -10,9 +10,11 @@ use cairn_core::canonical;
 use cairn_core::digest::Digest;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::{Catalog, Found, Identity};
+use cairn_engine::flow::Refused;
 use cairn_engine::flow::schedule::{Timed, Timetable};
 use cairn_engine::secrets::{Held, Scope, Vault};
 use cairn_engine::trigger::{Triggers, Watch};
+use cairn_store::Store;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -112,12 +114,14 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
 pub async fn list(
     found: &[Arc<Found>],
     triggers: &Triggers,
-    vault: &Vault,
+    (store, vault): (&Store, &Vault),
     now_ms: u64,
 ) -> Vec<Trigger> {
     let mut items = Vec::new();
     for place in &places(found, triggers) {
-        items.push(crate::routes::shown_trigger(place, vault, now_ms).await);
+        let shown = crate::routes::shown_trigger(place, vault, now_ms).await;
+        let refused = Refused::of(store, &place.identity, &place.trigger).await.ok().flatten();
+        items.push(Trigger { refused: refused.map(Into::into), ..shown });
     }
     items
 }

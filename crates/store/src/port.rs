@@ -268,6 +268,8 @@ pub struct RunRow {
     pub last: Option<EventIndex>,
     /// When it was asked for, in milliseconds since 1970.
     pub queued_ms: u64,
+    /// When it began.
+    pub started_ms: Option<u64>,
     /// When it was over.
     pub ended_ms: Option<u64>,
     /// The trigger that asked.

@@ -106,6 +106,7 @@ fn triage() -> Plan {
             config: StrictValue::new(json!({"cron": "0 8 * * *"})),
             entry: None,
             id: slug("daily"),
+            overflow: None,
             r#type: slug("cron"),
         }],
         version: Some("1.2.0".into()),

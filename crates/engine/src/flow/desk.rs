@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_core::id::{RunId, SessionId};
+use cairn_core::plan::RateLimit;
 use cairn_store::Epoch;
 use cairn_store::port::Lease;
 use tokio::sync::{Notify, mpsc};
@@ -15,6 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use super::lane::Message;
 use super::rate::RateLimiter;
 use crate::catalog::Identity;
+use crate::host::Host;
 
 /// How many requests may be looked at at once before others are told to come back.
 const REQUESTS_MAX: usize = 1_024;
@@ -32,16 +34,29 @@ pub(super) struct Desk {
     /// Whether somebody sees to what was received and not begun.
     owes: AtomicBool,
     pub(super) rate: RateLimiter,
+    host: Arc<dyn Host>,
 }
 
 /// Where a run stands.
 enum Turn {
     /// Its request is being looked at.
     Arriving,
-    /// It waits until fewer than `most` are under way.
-    Waiting { place: u64, most: usize, session: SessionId, lane: mpsc::UnboundedSender<Message> },
+    /// It waits until its limits let it begin.
+    Waiting { place: u64, limits: Limits, session: SessionId, lane: Messages },
     /// It is under way.
     UnderWay { session: SessionId },
+}
+
+/// What is said to a lane.
+type Messages = mpsc::UnboundedSender<Message>;
+
+/// What a run waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// How many may be under way, this one with them.
+    pub(super) most: usize,
+    /// How many may begin in a span of time; none for one that was counted when it was asked for.
+    pub(super) rate: Option<RateLimit>,
 }
 
 impl Turn {
@@ -62,6 +77,8 @@ struct Turns {
     arriving: usize,
     under_way: usize,
     next: u64,
+    /// When the one in front may begin, when it is the rate that it waits for.
+    due_ms: Option<u64>,
 }
 
 impl Turns {
@@ -82,13 +99,18 @@ impl Turns {
     }
 
     /// Gives turns to those who have waited longest, as long as there are any.
-    fn give(&mut self) {
+    fn give(&mut self, rate: &RateLimiter, now_ms: u64) {
+        self.due_ms = None;
         while let Some((_, run)) = self.queue.first_key_value() {
             let run = *run;
-            let Some(Turn::Waiting { most, session, lane, .. }) = self.runs.get(&run) else {
+            let Some(Turn::Waiting { limits, session, lane, .. }) = self.runs.get(&run) else {
                 return;
             };
-            if self.under_way >= *most {
+            if self.under_way >= limits.most {
+                return;
+            }
+            if let Some(Err(after_ms)) = limits.rate.as_ref().map(|most| rate.take(most, now_ms)) {
+                self.due_ms = Some(now_ms.saturating_add(after_ms));
                 return;
             }
             let session = *session;
@@ -130,7 +152,7 @@ pub(super) enum Arrived<'d> {
 }
 
 impl Desk {
-    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>) -> Self {
+    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>, host: Arc<dyn Host>) -> Self {
         Self {
             workflow,
             session: lease.session(),
@@ -139,6 +161,7 @@ impl Desk {
             changed: Notify::new(),
             owes: AtomicBool::new(false),
             rate: RateLimiter::default(),
+            host,
         }
     }
 
@@ -203,16 +226,19 @@ impl Desk {
     pub(super) fn enter(
         &self,
         run: RunId,
-        most: usize,
+        limits: Limits,
         session: SessionId,
-        lane: &mpsc::UnboundedSender<Message>,
+        lane: &Messages,
     ) -> bool {
+        let now_ms = self.host.now_ms();
         let mut turns = self.turns();
         let place = match turns.runs.get(&run) {
             Some(Turn::UnderWay { .. }) => return true,
             Some(Turn::Waiting { place, .. }) => *place,
             Some(Turn::Arriving) | None => {
-                if turns.queue.is_empty() && turns.under_way < most {
+                let is_free = turns.queue.is_empty() && turns.under_way < limits.most;
+                let may_begin = |rate: &RateLimit| self.rate.take(rate, now_ms).is_ok();
+                if is_free && limits.rate.as_ref().is_none_or(may_begin) {
                     turns.set(run, Some(Turn::UnderWay { session }));
                     return true;
                 }
@@ -220,10 +246,28 @@ impl Desk {
                 turns.next
             }
         };
-        turns.set(run, Some(Turn::Waiting { place, most, session, lane: lane.clone() }));
+        turns.set(run, Some(Turn::Waiting { place, limits, session, lane: lane.clone() }));
         // The one in front may be allowed more than those before it.
-        turns.give();
+        turns.give(&self.rate, now_ms);
         false
+    }
+
+    /// Gives turns to those whose time has come.
+    pub(super) fn give(&self) {
+        let now_ms = self.host.now_ms();
+        self.turns().give(&self.rate, now_ms);
+    }
+
+    /// When the one in front may begin, when it is only the rate that it waits for.
+    pub(super) fn due_ms(&self) -> Option<u64> {
+        self.turns().due_ms
+    }
+
+    /// Whether a run that asks now would have to wait for others to end.
+    pub(super) fn is_full(&self, most: usize) -> bool {
+        let turns = self.turns();
+        // Those that are being looked at may begin first.
+        !turns.queue.is_empty() || turns.under_way >= most
     }
 
     /// Counts a run that was begun before.
@@ -235,7 +279,7 @@ impl Desk {
     pub(super) fn leave(&self, run: RunId) {
         let mut turns = self.turns();
         turns.set(run, None);
-        turns.give();
+        turns.give(&self.rate, self.host.now_ms());
     }
 
     /// Takes back the turns and places of runs that were not recorded. Nobody else gets them
@@ -255,7 +299,7 @@ impl Desk {
             .map(|(run, _)| *run)
             .collect();
         gone.into_iter().for_each(|run| turns.set(run, None));
-        turns.give();
+        turns.give(&self.rate, self.host.now_ms());
     }
 
     /// Forgets the runs of sessions that this process has no part in any more.

@@ -40,6 +40,8 @@ pub struct Summary {
     pub last: Option<EventIndex>,
     /// When it was asked for, in milliseconds since 1970.
     pub queued_ms: u64,
+    /// When it began.
+    pub started_ms: Option<u64>,
     /// When it was over.
     pub ended_ms: Option<u64>,
     /// The trigger that asked.
@@ -77,6 +79,7 @@ impl Summary {
             first: self.first,
             last: self.last,
             queued_ms: self.queued_ms,
+            started_ms: self.started_ms,
             ended_ms: self.ended_ms,
             trigger: self.trigger,
             parent: self.parent,
@@ -95,6 +98,7 @@ impl Summary {
             first: row.first,
             last: row.last,
             queued_ms: row.queued_ms,
+            started_ms: row.started_ms,
             ended_ms: row.ended_ms,
             trigger: row.trigger,
             parent: row.parent,
@@ -260,6 +264,7 @@ impl Index {
                         first: event.index,
                         last: None,
                         queued_ms: event.id.minted_ms(),
+                        started_ms: None,
                         ended_ms: None,
                         trigger: queued.trigger_id.as_ref().map(ToString::to_string),
                         parent: queued.parent.as_ref().map(|parent| parent.run_id),
@@ -283,6 +288,7 @@ impl Index {
                 }
             };
             match &event.data {
+                EventData::RunStarted(_) => row.started_ms = Some(event.id.minted_ms()),
                 EventData::SnapshotTaken(taken) => {
                     let (at, through) = (taken.snapshot_ref, taken.through);
                     row.snapshot = Some(SnapshotAt { at, through });

@@ -17,7 +17,7 @@ use cairn_core::event::{
 };
 use cairn_core::flow::Command;
 use cairn_core::id::{EventIndex, RunId, SessionId};
-use cairn_core::plan::{Dialect, Plan, RateLimit, Trigger};
+use cairn_core::plan::{Dialect, Overflow, Plan, Trigger};
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store::port::{Room, SessionRead};
@@ -28,10 +28,10 @@ use tokio::sync::oneshot;
 use super::chain;
 use super::desk::{Arrived, Desk};
 use super::lane::NewRun;
-use super::ownership::started;
+use super::ownership::{overflow, started};
 use super::plans::LoadedPlan;
 use super::trace::{self, TraceParent};
-use super::watch::Ended;
+use super::watch::{Ended, Refusal};
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
@@ -152,7 +152,20 @@ impl Inner {
     pub(super) async fn submit(self: &Arc<Self>, request: RunRequest) -> Result<Asked> {
         let found = self.find(&request.workflow).await?;
         let entry = self.entry(&found, request)?;
-        self.enter(&found, entry).await
+        self.enter_or_note(&found, entry).await
+    }
+
+    /// Has a run admitted, and notes of what was refused that it was.
+    async fn enter_or_note(self: &Arc<Self>, found: &Found, entry: Entry) -> Result<Asked> {
+        let trigger = entry.trigger.clone();
+        let asked = self.enter(found, entry).await;
+        if let (Err(why), Some(trigger)) = (&asked, &trigger)
+            && !why.is_passing()
+            && self.refusals.note(found.identity(), trigger, why)
+        {
+            self.watchers.refused(&Refusal { workflow: &found.id, trigger, why });
+        }
+        asked
     }
 
     /// Asks for a run on behalf of the engine itself, which waits as long as the limits of the
@@ -178,7 +191,7 @@ impl Inner {
         let entry = self.entry(&found, request)?;
         let run = entry.run;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
-        let asked = self.enter(&found, entry).await;
+        let asked = self.enter_or_note(&found, entry).await;
         if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
             // Nobody is told of what was told before.
             drop((response, ended));
@@ -253,7 +266,7 @@ impl Inner {
         let event = fitting(plan, entry.trigger.as_ref(), entry.event.clone())?;
         require_recordable(&event, entry.key.as_deref())?;
         self.store.log.room(Room::Run).await?;
-        let counted = self.count(desk, plan)?;
+        let counted = self.count_within(desk, plan, entry.trigger.as_ref())?;
         let workflow = Identity::of_run(&loaded.started);
         let env = self.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
@@ -286,8 +299,31 @@ impl Inner {
             self.begin_later(desk);
         }
         begun?;
-        counted.keep();
+        counted.into_iter().for_each(Counted::keep);
         Ok(Asked { run, replayed: false })
+    }
+
+    /// Holds a request to the limits of its workflow, as its trigger says; gives what counts for
+    /// them, if it does now.
+    fn count_within(
+        &self,
+        desk: &Arc<Desk>,
+        plan: &Plan,
+        trigger: Option<&Slug>,
+    ) -> Result<Option<Counted>> {
+        let most = self.at_once(plan);
+        let overflow = overflow(plan, trigger);
+        let dropped = || Error::Dropped { workflow: desk.workflow.id().to_owned() };
+        match overflow {
+            Some(Overflow::Queue) => Ok(None),
+            Some(Overflow::Drop) if desk.is_full(most) => Err(dropped()),
+            Some(Overflow::Drop) => self.count(desk, plan).map(Some).map_err(|_| dropped()),
+            Some(Overflow::Reject) if desk.is_full(most) => {
+                let workflow = desk.workflow.id().to_owned();
+                Err(Error::Overflow { workflow, most, after_ms: BUSY_MS })
+            }
+            Some(Overflow::Reject) | None => self.count(desk, plan).map(Some),
+        }
     }
 
     /// Begins a run that was admitted. Its claim is held by whoever asks.
@@ -297,8 +333,7 @@ impl Inner {
 
     /// Counts a run for the limit of its workflow, or says when it may begin.
     pub(super) fn count(&self, desk: &Arc<Desk>, plan: &Plan) -> Result<Counted> {
-        let usual = RateLimit { per_ms: 60_000, runs_max: self.options.runs_per_minute };
-        let limit = plan.policy.rate_limit.clone().unwrap_or(usual);
+        let limit = self.rate(plan);
         let at_ms = self.host.now_ms();
         desk.rate.take(&limit, at_ms).map_err(|after_ms| Error::RateLimited {
             workflow: desk.workflow.id().to_owned(),

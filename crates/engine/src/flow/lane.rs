@@ -85,6 +85,7 @@ pub(super) struct Adopted {
     pub(super) first: EventIndex,
     pub(super) last: Option<EventIndex>,
     pub(super) queued_ms: u64,
+    pub(super) started_ms: Option<u64>,
     /// Why it can never begin.
     pub(super) unfit: Option<String>,
 }
@@ -98,6 +99,7 @@ struct Active {
     /// The last event that this lane has recorded or read of it.
     last: Option<EventIndex>,
     queued_ms: u64,
+    started_ms: Option<u64>,
     progress: Progress,
     under_way: BTreeMap<StepInstanceKey, Task>,
     response: Option<Value>,
@@ -113,6 +115,7 @@ impl Active {
             first: EventIndex(0),
             last: None,
             queued_ms,
+            started_ms: None,
             progress: Progress::default(),
             under_way: BTreeMap::new(),
             response: None,
@@ -210,6 +213,7 @@ impl Actor {
                     next = inbox.try_recv().ok();
                 }
             }
+            self.desk.give();
             self.fire_timers(&mut batch);
             self.begin_admitted(&inner, &mut batch).await;
             self.commit(&inner, batch).await?;
@@ -307,8 +311,10 @@ impl Actor {
     /// Has a run begin when it is its turn, which may be now.
     fn enter(&mut self, inner: &Inner, id: RunId) {
         let Some(active) = self.runs.get(&id) else { return };
-        let most = inner.at_once(&active.ready.graph.plan);
-        if self.desk.enter(id, most, self.session, &self.messages) {
+        let queued = active.run.state.queued.as_ref();
+        let trigger = queued.and_then(|queued| queued.trigger_id.as_ref());
+        let limits = inner.limits(&active.ready.graph.plan, trigger);
+        if self.desk.enter(id, limits, self.session, &self.messages) {
             self.admitted.push_back(id);
         }
     }
@@ -321,11 +327,12 @@ impl Actor {
     }
 
     fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
-        let Adopted { state, progress, ready, started, first, last, queued_ms, unfit } = adopted;
+        let Adopted { state, progress, ready, started, first, last, queued_ms, started_ms, unfit } =
+            adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
         let run = Run::new(state, inner.options.limits);
         let fresh = Active::new(run, ready, started, queued_ms);
-        self.insert(inner, Active { first, last, progress, ..fresh });
+        self.insert(inner, Active { first, last, progress, started_ms, ..fresh });
         if begun {
             self.desk.goes_on(id, self.session);
         }
@@ -417,6 +424,8 @@ impl Actor {
             let started = active.started.clone();
             // It cannot have begun, and so there is nothing to refuse.
             let _ = self.tell(id, Command::Start(started), batch);
+            let now_ms = self.host.now_ms();
+            self.runs.entry(id).and_modify(|active| active.started_ms = Some(now_ms));
         }
     }
 
@@ -424,7 +433,10 @@ impl Actor {
         if self.crowded {
             return ROOM_NAP;
         }
-        let Some(Reverse((due_ms, _, _))) = self.timers.peek() else { return NAP_MAX };
+        let timer = self.timers.peek().map(|Reverse((due_ms, _, _))| *due_ms);
+        let Some(due_ms) = timer.into_iter().chain(self.desk.due_ms()).min() else {
+            return NAP_MAX;
+        };
         Duration::from_millis(due_ms.saturating_sub(self.host.now_ms())).min(NAP_MAX)
     }
 
@@ -458,6 +470,7 @@ fn summary(session: SessionId, active: &Active) -> Summary {
         first: active.first,
         last: None,
         queued_ms: active.queued_ms,
+        started_ms: active.started_ms,
         ended_ms: None,
         trigger: queued.and_then(|queued| queued.trigger_id.as_ref()).map(ToString::to_string),
         parent: queued.and_then(|queued| queued.parent.as_ref()).map(|parent| parent.run_id),

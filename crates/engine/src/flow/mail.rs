@@ -115,7 +115,9 @@ fn unknown() -> Error {
 
 fn refusal(error: &Error) -> Value {
     let after_ms = match error {
-        Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. } => Some(*after_ms),
+        Error::RateLimited { after_ms, .. }
+        | Error::Busy { after_ms, .. }
+        | Error::Overflow { after_ms, .. } => Some(*after_ms),
         Error::Told { after_ms, .. } => *after_ms,
         _ => None,
     };

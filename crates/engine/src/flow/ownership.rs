@@ -14,14 +14,15 @@ use cairn_core::event::guided::{RunStarted, SessionCreated};
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventIndex, RunId, SessionId};
-use cairn_core::plan::Plan;
+use cairn_core::plan::{Overflow, Plan, RateLimit};
 use cairn_core::projection::run::{RunState, RunStatus};
+use cairn_core::text::Slug;
 use cairn_store as store;
 use cairn_store::port::{Lease, SessionRead};
 use cairn_store::{AppendPlan, Owner};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::desk::Desk;
+use super::desk::{Desk, Limits};
 use super::index::{self, Filter, Summary};
 use super::intake::triggers_of;
 use super::lane::{Adopted, Lane, Message};
@@ -218,6 +219,18 @@ impl Inner {
         own.map_or(self.options.runs_at_once, |max| usize::try_from(max).unwrap_or(usize::MAX))
     }
 
+    /// How many runs of a plan may begin in a span of time.
+    pub(super) fn rate(&self, plan: &Plan) -> RateLimit {
+        let usual = RateLimit { per_ms: 60_000, runs_max: self.options.runs_per_minute };
+        plan.policy.rate_limit.clone().unwrap_or(usual)
+    }
+
+    /// What a run of a plan waits for that a trigger asked for.
+    pub(super) fn limits(&self, plan: &Plan, trigger: Option<&Slug>) -> Limits {
+        let waits = overflow(plan, trigger) == Some(Overflow::Queue);
+        Limits { most: self.at_once(plan), rate: waits.then(|| self.rate(plan)) }
+    }
+
     /// The desk of a workflow, which this process takes when nobody has it.
     pub(super) async fn desk(self: &Arc<Self>, workflow: &Identity) -> Result<Arc<Desk>> {
         if let Some(desk) = self.lanes.desk(workflow) {
@@ -246,7 +259,7 @@ impl Inner {
                 desk.renew(lease);
                 desk
             }
-            None => Arc::new(Desk::new(workflow.clone(), lease)),
+            None => Arc::new(Desk::new(workflow.clone(), lease, Arc::clone(&self.host))),
         };
         // Whoever had it meanwhile has let in some.
         desk.rate.learn(self.begun_lately(workflow).await?);
@@ -371,7 +384,17 @@ impl Inner {
     async fn begun_lately(&self, workflow: &Identity) -> Result<Vec<u64>> {
         let (limit, with_retired) = (Some(LEARNT_MAX), true);
         let filter = Filter { limit, with_retired, ..index::of(workflow) };
-        Ok(self.index.list(&filter).await?.iter().map(|run| run.queued_ms).collect())
+        let found = self.find_same(workflow).await.ok();
+        let plan = found.as_ref().and_then(|found| found.compiled().ok());
+        // One that waits for the rate counts when it begins, and any other when it is asked for.
+        let waits = |run: &Summary| {
+            let trigger = run.trigger.as_ref().and_then(|trigger| trigger.parse().ok());
+            plan.is_some_and(|compiled| {
+                overflow(&compiled.plan, trigger.as_ref()) == Some(Overflow::Queue)
+            })
+        };
+        let counted = |run: &Summary| if waits(run) { run.started_ms } else { Some(run.queued_ms) };
+        Ok(self.index.list(&filter).await?.iter().filter_map(counted).collect())
     }
 
     /// The lane that new runs of a workflow go into.
@@ -632,8 +655,18 @@ impl Inner {
         let queued = state.queued.as_ref().filter(|_| !begun);
         let unfit = queued.and_then(|queued| unfit(&ready.graph.plan, queued));
         let unfit = unfit.map(|error| error.to_string());
-        let (first, queued_ms) = (summary.first, summary.queued_ms);
-        Ok(Some(Adopted { state, progress, ready, started, first, last, queued_ms, unfit }))
+        let Summary { first, queued_ms, started_ms, .. } = *summary;
+        Ok(Some(Adopted {
+            state,
+            progress,
+            ready,
+            started,
+            first,
+            last,
+            queued_ms,
+            started_ms,
+            unfit,
+        }))
     }
 
     /// A run's state, with every value in its place.
@@ -749,6 +782,11 @@ pub(super) enum Place {
     There { session: SessionId, owner: Option<Box<Owner>> },
     /// By nobody: it is over.
     Over,
+}
+
+/// What becomes of a firing of a trigger over a limit, when the trigger says so.
+pub(super) fn overflow(plan: &Plan, trigger: Option<&Slug>) -> Option<Overflow> {
+    plan.triggers.iter().find(|known| Some(&known.id) == trigger)?.overflow
 }
 
 /// What pins a run to the workflow as it is now.

@@ -255,6 +255,7 @@ mod tests {
             first: EventIndex(number),
             last: None,
             queued_ms: ended_ms - 1,
+            started_ms: None,
             ended_ms: Some(ended_ms),
             trigger: None,
             parent: None,

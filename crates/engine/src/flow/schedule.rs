@@ -241,7 +241,11 @@ impl Plan {
         };
         let asked = schedule.engine.submit(request).await;
         let (wait_ms, wrong) = match &asked {
-            Ok(_) => (None, None),
+            // What its trigger drops or refuses is not made up for.
+            Ok(_) | Err(Error::Dropped { .. }) => (None, None),
+            Err(error @ Error::Overflow { .. }) => {
+                (None, Some(format!("{}: {error}", error.code())))
+            }
             Err(Error::RateLimited { after_ms, .. }) => (Some(*after_ms), None),
             Err(error) => (Some(RETRY_MS), Some(format!("{}: {error}", error.code()))),
         };

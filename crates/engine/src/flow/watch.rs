@@ -7,8 +7,11 @@ use cairn_core::event::Event;
 use cairn_core::event::engine::{EndStatus, Failure};
 use cairn_core::id::{RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::text::Slug;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, oneshot};
+
+use crate::error::Error;
 
 /// How many commits somebody may be behind.
 const BEHIND_MAX: usize = 1_024;
@@ -26,6 +29,20 @@ pub struct Told {
 pub trait Observer: Send + Sync {
     /// Takes something in. Runs wait for it, so it never waits itself.
     fn told(&self, told: &Told);
+
+    /// Hears that a trigger was refused, for a reason that it was not refused for lately.
+    fn refused(&self, _: &Refusal<'_>) {}
+}
+
+/// A firing of a trigger that was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal<'a> {
+    /// The workflow.
+    pub workflow: &'a str,
+    /// Its trigger.
+    pub trigger: &'a Slug,
+    /// Why.
+    pub why: &'a Error,
 }
 
 /// Gives what is recorded, as it is.
@@ -99,6 +116,11 @@ impl Watchers {
         observers.iter().for_each(|observer| observer.told(told));
         // Nobody listening is fine.
         let _ = self.all.send(told.clone());
+    }
+
+    pub(super) fn refused(&self, refusal: &Refusal<'_>) {
+        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner);
+        observers.iter().for_each(|observer| observer.refused(refusal));
     }
 
     /// Is told when a run is over. Ask before looking whether it is.

@@ -1,10 +1,12 @@
 //! Runs from beginning to end.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
 use cairn_core::flow::{Answer, Verdict};
-use cairn_engine::flow::{Filter, ForkPoint, Roles};
+use cairn_engine::catalog::Identity;
+use cairn_engine::flow::{Filter, ForkPoint, Roles, RunRequest};
 use serde_json::json;
 
 use crate::world::{World, kinds, request, result, run, write};
@@ -374,4 +376,75 @@ async fn no_more_runs_are_under_way_than_a_workflow_allows() {
     for asked in [one, two] {
         assert_eq!(engine.ended(asked.run).await.unwrap().status, EndStatus::Succeeded);
     }
+}
+
+/// A workflow whose trigger says what becomes of what is too much; its runs stay under way.
+fn limited(overflow: &str, limit: &str) -> String {
+    format!(
+        "name: w\n{limit}\ntriggers: [{{ type: manual, id: m, overflow: {overflow} }}]\n\
+         graph:\n  nodes:\n    - {{ id: a, type: log, message: hold }}\n"
+    )
+}
+
+fn fired(key: &str) -> RunRequest {
+    let (trigger, key) = ("m".parse().ok(), Some(key.to_owned()));
+    RunRequest { trigger, key, ..request("w", json!({})) }
+}
+
+#[tokio::test]
+async fn what_comes_over_a_limit_goes_as_its_trigger_says() {
+    let cases = [
+        ("drop", "concurrency: 1", "TRIGGER_DROPPED"),
+        ("drop", "rate_limit: 1/h", "TRIGGER_DROPPED"),
+        ("reject", "concurrency: 1", "TRIGGER_OVERFLOW"),
+        ("reject", "rate_limit: 1/h", "RUN_RATE_LIMITED"),
+        ("queue", "concurrency: 1", "queued"),
+        ("queue", "rate_limit: 1/h", "queued"),
+    ];
+    for (overflow, limit, wanted) in cases {
+        let world = World::new(&[("w", &limited(overflow, limit))]);
+        world.done.holds.store(true, Ordering::SeqCst);
+        let engine = world.engine();
+        let first = engine.submit(fired("1")).await.unwrap();
+        world.done.held.notified().await;
+        let seen = match engine.submit(fired("2")).await {
+            Ok(asked) => engine.state(asked.run).await.unwrap().0.status.name(),
+            Err(error) => error.code(),
+        };
+        assert_eq!(seen, wanted, "{overflow} over {limit}");
+        assert!(engine.submit(fired("1")).await.unwrap().replayed, "the first is known");
+        let refused = wanted != "queued";
+        let runs = engine.list(&Filter::default()).await.unwrap();
+        assert_eq!(runs.len(), if refused { 1 } else { 2 }, "{overflow} over {limit}: {runs:?}");
+        let file = world.home.path().join("workflows/w/workflow.yaml");
+        let (workflow, trigger) = (Identity::of_place(&file), "m".parse().unwrap());
+        let noted = engine.refused(&workflow, &trigger).await.unwrap();
+        let noted = noted.map(|noted| (noted.count, noted.code));
+        assert_eq!(noted, refused.then(|| (1, wanted.to_owned())), "{overflow} over {limit}");
+        world.done.go.notify_one();
+        engine.ended(first.run).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_the_rate_begins_when_it_may_also_after_a_restart() {
+    let world = World::new(&[("w", &limited("queue", "rate_limit: { max: 1, per_sec: 1 }"))]);
+    let engine = world.engine();
+    let runs = [
+        engine.submit(fired("1")).await.unwrap().run,
+        engine.submit(fired("2")).await.unwrap().run,
+        engine.submit(fired("3")).await.unwrap().run,
+    ];
+    engine.ended(runs[1]).await.unwrap();
+    engine.stop(Duration::from_secs(5)).await;
+    drop(engine);
+    let engine = world.engine();
+    engine.recover().await.unwrap();
+    engine.ended(runs[2]).await.unwrap();
+    let mut began = Vec::new();
+    for run in runs {
+        began.push(engine.state(run).await.unwrap().0.started_ms.unwrap());
+    }
+    let apart: Vec<u64> = began.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(apart.iter().all(|ms| *ms >= 1_000), "{apart:?} ms apart");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
-use cairn_core::plan::Trigger;
+use cairn_core::plan::{Overflow, Trigger};
 use cairn_core::text::Slug;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::read::{Fields, Spot};
 use crate::source;
 
 /// What every trigger can say.
-const COMMON: [&str; 3] = ["entry_node", "id", "type"];
+const COMMON: [&str; 4] = ["entry_node", "id", "overflow", "type"];
 
 impl Build<'_> {
     /// The triggers, by id.
@@ -66,6 +66,7 @@ impl Build<'_> {
             config: StrictValue::new(config),
             entry: entry.flatten(),
             id: named.unwrap_or(Some(r#type.clone()))?,
+            overflow: fields.get("overflow").and_then(|spot| overflow(&spot)),
             r#type,
         })
     }
@@ -95,6 +96,15 @@ impl Build<'_> {
             spot.unknown("secret", name, secrets);
         }
     }
+}
+
+fn overflow(spot: &Spot<'_>) -> Option<Overflow> {
+    let text = spot.text()?;
+    let known = Overflow::ALL.into_iter().find(|(name, _)| *name == text);
+    if known.is_none() {
+        spot.unknown("overflow", text, Overflow::ALL.into_iter().map(|(name, _)| name));
+    }
+    known.map(|(_, overflow)| overflow)
 }
 
 /// Whether a value says all there is: a trigger is there before any run, so no run can fill

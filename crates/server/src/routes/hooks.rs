@@ -190,10 +190,13 @@ async fn start(
             error @ (engine::Error::RateLimited { .. }
             | engine::Error::TriggerLoop { .. }
             | engine::Error::Busy { .. }
+            | engine::Error::Overflow { .. }
             | engine::Error::LaneDown { .. }),
         ) => {
             return Err(Failure(error.into()));
         }
+        // Whoever sends it is to send it no more.
+        Err(engine::Error::Dropped { .. }) => return Ok(dropped()),
         Err(engine::Error::Invalid { .. }) => {
             return Ok(refused(Refusal { status: 400, code: "WEBHOOK_BODY_INVALID" }));
         }
@@ -229,6 +232,11 @@ async fn start(
             None => accepted(),
         },
     }
+}
+
+/// The answer to what a trigger drops.
+fn dropped() -> Response {
+    (StatusCode::ACCEPTED, Json(json!({"dropped": true}))).into_response()
 }
 
 /// Whether something with this key started a run.

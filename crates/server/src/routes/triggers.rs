@@ -36,8 +36,10 @@ async fn list(
     for place in view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok()) {
         let key = place.key();
         let shown = shown(place, &shared.automation.vault, now_ms()).await;
+        let refused = shared.automation.engine.refused(&place.identity, &place.trigger).await;
         items.push(Trigger {
             seen_until: shared.schedule.seen_until(&key).and_then(rfc3339),
+            refused: refused.ok().flatten().map(Into::into),
             last_error: shared.schedule.error(&key).or(shown.last_error.clone()),
             ..shown
         });
@@ -60,6 +62,7 @@ pub(crate) async fn shown(place: &Place, vault: &Vault, now_ms: u64) -> Trigger 
         next_at,
         path,
         seen_until: None,
+        refused: None,
         last_error: place.obstacle(vault).await,
     }
 }

@@ -17,7 +17,8 @@ pub(super) const TABLES: &str = "
         run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
         status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
         last INTEGER, queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
-        snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL, place TEXT
+        snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL, place TEXT,
+        started_ms INTEGER
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
     CREATE INDEX runs_by_workflow ON runs (workflow, queued_ms DESC, run DESC);
@@ -28,7 +29,7 @@ pub(super) const TABLES: &str = "
     ) WITHOUT ROWID;";
 
 const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
-    trigger_id, parent, snapshot, through, is_retired, place";
+    trigger_id, parent, snapshot, through, is_retired, place, started_ms";
 
 /// Numbers in the file have a sign.
 fn signed(number: u64) -> i64 {
@@ -79,6 +80,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         snapshot: at.zip(through).map(|(at, through)| SnapshotAt { at, through }),
         is_retired: row.get(13)?,
         place: row.get(14)?,
+        started_ms: unsigned_if_there(row, 15)?,
     }))
 }
 
@@ -132,7 +134,7 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
 
 fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
     let text =
-        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     let mut query = change.prepare_cached(&text)?;
     for row in rows {
         query.execute(params![
@@ -151,6 +153,7 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.snapshot.map(|snapshot| signed(snapshot.through.0)),
             row.is_retired,
             row.place,
+            row.started_ms.map(signed),
         ])?;
     }
     let text =
@@ -236,6 +239,7 @@ mod tests {
             first: EventIndex(7),
             last: is_over.then_some(EventIndex(8)),
             queued_ms: u64::try_from(bits).unwrap(),
+            started_ms: (bits > 2).then_some(8),
             ended_ms: is_over.then_some(9),
             trigger: Some("cron".to_owned()),
             parent: Some(RunId::from_bits(99)),

@@ -6,7 +6,7 @@ use cairn_api::error::Result;
 use cairn_server::watched;
 
 use crate::config::Config;
-use crate::output::{Output, Style};
+use crate::output::{Output, Style, plain};
 use crate::render::{self, Cell};
 use crate::{fresh, home, sources};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let found = sources::catalog(config).list()?;
     let items = home::with_store(config, async |store| {
         let vault = config.vault(store)?;
-        Ok(watched::list(&found, &super::types(), &vault, fresh::now_ms()).await)
+        Ok(watched::list(&found, &super::types(), (store, &vault), fresh::now_ms()).await)
     })?;
     let output = &config.output;
     if output.json {
@@ -55,5 +55,15 @@ fn print(items: &[Trigger], output: &Output) -> Result<()> {
             fires,
         ]
     }));
-    render::table(output, &rows).iter().try_for_each(|line| output.line(line))
+    render::table(output, &rows).iter().try_for_each(|line| output.line(line))?;
+    for item in items {
+        let Some(refused) = &item.refused else { continue };
+        let (id, at) = (&item.trigger_id, refused.last_at.as_deref().unwrap_or("some time"));
+        let (count, message) = (refused.count, plain(&refused.message));
+        output.remark(&format!(
+            "`{id}` of {} was refused {count} times, last at {at}: {message}",
+            item.workflow_id
+        ));
+    }
+    Ok(())
 }
