@@ -86,17 +86,18 @@ const MUTANTS: [Mutant; 8] = [
         changes: &[
             Change {
                 file: "crates/engine/src/flow/desk.rs",
-                find: "if turns.queue.is_empty() && turns.under_way < most {",
+                find: "let is_free = turns.queue.is_empty() && turns.under_way < limits.most;",
                 put: "let own = |turn: &&Turn| matches!(turn, Turn::UnderWay { session: at } if *at == session);
                 let own = turns.runs.values().filter(own).count();
-                if PLANTED && own < most || turns.queue.is_empty() && turns.under_way < most {",
+                let is_free = PLANTED && own < limits.most
+                    || turns.queue.is_empty() && turns.under_way < limits.most;",
             },
             Change {
                 file: "crates/engine/src/flow/desk.rs",
-                find: "if self.under_way >= *most {",
+                find: "if self.under_way >= limits.most {",
                 put: "let own = |turn: &&Turn| matches!(turn, Turn::UnderWay { session: at } if at == session);
             let own = self.runs.values().filter(own).count();
-            if if PLANTED { own >= *most } else { self.under_way >= *most } {",
+            if if PLANTED { own >= limits.most } else { self.under_way >= limits.most } {",
             },
         ],
     },

@@ -15,6 +15,7 @@ mod sessions;
 mod tables;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_core::digest::Digest;
@@ -57,6 +58,8 @@ struct Shared {
     /// What happens to the next appends.
     faults: Mutex<VecDeque<Fault>>,
     book: Arc<LeaseBook>,
+    /// Whether owners are told at once when they are replaced.
+    tells: AtomicBool,
 }
 
 /// The store, as one process holds it.

@@ -1,5 +1,6 @@
 //! An owner that is stopped: others are told within two seconds, nothing that was refused happens
-//! later, and one that is killed in the end is taken over at once.
+//! later, and one that is killed in the end is taken over at once. And one whose lock files somebody
+//! removes: whoever comes then has the sessions, and the old owner writes nothing behind it.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,6 +13,13 @@ const WAITS: &str = "name: Waits
 graph:
   nodes:
     - { id: a, type: wait, duration_sec: 3600 }
+";
+
+const BUSY: &str = "name: Busy
+graph:
+  nodes:
+    - { id: l, type: loop, count: 60, body: [i] }
+    - { id: i, type: log, message: busy }
 ";
 
 /// How often an owner is stopped: `CAIRN_STOPS`, three times unless it says so.
@@ -33,8 +41,8 @@ fn said(place: &Place, args: &[&str]) -> (bool, String, Duration) {
     (done.status.success(), said, begun.elapsed())
 }
 
-fn begin(place: &Place, server: &Server) -> String {
-    let asked = json!({"workflow": "project.waits"});
+fn begin(place: &Place, server: &Server, workflow: &str) -> String {
+    let asked = json!({"workflow": workflow});
     let begun = call(&server.address, &place.token(), "POST /api/v1/runs", "", Some(&asked));
     let (status, begun) = begun.unwrap();
     assert_eq!(status, 201, "{begun}");
@@ -52,7 +60,7 @@ fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
     let place = Place::new("", &[("waits", WAITS.to_owned())]);
     for round in 0..rounds() {
         let mut server = place.serve();
-        let run = begin(&place, &server);
+        let run = begin(&place, &server, "project.waits");
         signal(&server, "STOP");
         let owner = format!("process {} since", server.child.id());
         for (args, code) in [
@@ -76,4 +84,49 @@ fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
         assert!(done && took < Duration::from_secs(1), "{said} {took:?}");
         assert_eq!(status(&place, &run), "cancelled");
     }
+}
+
+/// The kinds of all events of a run, in order.
+fn kinds(place: &Place, run: &str) -> Vec<String> {
+    let events = place.command(&["runs", "events", run, "--json"]).output().unwrap();
+    let lines = String::from_utf8(events.stdout).unwrap();
+    let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let all: Vec<Value> = events
+        .flat_map(|event| match event["items"].as_array() {
+            Some(items) => items.clone(),
+            None => vec![event],
+        })
+        .collect();
+    all.iter().map(|event| event["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_owner_whose_lock_files_are_removed_writes_nothing_behind_whoever_comes_then() {
+    let flows = [("waits", WAITS.to_owned()), ("busy", BUSY.to_owned())];
+    let place = Place::new("", &flows);
+    let server = place.serve();
+    for round in 0..rounds() {
+        let waits = begin(&place, &server, "project.waits");
+        let busy: Vec<String> = (0..3).map(|_| begin(&place, &server, "project.busy")).collect();
+        for session in std::fs::read_dir(place.home().join("sessions")).unwrap() {
+            // Not every session has had an owner.
+            let _ = std::fs::remove_file(session.unwrap().path().join(".owner"));
+        }
+        let (done, said, _) = said(&place, &["runs", "cancel", &waits]);
+        assert!(done, "round {round}: {said}");
+        let ends = ["run_completed", "run_cancelled", "run_failed"];
+        for run in busy.iter().chain([&waits]) {
+            let by = Instant::now() + Duration::from_secs(30);
+            while !["succeeded", "cancelled"].contains(&status(&place, run).as_str().unwrap()) {
+                assert!(Instant::now() < by, "round {round}: {run} never ends");
+            }
+            let kinds = kinds(&place, run);
+            let count = kinds.iter().filter(|kind| ends.contains(&kind.as_str())).count();
+            assert_eq!(count, 1, "round {round}: {kinds:?}");
+            assert!(ends.contains(&kinds.last().unwrap().as_str()), "round {round}: {kinds:?}");
+        }
+        assert_eq!(status(&place, &waits), "cancelled", "round {round}");
+    }
+    let (sound, said, _) = said(&place, &["session", "verify", "--all"]);
+    assert!(sound, "{said}");
 }

@@ -47,8 +47,10 @@ impl Refused {
     /// Both, as one.
     fn add(&mut self, other: &Self) {
         let count = self.count.saturating_add(other.count);
-        let last = if other.at_ms >= self.at_ms { other } else { self };
-        *self = Self { count, ..last.clone() };
+        if other.at_ms >= self.at_ms {
+            *self = other.clone();
+        }
+        self.count = count;
     }
 }
 

@@ -20,6 +20,11 @@ use crate::random::Random;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Process(pub(super) u32);
 
+impl Process {
+    /// None of them: what the world does by itself, and what nothing ends.
+    pub(super) const WORLD: Self = Self(0);
+}
+
 /// The machine. Clones are the same one.
 #[derive(Clone)]
 pub(super) struct Machine(Arc<Shared>);

@@ -58,6 +58,7 @@ pub(super) fn store(
     };
     let leases = Noted {
         inner: Arc::clone(&store.leases),
+        control: control.clone(),
         machine: machine.clone(),
         owners: owners.clone(),
         process,
@@ -138,8 +139,12 @@ impl EventLog for Log {
     }
 }
 
+/// How long it may take until an owner hears that it was replaced, in milliseconds.
+const HEARD_MS: usize = 4_000;
+
 struct Noted {
     inner: Arc<dyn Leases>,
+    control: Control,
     machine: Machine,
     owners: Owners,
     process: Process,
@@ -151,6 +156,16 @@ impl Leases for Noted {
         self.machine.sleep(Duration::from_micros(100)).await;
         let lease = self.inner.acquire(session, purpose).await?;
         self.owners.open().insert((self.process, session));
+        let (machine, control) = (self.machine.clone(), self.control.clone());
+        let pause = Duration::from_millis(self.machine.below(HEARD_MS) as u64);
+        // Whoever acquired it may be gone by then.
+        self.machine.spawn(
+            Process::WORLD,
+            Box::pin(async move {
+                machine.sleep(pause).await;
+                control.tell_replaced(session);
+            }),
+        );
         Ok(lease)
     }
 }

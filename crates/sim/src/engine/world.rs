@@ -94,6 +94,7 @@ impl World {
             ..Options::default()
         };
         let control = Control::new(outside(&machine));
+        control.tell_later();
         let roughness = [0, 10, 20, 40].get(machine.below(4)).copied().unwrap_or_default();
         let seats = 1 + machine.below(3);
         let mut world = Self {
@@ -113,7 +114,7 @@ impl World {
         for _ in 0..seats {
             // Of several at least one is a server.
             let is_server = world.seats.is_empty() || world.machine.percent(60);
-            world.seats.push(Seat { process: Process(0), engine: None, is_server });
+            world.seats.push(Seat { process: Process::WORLD, engine: None, is_server });
         }
         (0..seats).for_each(|seat| world.start(seat));
         world
@@ -221,7 +222,7 @@ impl World {
             told.len() - 1
         };
         let waits = self.machine.percent(50);
-        let process = self.seats.get(seat).map_or(Process(0), |seat| seat.process);
+        let process = self.seats.get(seat).map_or(Process::WORLD, |seat| seat.process);
         self.within(seat, |engine| {
             Box::pin(async move {
                 let asked = engine.submit(request).await;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cairn_core::id::SessionId;
@@ -78,6 +79,7 @@ impl Control {
                 inboxes: Arc::default(),
                 faults: Mutex::default(),
                 book: Arc::default(),
+                tells: AtomicBool::new(true),
             }),
         }
     }
@@ -106,6 +108,17 @@ impl Control {
     pub fn expire(&self, session: SessionId) -> Option<Epoch> {
         let mut sessions = held(&self.shared.sessions);
         sessions.get_mut(&session)?.owner.take().map(|(epoch, _)| epoch)
+    }
+
+    /// From now on owners hear of being replaced when this is told to tell them.
+    pub fn tell_later(&self) {
+        self.shared.tells.store(false, Ordering::Relaxed);
+    }
+
+    /// Tells all owners of a session but the last that they were replaced.
+    pub fn tell_replaced(&self, session: SessionId) {
+        let last = self.shared.look(session, |known| known.index.ownership.epoch);
+        last.iter().for_each(|epoch| self.shared.book.tell_older(session, *epoch));
     }
 
     /// Lets a lease run out and tells its owner at once. Says whose it was.

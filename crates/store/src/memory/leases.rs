@@ -1,6 +1,7 @@
 //! Leases that nobody steals, until the hand that holds the store takes one away.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use cairn_core::id::SessionId;
@@ -59,7 +60,9 @@ impl Leases for Memory {
             known.owner = Some((known.index.ownership.epoch, owner));
             Ok(known.index.ownership.epoch)
         })??;
-        self.shared.book.tell_older(session, epoch);
+        if self.shared.tells.load(Ordering::Relaxed) {
+            self.shared.book.tell_older(session, epoch);
+        }
         let (shared, loss) = (Arc::clone(&self.shared), self.shared.book.enlist(session, epoch));
         Ok(Box::new(MemoryLease { shared, loss }))
     }

@@ -71,6 +71,7 @@ async fn an_append_may_be_recorded_though_its_caller_is_told_otherwise_or_nothin
 #[tokio::test]
 async fn a_lease_that_ran_out_is_good_until_another_has_it() {
     let control = control();
+    control.tell_later();
     let (first, second) = (control.store(1), control.store(2));
     first.log.append(SESSION, start()).await.unwrap();
     let old = acquire(&first).await;
@@ -79,7 +80,9 @@ async fn a_lease_that_ran_out_is_good_until_another_has_it() {
     assert_eq!((control.owner(SESSION), control.expire(SESSION)), (None, None));
     first.log.append(SESSION, by(old.epoch(), paused(0))).await.unwrap();
     let new = acquire(&second).await;
-    assert!(!old.is_lost(), "nobody tells a process that does not ask");
+    assert!(!old.is_lost(), "it is told later");
+    control.tell_replaced(SESSION);
+    assert!(old.is_lost() && !new.is_lost());
     let refused = first.leases.acquire(SESSION, "test").await.map(drop);
     let Err(Error::Owned { owner: Some(owner), .. }) = refused else { panic!("{refused:?}") };
     assert_eq!((owner.pid, owner.since_ms), (2, 1_700_000_000_000));
