@@ -191,6 +191,22 @@ impl Catalog {
         find(&self.list()?, given)
     }
 
+    /// The workflows that another one can name: those of its own project, wherever this process
+    /// stands, and those of no project.
+    pub fn around(&self, asker: &Identity) -> Result<Option<Self>> {
+        let place = Path::new(asker.place());
+        let is_here = |found: &Arc<Found>| found.identity == *asker;
+        if !place.is_file() || self.pinned.iter().chain(&self.list()?).any(is_here) {
+            return Ok(None);
+        }
+        let folder = place.parent().unwrap_or(place);
+        let root = folder.ancestors().find(|above| above.ends_with("workflows"));
+        let own = Directory { kind: SourceKind::Project, root: root.unwrap_or(folder).to_owned() };
+        let common = self.directories.iter().filter(|known| known.kind != SourceKind::Project);
+        let all = Self::new(std::iter::once(own).chain(common.cloned()).collect());
+        Ok(Some(Self { types: Arc::clone(&self.types), ..all }))
+    }
+
     /// The file of a workflow, wherever the sources are and whoever else has its id.
     pub fn find_same(&self, workflow: &Identity) -> Result<Arc<Found>> {
         let is_it = |found: &&Arc<Found>| found.identity == *workflow;

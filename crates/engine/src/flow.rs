@@ -13,6 +13,7 @@ mod hand;
 mod index;
 mod intake;
 mod lane;
+mod lanes;
 mod mail;
 mod ownership;
 mod past;
@@ -30,7 +31,7 @@ mod watch;
 
 pub use index::{Filter, Summary};
 pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
-pub use ownership::Fallen;
+pub use lanes::Fallen;
 pub use past::{ForkPoint, Forked, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
 pub use refusals::Refused;
@@ -58,7 +59,7 @@ use crate::catalog::{Catalog, Identity};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
-use ownership::Lanes;
+use lanes::Lanes;
 use plans::Plans;
 
 /// How often runs are looked through for those whose time is over.

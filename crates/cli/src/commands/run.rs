@@ -94,7 +94,7 @@ fn trigger(found: &Found, name: Option<&str>) -> Result<Option<Slug>> {
 fn detach(run: RunId, config: &Config) -> Result<Exit> {
     let program = std::env::current_exe().map_err(|error| Error::Internal(error.to_string()))?;
     let mut command = Command::new(program);
-    command.args(["runs", "resume", &run.to_string(), "--quiet"]);
+    command.args(["runs", "resume", &run.to_string(), "--stay", "--quiet"]);
     command.arg("--home").arg(config.home()?);
     if let Some(file) = &config.file {
         command.arg("--config").arg(file);

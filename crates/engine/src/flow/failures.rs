@@ -59,7 +59,7 @@ impl Inner {
         // Whoever comes second finds what the first began.
         let _telling = self.telling.lock().await;
         let mut told = Vec::new();
-        for taker in self.takers(&ready.graph.plan).await? {
+        for taker in self.takers(&Identity::of_run(started), &ready.graph.plan).await? {
             let event = TriggerEvent {
                 payload: report(&ready.graph.plan, &state),
                 kind: "error".to_owned(),
@@ -116,7 +116,7 @@ impl Inner {
     async fn takers_of(&self, workflow: &Identity) -> Result<Vec<Taker>> {
         let Ok(found) = self.find_same(workflow).await else { return Ok(Vec::new()) };
         match found.compiled() {
-            Ok(compiled) => self.takers(&compiled.plan).await,
+            Ok(compiled) => self.takers(workflow, &compiled.plan).await,
             Err(_) => Ok(Vec::new()),
         }
     }
@@ -138,19 +138,23 @@ impl Inner {
     }
 
     /// Who takes the failures of a workflow: the one that it names, and those that name it.
-    async fn takers(&self, plan: &Plan) -> Result<Vec<Taker>> {
+    async fn takers(&self, workflow: &Identity, plan: &Plan) -> Result<Vec<Taker>> {
         let mut takers: Vec<Taker> = Vec::new();
         if let Some(named) = &plan.policy.error_workflow_id {
             // One that is gone cannot be told.
-            if let Ok(found) = self.find(named).await {
+            if let Ok(found) = self.find_for(workflow, named).await {
                 let trigger = error_triggers(&found).next().map(|trigger| trigger.id.clone());
                 let trigger = trigger.map_or_else(|| "error".parse(), Ok);
                 let trigger = trigger.map_err(|_| Error::Broken("no name".to_owned()))?;
                 takers.push(Taker { found, trigger });
             }
         }
-        let catalog = Arc::clone(&self.catalog);
-        for found in self.host.wait_for(move || catalog.list()).await?? {
+        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.clone());
+        let all = move || match catalog.around(&workflow)? {
+            Some(around) => around.list(),
+            None => catalog.list(),
+        };
+        for found in self.host.wait_for(all).await?? {
             let known = takers.iter().any(|taker| taker.found.id == found.id);
             let trigger = error_triggers(&found).find(|trigger| names(trigger, &plan.workflow_id));
             if let Some(trigger) = trigger.map(|trigger| trigger.id.clone()).filter(|_| !known) {

@@ -138,6 +138,17 @@ impl Inner {
         self.host.wait_for(move || catalog.find(&workflow)).await?
     }
 
+    /// The workflow that another one names.
+    pub(super) async fn find_for(&self, asker: &Identity, named: &str) -> Result<Arc<Found>> {
+        let (catalog, asker) = (Arc::clone(&self.catalog), asker.clone());
+        let named = named.to_owned();
+        let found = move || match catalog.around(&asker)? {
+            Some(around) => around.find(&named),
+            None => catalog.find(&named),
+        };
+        self.host.wait_for(found).await?
+    }
+
     /// The file of a workflow that is known, whoever else has its id.
     pub(super) async fn find_same(&self, workflow: &Identity) -> Result<Arc<Found>> {
         let at_once = self.catalog.find_at_once(workflow.id());
@@ -384,14 +395,14 @@ impl Inner {
     pub(super) async fn child(
         self: &Arc<Self>,
         child: RunId,
-        workflow: &str,
+        (asker, workflow): (&Identity, &str),
         event: TriggerEvent,
         parent: ParentStep,
         depth: u32,
     ) -> Vec<Command> {
         let instance = parent.instance.clone();
         let begun = async {
-            let found = self.find(workflow).await?;
+            let found = self.find_for(asker, workflow).await?;
             let event = given(&event, "workflow", "", self.host.now_ms());
             let by = by_run(parent.run_id, Door::Child);
             let (roles, parent, run) = (Roles::Any, Some(parent), child);

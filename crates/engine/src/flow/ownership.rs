@@ -4,9 +4,9 @@
 //! session is taken by taking the desk first, and a desk is given back when one of its sessions
 //! cannot be had.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::SessionListed;
@@ -20,7 +20,6 @@ use cairn_core::text::Slug;
 use cairn_store as store;
 use cairn_store::port::{Lease, SessionRead};
 use cairn_store::{AppendPlan, Owner};
-use tokio::sync::Mutex as AsyncMutex;
 
 use super::desk::{Desk, Limits};
 use super::index::{self, Filter, Summary};
@@ -29,10 +28,9 @@ use super::lane::{Adopted, Lane, Message};
 use super::past::unfit;
 use super::plans::Ready;
 use super::snapshots::Progress;
-use super::{Inner, Left, mail};
+use super::{Inner, mail};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
-use crate::host::{Host, Task};
 
 /// How long a session is left alone whose lane could not record what it decided.
 const REVIVE_MIN: Duration = Duration::from_millis(100);
@@ -43,93 +41,6 @@ const PERFORM: &str = "perform its runs";
 const TELL_TRIES: usize = 8;
 /// How many runs of before count for a limit of runs in a span of time.
 const LEARNT_MAX: usize = 1_000;
-
-#[derive(Default)]
-pub(super) struct Lanes {
-    /// The workflows that this process admits runs of.
-    desks: Mutex<BTreeMap<Identity, Arc<Desk>>>,
-    /// The session that new runs of a workflow go into.
-    by_workflow: AsyncMutex<BTreeMap<Identity, SessionId>>,
-    /// The sessions whose lane fell and is not back yet, and why.
-    down: Mutex<BTreeMap<SessionId, (String, String)>>,
-    /// How many lanes fell.
-    falls: AtomicU64,
-    /// Every lane of this process.
-    open: Mutex<BTreeMap<SessionId, Lane>>,
-    /// What hears other processes, for each of them and for each desk.
-    listening: Mutex<BTreeMap<SessionId, Task>>,
-    /// Held while sessions are taken over, so that none is taken twice.
-    taking: AsyncMutex<()>,
-    /// Whether nothing more is begun.
-    draining: AtomicBool,
-    /// Whether the steps of runs are left to another process.
-    holding: AtomicBool,
-}
-
-impl Lanes {
-    fn open(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Lane>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn get(&self, session: SessionId) -> Option<Lane> {
-        self.open().get(&session).cloned()
-    }
-
-    pub(super) fn forget(&self, session: SessionId) {
-        self.open().remove(&session);
-        let listener = self.listening().remove(&session);
-        listener.into_iter().for_each(|listener| listener.abort());
-    }
-
-    fn listening(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Task>> {
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps sessions from being taken over for as long as it is held.
-    pub(super) async fn taking(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.taking.lock().await
-    }
-
-    /// The sessions that this process is at work on.
-    pub(super) fn sessions(&self) -> Vec<SessionId> {
-        self.open().keys().copied().collect()
-    }
-
-    fn all(&self) -> Vec<Lane> {
-        self.open().values().cloned().collect()
-    }
-
-    /// Begins nothing more, and waits until nothing is under way.
-    pub(super) async fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
-        let drained: Vec<_> = self.all().iter().map(Lane::drain).collect();
-        for lane in drained {
-            // A lane that ends by itself has nothing under way.
-            let _ = lane.await;
-        }
-    }
-
-    pub(super) fn hold(&self) {
-        self.holding.store(true, Ordering::Release);
-    }
-
-    pub(super) async fn stop(&self, host: &dyn Host, patience: Duration) -> Left {
-        let mut left = Left::default();
-        let all = async {
-            for lane in self.all() {
-                let Left { finished, parked } = lane.stop().await;
-                left.finished += finished;
-                left.parked.extend(parked);
-            }
-        };
-        // Whoever takes longer is recovered like anybody else.
-        let _ = host.within(patience, all).await;
-        let desks = std::mem::take(&mut *self.desks());
-        let listeners = desks.values().map(|desk| self.listening().remove(&desk.session));
-        listeners.flatten().for_each(|listener| listener.abort());
-        left
-    }
-}
 
 /// What is left to do in a session that this process owns.
 struct Unfinished {
@@ -147,58 +58,6 @@ impl Unfinished {
             desk.goes_on(id(run), session);
         }
         desk.reconcile(session, &self.runs.iter().map(id).collect());
-    }
-}
-
-/// A lane that fell and is not back yet.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fallen {
-    /// Its session.
-    pub session: SessionId,
-    /// The workflow whose runs are in it.
-    pub workflow: String,
-    /// Why it fell, or why it cannot be opened again.
-    pub why: String,
-}
-
-impl Lanes {
-    fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Identity, Arc<Desk>>> {
-        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn down(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, (String, String)>> {
-        self.down.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The desk of a workflow, if this process has it.
-    fn desk(&self, workflow: &Identity) -> Option<Arc<Desk>> {
-        self.desks().get(workflow).filter(|desk| !desk.is_lost()).cloned()
-    }
-
-    /// The lanes that fell and are not back yet.
-    pub(super) fn fallen(&self) -> Vec<Fallen> {
-        let fallen = |(session, (workflow, why)): (&SessionId, &(String, String))| Fallen {
-            session: *session,
-            workflow: workflow.clone(),
-            why: why.clone(),
-        };
-        self.down().iter().map(fallen).collect()
-    }
-
-    /// How many lanes fell since this process began.
-    pub(super) fn falls(&self) -> u64 {
-        self.falls.load(Ordering::Relaxed)
-    }
-
-    /// How many runs are under way and how many wait, by workflow.
-    pub(super) fn counts(&self) -> BTreeMap<String, (usize, usize)> {
-        let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-        for (workflow, desk) in &*self.desks() {
-            let (under_way, waiting) = desk.counts();
-            let of_id = counts.entry(workflow.id().to_owned()).or_default();
-            *of_id = (of_id.0 + under_way, of_id.1 + waiting);
-        }
-        counts
     }
 }
 

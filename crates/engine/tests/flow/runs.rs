@@ -448,3 +448,18 @@ async fn a_run_that_waits_for_the_rate_begins_when_it_may_also_after_a_restart()
     let apart: Vec<u64> = began.windows(2).map(|two| two[1] - two[0]).collect();
     assert!(apart.iter().all(|ms| *ms >= 1_000), "{apart:?} ms apart");
 }
+
+#[tokio::test]
+async fn runs_that_are_asked_for_at_once_have_each_a_first_event_of_their_own() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: x }")]);
+    let engine = world.engine();
+    engine.submit(request("w", json!({}))).await.unwrap();
+    let asked = (0..8).map(|_| {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.submit(request("w", json!({}))).await.unwrap().run })
+    });
+    for asked in asked.collect::<Vec<_>>() {
+        let past = engine.past(asked.await.unwrap()).await.unwrap();
+        assert_eq!(past.summary.first, past.events[0].index, "{:?}", past.summary);
+    }
+}

@@ -19,6 +19,10 @@ use crate::output::plain;
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunArg,
+
+    /// Stay until the run is over, also while another process performs it
+    #[arg(long, hide = true)]
+    stay: bool,
 }
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -41,7 +45,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         }
         Err(error) => return Err(error.into()),
     };
-    if !elsewhere {
+    if !elsewhere || args.stay {
         tell_tasks(&past, config);
         return crate::commands::run::follow(&engine, run, watch, config).await;
     }

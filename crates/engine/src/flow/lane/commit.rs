@@ -65,7 +65,7 @@ impl Actor {
     /// Makes durable what was decided, and then lets it happen.
     pub(super) async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
         let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
-        if let Err(error) = self.record(inner, events, blobs, &begun).await {
+        if let Err(error) = self.record(inner, events, blobs).await {
             self.desk.take_back(&begun);
             // Whoever asked may be gone.
             replies.into_iter().for_each(|reply| drop(reply.to.send(Err(error.clone()))));
@@ -92,14 +92,13 @@ impl Actor {
         inner: &Arc<Inner>,
         mut events: Vec<NewEvent>,
         mut blobs: Vec<Blob>,
-        mut begun: &[RunId],
     ) -> Result<()> {
         let mut through = None;
         while !events.is_empty() {
             let rest = events.split_off(part(&events, EVENTS_MAX));
             blobs.extend(payload::set_aside(&mut events, inner.options.inline_max)?);
             let watched = inner.watchers.is_watched().then(|| events.clone());
-            let (seen, touched) = (self.seen(&events), touched(&events));
+            let (seen, touched, begun) = (self.seen(&events), touched(&events), begun(&events));
             let fence = Some(self.lease.epoch());
             let plan = AppendPlan { events, seen, blobs: std::mem::take(&mut blobs), fence };
             let appended = self.append(inner, plan).await?;
@@ -107,7 +106,7 @@ impl Actor {
                 let last = EventIndex(appended.first.0 + at);
                 self.runs.entry(run).and_modify(|active| active.last = Some(last));
             }
-            self.note_begun(inner, std::mem::take(&mut begun), appended.first);
+            self.note_begun(inner, &begun, appended.first);
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
             through = Some(appended.last);
             self.through = appended.last;
@@ -163,14 +162,22 @@ impl Actor {
         inner.watchers.tell(&Told { session: self.session, events });
     }
 
-    fn note_begun(&mut self, inner: &Inner, begun: &[RunId], first: EventIndex) {
-        for id in begun {
+    /// Notes runs that were asked for, each with the place of its own first event.
+    fn note_begun(&mut self, inner: &Inner, begun: &[(RunId, u64)], first: EventIndex) {
+        for (id, at) in begun {
             if let Some(active) = self.runs.get_mut(id) {
-                active.first = first;
+                active.first = EventIndex(first.0 + at);
                 inner.index.note(summary(self.session, active));
             }
         }
     }
+}
+
+/// The runs that events of a plan ask for, and where.
+fn begun(events: &[NewEvent]) -> Vec<(RunId, u64)> {
+    let asks = |event: &NewEvent| matches!(event.data, EventData::RunQueued(_));
+    let places = events.iter().zip(0_u64..).filter(|(event, _)| asks(event));
+    places.filter_map(|(event, at)| Some((event.scope.run()?, at))).collect()
 }
 
 /// Where the last event of each run is among those of a plan.

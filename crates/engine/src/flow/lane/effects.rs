@@ -92,9 +92,11 @@ impl Actor {
                 let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
                 let event = event.within(Some(step.parent()));
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
+                let asker = Identity::of_run(&active.started);
                 self.host.spawn(Box::pin(async move {
                     let ended = inner.watchers.until_end(child);
-                    for command in inner.child(child, &workflow, event, parent, depth).await {
+                    let named = (&asker, workflow.as_str());
+                    for command in inner.child(child, named, event, parent, depth).await {
                         let _ = messages.send(Message::Tell(id, Box::new(command), None));
                     }
                     // One that another process performs is followed; if it cannot be, whoever
