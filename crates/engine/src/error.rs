@@ -183,7 +183,9 @@ pub enum Error {
         nearest: Option<String>,
     },
     /// More runs of a workflow are asked for than may begin.
-    #[error("`{workflow}` begins no more than {runs_max} runs in {per_ms} ms")]
+    #[error(
+        "`{workflow}` begins no more than {runs_max} runs in {per_ms} ms; the next may begin in {after_ms} ms"
+    )]
     RateLimited {
         /// The workflow.
         workflow: String,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Result};
@@ -256,10 +256,16 @@ pub(crate) async fn check(
         record(&shared, by, action.name(), request.uri().path().to_owned(), allowed).await?;
     }
     granted?;
+    let (by, path) = (principal.shown(), request.uri().path().to_owned());
     let holder = Holder { scopes: principal.scopes.clone() };
     request.extensions_mut().insert(holder);
     request.extensions_mut().insert(Caller { principal: Arc::new(principal), action });
-    Ok(next.run(request).await)
+    let response = next.run(request).await;
+    // What the token is not for shows when it is known which workflow is meant.
+    if action.is_change() && response.status() == StatusCode::FORBIDDEN {
+        record(&shared, by, action.name(), path, false).await?;
+    }
+    Ok(response)
 }
 
 /// Puts a call on record before it is carried out: what cannot be recorded is not done.

@@ -73,7 +73,8 @@ impl Place {
         };
         Some(format!(
             "the secret `{name}` {fault}, so every request is refused; \
-             set it with `cairn secret set {name}`"
+             set it with `cairn secret set {name} --workflow {}`",
+            self.identity.name()
         ))
     }
 }

@@ -156,7 +156,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     person("RUN_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the runs there are with `cairn runs list`"),
     answer("RUN_RATE_LIMITED", 429, Exit::Conflict, after_ms(60_000),
-        "wait as long as `Retry-After` says, or raise `rate_limit` in the workflow"),
+        "wait that long, or raise `rate_limit` in the workflow"),
     person("RUN_STATE", 409, Exit::Conflict, NEVER,
         "see where the run stands with `cairn runs show`"),
     answer("SECRET_DECRYPT_FAILED", 500, Exit::Denied, NEVER,

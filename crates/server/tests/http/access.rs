@@ -1,6 +1,6 @@
 use cairn_api::token::Scope;
 use cairn_server::tokens::Wanted;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::World;
 
@@ -124,6 +124,10 @@ graph: { nodes: [{ id: a, type: end, result: hi }] }
         let told = refused.json()["detail"].to_string();
         assert!(told.contains("`admin`"), "{told}");
     }
+    let recorded = server.get("/api/v1/audit?limit=100").await.json();
+    let refused = |entry: &&Value| entry["by"] == "ci" && entry["allowed"] == false;
+    let refused = recorded["items"].as_array().unwrap().iter().filter(refused).count();
+    assert_eq!(refused, 4, "what was refused is on record as refused: {recorded}");
     let start = json!({"workflow": "open"});
     assert_eq!(server.call_with("POST", "/api/v1/runs", Some(&start), &own).await.status, 201);
 }
