@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 use crate::server::{Place, Server, call};
 
 const WAITS: &str = "name: Waits
+rate_limit: 100000/min
 graph:
   nodes:
     - { id: a, type: wait, duration_sec: 3600 }
 ";
 
 const BUSY: &str = "name: Busy
+rate_limit: 100000/min
 graph:
   nodes:
     - { id: l, type: loop, count: 60, body: [i] }
