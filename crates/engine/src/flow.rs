@@ -4,11 +4,17 @@
 //! of the workflow, and begins in a [`lane`]: one session, one owner, one task that decides for
 //! all its runs and commits what it decided as one. Whatever came in while a commit was under way
 //! goes into the next. Nothing is performed before the intent to do so is durable. Who owns what,
-//! and who goes on with what was left, is in [`ownership`].
+//! and who goes on with what was left, is in [`ownership`]; [`sessions`] says which session new runs
+//! go into, [`telling`] how something is said to a run wherever it is, and [`waiting`] how its end
+//! is waited for.
+//!
+//! Three rooms need nothing of that: [`reading`] knows runs as their logs have them, [`workflows`]
+//! finds files, and [`refusals`] keeps what was refused.
 
 pub mod chain;
 mod desk;
 mod failures;
+mod forks;
 mod hand;
 mod index;
 mod intake;
@@ -16,24 +22,29 @@ mod lane;
 mod lanes;
 mod mail;
 mod ownership;
-mod past;
 mod payload;
 mod perform;
 mod plans;
 mod rate;
+mod reading;
 mod refusals;
 mod retire;
 pub mod schedule;
+mod sessions;
 mod snapshots;
 mod tail;
+mod telling;
 pub mod trace;
+mod waiting;
 mod watch;
+mod workflows;
 
+pub use forks::{ForkPoint, Forked};
 pub use index::{Filter, Summary};
 pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
 pub use lanes::Fallen;
-pub use past::{ForkPoint, Forked, Past};
 pub use perform::{Bindings, Environment, NoSettings, Redact};
+pub use reading::Past;
 pub use refusals::Refused;
 pub use retire::{RETENTION, Tidied};
 pub use watch::{Ended, Observer, Refusal, Told, Watch};
@@ -185,7 +196,7 @@ impl Evaluator for NoEvaluator {
 pub(crate) struct Inner {
     host: Arc<dyn Host>,
     store: Store,
-    catalog: Arc<Catalog>,
+    workflows: workflows::Workflows,
     performers: Performers,
     environment: Arc<dyn Environment>,
     evaluator: Arc<dyn Evaluator>,
@@ -193,7 +204,8 @@ pub(crate) struct Inner {
     plans: Plans,
     lanes: Lanes,
     slots: Arc<Semaphore>,
-    index: index::Index,
+    index: Arc<index::Index>,
+    reading: reading::Reading,
     refusals: refusals::Refusals,
     watchers: watch::Watchers,
     /// Held while others are told of a failure.
@@ -207,9 +219,12 @@ impl Automations {
     #[must_use]
     pub fn new(parts: Parts, options: Options) -> Self {
         let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
+        let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
         let inner = Inner {
+            reading: reading::Reading::new(store.clone(), Arc::clone(&index)),
+            workflows: workflows::Workflows::new(Arc::clone(&host), catalog),
             plans: Plans::new(store.clone(), types),
-            index: index::Index::new(Arc::clone(&host), store.clone()),
+            index,
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
             slots: Arc::new(Semaphore::new(options.steps_at_once)),
             lanes: Lanes::default(),
@@ -218,7 +233,6 @@ impl Automations {
             tail: tail::Tail::default(),
             host,
             store,
-            catalog,
             performers,
             environment,
             evaluator,
@@ -307,17 +321,17 @@ impl Automations {
 
     /// The runs there are, latest first.
     pub async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
-        self.inner.list(filter).await
+        self.inner.reading.list(filter).await
     }
 
     /// Everything that is recorded of a run.
     pub async fn past(&self, run: RunId) -> Result<Past> {
-        self.inner.past(run).await
+        self.inner.reading.past(run).await
     }
 
     /// How a run is, without its events: of a long run, far less has to be read.
     pub async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
-        self.inner.state(run).await
+        self.inner.reading.state(run).await
     }
 
     /// Ends a run.
@@ -338,9 +352,9 @@ impl Automations {
         trigger: &Slug,
         key: &str,
     ) -> Result<Option<RunId>> {
-        let found = self.inner.find(workflow).await?;
+        let found = self.inner.workflows.find(workflow).await?;
         let run = intake::keyed(found.identity(), trigger, key);
-        match self.inner.state(run).await {
+        match self.inner.reading.state(run).await {
             Ok(_) => Ok(Some(run)),
             Err(Error::RunUnknown(_)) => Ok(None),
             Err(error) => Err(error),

@@ -329,8 +329,10 @@ impl Inner {
                 let place = Spot::new(&session, run, node);
                 let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
                 let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
+                let kept = decide::correction(attempt);
+                let warnings = reply::warnings::other_correction(&session, node, kept, &ask);
                 let (label, notes_only) = (place.label(), session.is_notes(run));
-                return Ok(Checkpointed { label, node, tokens, notes_only, warnings: Vec::new() });
+                return Ok(Checkpointed { label, node, tokens, notes_only, warnings });
             }
             let position = Position::load(self, &session, run, node).await?;
             let decided = noted(&*self.host, &session, &position, attempt, &ask)?;

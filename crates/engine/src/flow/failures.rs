@@ -47,7 +47,7 @@ impl Inner {
 
     /// Tells everybody who takes the failures of a run's workflow; gives their runs.
     pub(super) async fn tell_of_failure(self: &Arc<Self>, run: RunId) -> Result<Vec<RunId>> {
-        let (_, state) = self.state(run).await?;
+        let (_, state) = self.reading.state(run).await?;
         let depth = state.depth() + 1;
         let level = self.level(&state).await? + 1;
         let told = level <= LEVELS_MAX && depth <= self.options.limits.depth_max;
@@ -114,7 +114,7 @@ impl Inner {
 
     /// Who takes the failures of a workflow as it is now.
     async fn takers_of(&self, workflow: &Identity) -> Result<Vec<Taker>> {
-        let Ok(found) = self.find_same(workflow).await else { return Ok(Vec::new()) };
+        let Ok(found) = self.workflows.find_same(workflow).await else { return Ok(Vec::new()) };
         match found.compiled() {
             Ok(compiled) => self.takers(workflow, &compiled.plan).await,
             Err(_) => Ok(Vec::new()),
@@ -142,19 +142,14 @@ impl Inner {
         let mut takers: Vec<Taker> = Vec::new();
         if let Some(named) = &plan.policy.error_workflow_id {
             // One that is gone cannot be told.
-            if let Ok(found) = self.find_for(workflow, named).await {
+            if let Ok(found) = self.workflows.find_for(workflow, named).await {
                 let trigger = error_triggers(&found).next().map(|trigger| trigger.id.clone());
                 let trigger = trigger.map_or_else(|| "error".parse(), Ok);
                 let trigger = trigger.map_err(|_| Error::Broken("no name".to_owned()))?;
                 takers.push(Taker { found, trigger });
             }
         }
-        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.clone());
-        let all = move || match catalog.around(&workflow)? {
-            Some(around) => around.list(),
-            None => catalog.list(),
-        };
-        for found in self.host.wait_for(all).await?? {
+        for found in self.workflows.around(workflow).await? {
             let known = takers.iter().any(|taker| taker.found.id == found.id);
             let trigger = error_triggers(&found).find(|trigger| names(trigger, &plan.workflow_id));
             if let Some(trigger) = trigger.map(|trigger| trigger.id.clone()).filter(|_| !known) {

@@ -80,7 +80,7 @@ impl Inner {
     async fn start_held(self: &Arc<Self>, request: RunRequest) -> Result<Answer> {
         let run = self.submit(request).await?.run;
         let keys = self.store.keys.load().await?;
-        let past = self.past(run).await?;
+        let past = self.reading.past(run).await?;
         let past = self.settle(past, Since::Event(EventIndex(0))).await?;
         self.reply(Reply::begun(&past), &keys).await
     }
@@ -136,7 +136,7 @@ impl Inner {
         keys: &Keyring,
     ) -> Result<Answer> {
         let request = payload::value(&self.store, &task.request).await?;
-        let mut past = self.past(spot.run).await?;
+        let mut past = self.reading.past(spot.run).await?;
         let taken = match output::judge(&task.instance.step, &request, ask.output.as_ref())? {
             Ok(taken) => taken,
             Err(blockers) => {
@@ -145,7 +145,7 @@ impl Inner {
         };
         if log::answered(&past.events, task.task_id).is_none() {
             self.acknowledge(&past, task, taken.output.clone(), keys).await?;
-            past = self.past(spot.run).await?;
+            past = self.reading.past(spot.run).await?;
         }
         let Some((at, answered)) = log::answered(&past.events, task.task_id) else {
             return Err(Error::Broken("an answer left no record".to_owned()));
@@ -176,7 +176,7 @@ impl Inner {
         let by = "agent".into();
         let told = self.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };
-        let now = self.past(run).await?;
+        let now = self.reading.past(run).await?;
         if log::answered(&now.events, task.task_id).is_some() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Inner {
     /// Says where a run stands, or shows a step again. Nothing is written for it; a run that
     /// nobody performs goes on.
     async fn back(self: &Arc<Self>, spot: &Spot, keys: &Keyring) -> Result<Answer> {
-        let past = self.past(spot.run).await?;
+        let past = self.reading.past(spot.run).await?;
         if let EventData::TaskOpened(task) = &spot.event.data {
             let now = log::last_stop(&past.events);
             if now.handed().any(|open| open.task.task_id == task.task_id) {

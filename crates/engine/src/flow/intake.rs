@@ -5,25 +5,28 @@
 //! passes all of them is recorded, and then begun. Of what is refused nothing stands in the logs
 //! of runs and keys.
 
+mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_core::canonical::{self, exact};
+use cairn_core::canonical::exact;
 use cairn_core::event::engine::{ParentStep, Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::RunStarted;
-use cairn_core::event::{
-    ActorKind, By, Door, Event as Recorded, EventData, NewEvent, Scope, Via, limits,
-};
+use cairn_core::event::{ActorKind, By, Door, Event as Recorded, EventData, NewEvent, Scope, Via};
 use cairn_core::flow::Command;
 use cairn_core::id::{EventIndex, RunId, SessionId};
-use cairn_core::plan::{Dialect, Overflow, Plan, Trigger};
+use cairn_core::plan::{Overflow, Plan};
 use cairn_core::text::Slug;
 use cairn_core::time;
 use cairn_store::port::{Room, SessionRead};
 use cairn_store::{AppendPlan, Epoch};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+
+pub(super) use checks::{fitting, require_role};
+use checks::{require_recordable, require_start};
 
 use super::chain;
 use super::desk::{Arrived, Desk};
@@ -35,7 +38,6 @@ use super::watch::{Ended, Refusal};
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
-use crate::trigger::input;
 
 /// How often a request is looked at whose lane falls, or whose desk is lost, meanwhile.
 pub(super) const ENTER_TRIES: usize = 8;
@@ -45,10 +47,6 @@ pub(super) const ENTER_PAUSE: Duration = Duration::from_millis(150);
 const OWED_PAUSE: Duration = Duration::from_secs(2);
 /// How long whoever finds the desk busy is to wait.
 const BUSY_MS: u64 = 1_000;
-/// How deep what starts a run may nest.
-const PAYLOAD_DEPTH_MAX: usize = 48;
-/// How many bytes of it there may be.
-const PAYLOAD_MAX: usize = 4 << 20;
 
 /// Somebody asks for a run.
 #[derive(Clone, Debug)]
@@ -130,38 +128,9 @@ pub struct Call {
 }
 
 impl Inner {
-    pub(super) async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
-        if let Some(found) = self.catalog.find_at_once(workflow) {
-            return Ok(found);
-        }
-        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
-        self.host.wait_for(move || catalog.find(&workflow)).await?
-    }
-
-    /// The workflow that another one names.
-    pub(super) async fn find_for(&self, asker: &Identity, named: &str) -> Result<Arc<Found>> {
-        let (catalog, asker) = (Arc::clone(&self.catalog), asker.clone());
-        let named = named.to_owned();
-        let found = move || match catalog.around(&asker)? {
-            Some(around) => around.find(&named),
-            None => catalog.find(&named),
-        };
-        self.host.wait_for(found).await?
-    }
-
-    /// The file of a workflow that is known, whoever else has its id.
-    pub(super) async fn find_same(&self, workflow: &Identity) -> Result<Arc<Found>> {
-        let at_once = self.catalog.find_at_once(workflow.id());
-        if let Some(found) = at_once.filter(|found| found.identity() == workflow) {
-            return Ok(found);
-        }
-        let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.clone());
-        self.host.wait_for(move || catalog.find_same(&workflow)).await?
-    }
-
     /// Asks for a run. The same key asks for the same run, once.
     pub(super) async fn submit(self: &Arc<Self>, request: RunRequest) -> Result<Asked> {
-        let found = self.find(&request.workflow).await?;
+        let found = self.workflows.find(&request.workflow).await?;
         let entry = self.entry(&found, request)?;
         self.enter_or_note(&found, entry).await
     }
@@ -198,7 +167,7 @@ impl Inner {
 
     /// Asks for a run, and lets whoever asked wait for what comes of it.
     pub(super) async fn call(self: &Arc<Self>, request: RunRequest) -> Result<Call> {
-        let found = self.find(&request.workflow).await?;
+        let found = self.workflows.find(&request.workflow).await?;
         let entry = self.entry(&found, request)?;
         let run = entry.run;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
@@ -376,7 +345,7 @@ impl Inner {
         by: By,
         roles: Roles,
     ) -> Result<Asked> {
-        let (_, state) = self.state(run).await?;
+        let (_, state) = self.reading.state(run).await?;
         let queued = state.queued.ok_or(Error::RunUnknown(run))?;
         let input = payload::value(&self.store, &queued.input).await?;
         let event = input.get("event").cloned().unwrap_or_default();
@@ -385,7 +354,8 @@ impl Inner {
             require_role(&was.graph.plan, queued.trigger_id.as_ref(), &roles)?;
         }
         let place = queued.workflow_source_ref.as_deref();
-        let found = self.find_same(&Identity::recorded(&queued.workflow_id, place)).await?;
+        let found =
+            self.workflows.find_same(&Identity::recorded(&queued.workflow_id, place)).await?;
         let (run, trigger) = (self.run_id()?, queued.trigger_id);
         let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
         self.enter(&found, entry).await
@@ -402,14 +372,14 @@ impl Inner {
     ) -> Vec<Command> {
         let instance = parent.instance.clone();
         let begun = async {
-            let found = self.find_for(asker, workflow).await?;
+            let found = self.workflows.find_for(asker, workflow).await?;
             let event = given(&event, "workflow", "", self.host.now_ms());
             let by = by_run(parent.run_id, Door::Child);
             let (roles, parent, run) = (Roles::Any, Some(parent), child);
             let (trigger, key) = (None, None);
             let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
             self.submit_patiently(&found, entry).await?;
-            self.found(child).await
+            self.reading.found(child).await
         };
         let summary = match begun.await {
             Ok(summary) => summary,
@@ -421,7 +391,7 @@ impl Inner {
         let session = summary.session;
         let mut told = vec![Command::ChildStarted { child, session, instance }];
         // It may be over already, when whoever performed the parent is gone since.
-        if let Ok(Some(Ended { status, result, .. })) = self.end_of(child).await {
+        if let Ok(Some(Ended { status, result, .. })) = self.reading.end_of(child).await {
             told.push(Command::ChildFinished { child, status, output: result });
         }
         told
@@ -430,7 +400,7 @@ impl Inner {
     /// Takes the desks of workflows that received something which was not begun.
     pub(super) async fn take_received(self: &Arc<Self>) -> Result<()> {
         let workflows: Vec<Identity> =
-            self.catalog.list()?.iter().map(|found| found.identity().clone()).collect();
+            self.workflows.list()?.iter().map(|found| found.identity().clone()).collect();
         let read = self.store.runs.sessions().await?;
         let read: BTreeMap<SessionId, SessionRead> =
             read.into_iter().map(|read| (read.session, read)).collect();
@@ -524,7 +494,7 @@ impl Inner {
         let kept = payload::value(&self.store, &payload).await?;
         let depth = kept.get("depth").and_then(Value::as_u64).unwrap_or_default();
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
-        let found = self.find_same(&desk.workflow).await?;
+        let found = self.workflows.find_same(&desk.workflow).await?;
         let plan = &found.compiled()?.plan;
         let event = kept.get("event").cloned().unwrap_or_default();
         let event = fitting(plan, Some(&trigger_id), event)?;
@@ -592,36 +562,6 @@ pub(super) fn busy(workflow: &str) -> Error {
     Error::Busy { workflow: workflow.to_owned(), after_ms: BUSY_MS }
 }
 
-/// Whether a run can begin where it is asked for.
-fn require_start(plan: &Plan, trigger: Option<&Slug>) -> Result<()> {
-    if plan.dialect == Dialect::Guided {
-        return Err(led(plan));
-    }
-    let is_named = plan.triggers.iter().any(|known| Some(&known.id) == trigger);
-    if !is_named && plan.entry.is_empty() {
-        return Err(no_entry(plan));
-    }
-    Ok(())
-}
-
-/// Whoever starts a run by hand needs the role of the trigger, or every role that the workflow
-/// asks of people when the run begins at a trigger that is not for them.
-pub(super) fn require_role(plan: &Plan, trigger: Option<&Slug>, roles: &Roles) -> Result<()> {
-    let asked = |trigger: &Trigger| {
-        let role = trigger.config.0.get("require_role").and_then(Value::as_str);
-        (trigger.r#type.as_str() == "manual").then_some((trigger.id.clone(), role?.to_owned()))
-    };
-    let asked: Vec<(Slug, String)> = plan.triggers.iter().filter_map(asked).collect();
-    let is_manual =
-        |known: &Trigger| known.r#type.as_str() == "manual" && Some(&known.id) == trigger;
-    let is_for_people = plan.triggers.iter().any(is_manual);
-    let own = asked.into_iter().filter(|(id, _)| !is_for_people || Some(id) == trigger);
-    match own.into_iter().find(|(_, role)| !roles.has(role)) {
-        Some((_, role)) => Err(Error::RoleMissing { role }),
-        None => Ok(()),
-    }
-}
-
 /// What is kept of something that starts a run.
 fn received(
     workflow: &RunStarted,
@@ -658,57 +598,6 @@ pub(super) fn asked_for(events: &[Recorded]) -> BTreeMap<RunId, (EventIndex, &Tr
         }
     }
     asked
-}
-
-/// Why a run that names no trigger cannot begin.
-fn led(plan: &Plan) -> Error {
-    let id = &plan.workflow_id;
-    Error::Invalid {
-        message: format!(
-            "`{id}` leads an agent or a person through its steps: it cannot run by itself"
-        ),
-        fix: format!("go through it with `cairn guide {id}`, or let an agent start it over MCP"),
-        details: json!({"field": "workflow"}),
-    }
-}
-
-fn no_entry(plan: &Plan) -> Error {
-    let triggers: Vec<&str> = plan.triggers.iter().map(|trigger| trigger.id.as_str()).collect();
-    Error::Invalid {
-        message: format!("runs of `{}` begin at its triggers, and none is named", plan.workflow_id),
-        fix: format!("say which it is (`--trigger`, or `trigger`): {}", triggers.join(", ")),
-        details: json!({"field": "trigger", "known": triggers}),
-    }
-}
-
-/// An event whose payload a plan allows.
-pub(super) fn fitting(plan: &Plan, trigger: Option<&Slug>, mut event: Value) -> Result<Value> {
-    let Some(payload) = event.get_mut("payload") else { return Ok(event) };
-    *payload = input::of_run(plan, trigger, payload.take())?;
-    Ok(event)
-}
-
-/// Whether what came in can be recorded.
-fn require_recordable(event: &Value, key: Option<&str>) -> Result<()> {
-    let invalid = |message: String, fix: String| {
-        Err(Error::Invalid { message, fix, details: json!({"field": "event"}) })
-    };
-    let payload = event.get("payload").unwrap_or(&Value::Null);
-    if let Err(error) = canonical::check(payload, PAYLOAD_DEPTH_MAX) {
-        let fix = format!("nest it no deeper than {PAYLOAD_DEPTH_MAX} levels");
-        return invalid(format!("the event cannot be recorded: {error}"), fix);
-    }
-    if !payload::fits(payload, PAYLOAD_MAX)? {
-        let fix = "send where it is to be found, such as a path or an address".to_owned();
-        return invalid("the event has more than 4 MiB".to_owned(), fix);
-    }
-    match key.map_or(1, str::len) {
-        1..=limits::NAME => Ok(()),
-        length => invalid(
-            format!("the event's key has {length} bytes"),
-            format!("send one of 1 to {} bytes", limits::NAME),
-        ),
-    }
 }
 
 /// The session that remembers what fired for a workflow.

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use super::Inner;
 use super::desk::Desk;
+use super::forks::ForkPoint;
 use super::intake::{Asked, Entry, Roles};
 use super::lane::Lane;
 use super::ownership::started;
-use super::past::ForkPoint;
 use super::plans::LoadedPlan;
 use crate::catalog::Found;
 use crate::error::{Error, Result};

@@ -10,22 +10,21 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::SessionListed;
-use cairn_core::event::guided::{RunStarted, SessionCreated};
-use cairn_core::event::{Event, EventData, NewEvent, Scope};
-use cairn_core::flow::Command;
-use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::event::guided::RunStarted;
+use cairn_core::event::{NewEvent, Scope};
+use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::plan::{Overflow, Plan, RateLimit};
 use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_core::text::Slug;
 use cairn_store as store;
+use cairn_store::AppendPlan;
 use cairn_store::port::{Lease, SessionRead};
-use cairn_store::{AppendPlan, Owner};
 
 use super::desk::{Desk, Limits};
+use super::forks::unfit;
 use super::index::{self, Filter, Summary};
 use super::intake::triggers_of;
 use super::lane::{Adopted, Lane, Message};
-use super::past::unfit;
 use super::plans::Ready;
 use super::snapshots::Progress;
 use super::{Inner, mail};
@@ -33,12 +32,10 @@ use crate::catalog::Identity;
 use crate::error::{Error, Result};
 
 /// How long a session is left alone whose lane could not record what it decided.
-const REVIVE_MIN: Duration = Duration::from_millis(100);
+pub(super) const REVIVE_MIN: Duration = Duration::from_millis(100);
 const REVIVE_MAX: Duration = Duration::from_secs(30);
 /// What others are told that a session is owned for.
 const PERFORM: &str = "perform its runs";
-/// How often something is said to a run whose lane falls meanwhile.
-const TELL_TRIES: usize = 8;
 /// How many runs of before count for a limit of runs in a span of time.
 const LEARNT_MAX: usize = 1_000;
 
@@ -178,17 +175,6 @@ impl Inner {
         Ok(leases)
     }
 
-    async fn make_session(&self, session: SessionId) -> Result<()> {
-        let (id, scope) = (self.event_id()?, Scope::Session);
-        let created = NewEvent { id, scope, data: SessionCreated {}.into() };
-        let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
-        match self.store.log.append(session, plan).await {
-            // Somebody else was first, in this moment.
-            Ok(_) | Err(store::Error::Unfenced { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Records at a desk which sessions were acquired for its runs. Nothing is recorded in them
     /// before: whoever was replaced at the desk learns of it here.
     async fn list_at(&self, desk: &Desk, leases: &[Arc<dyn Lease>]) -> Result<()> {
@@ -243,7 +229,7 @@ impl Inner {
     async fn begun_lately(&self, workflow: &Identity) -> Result<Vec<u64>> {
         let (limit, with_retired) = (Some(LEARNT_MAX), true);
         let filter = Filter { limit, with_retired, ..index::of(workflow) };
-        let found = self.find_same(workflow).await.ok();
+        let found = self.workflows.find_same(workflow).await.ok();
         let plan = found.as_ref().and_then(|found| found.compiled().ok());
         // One that waits for the rate counts when it begins, and any other when it is asked for.
         let waits = |run: &Summary| {
@@ -256,81 +242,12 @@ impl Inner {
         Ok(self.index.list(&filter).await?.iter().filter_map(counted).collect())
     }
 
-    /// The lane that new runs of a workflow go into.
-    pub(super) async fn lane(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Lane> {
-        let mut sessions = self.lanes.by_workflow.lock().await;
-        let last = sessions.get(&desk.workflow).and_then(|session| self.lanes.get(*session));
-        if let Some(lane) = last {
-            if self.has_room(&lane) {
-                return Ok(lane);
-            }
-            // Its runs end in it, and new ones go elsewhere.
-            lane.close();
-        }
-        let lane = match self.free_session(desk).await? {
-            Some(lane) => lane,
-            None => self.new_session(desk).await?,
-        };
-        sessions.insert(desk.workflow.clone(), lane.session);
-        Ok(lane)
-    }
-
-    /// Whether a lane takes new runs: its session is neither large nor old.
-    fn has_room(&self, lane: &Lane) -> bool {
-        !lane.is_closed() && self.takes_more(lane.session, lane.bytes())
-    }
-
-    /// Whether a session of so many bytes takes new runs.
-    fn takes_more(&self, session: SessionId, bytes: u64) -> bool {
-        bytes < self.options.session_max && self.is_young(session)
-    }
-
-    /// Ends the lanes that take no new runs and whose runs are all over.
-    pub(super) async fn end_full(&self) {
-        let lanes: Vec<Lane> = self.lanes.open().values().cloned().collect();
-        for lane in lanes.into_iter().filter(|lane| !self.has_room(lane)) {
-            lane.close();
-            lane.end_if_idle().await;
-        }
-    }
-
-    pub(super) fn is_young(&self, session: SessionId) -> bool {
-        let age_ms = self.host.now_ms().saturating_sub(session.minted_ms());
-        u128::from(age_ms) < self.options.session_age_max.as_millis()
-    }
-
-    /// A session of a workflow that has room.
-    async fn free_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Option<Lane>> {
-        for SessionRead { session, .. } in self.index.sessions_of(&desk.workflow).await? {
-            match self.lanes.get(session) {
-                Some(lane) if self.has_room(&lane) => return Ok(Some(lane)),
-                Some(_) => continue,
-                None => {}
-            }
-            let Ok(status) = self.store.log.status(session).await else { continue };
-            if status.damage.is_some() || !self.takes_more(session, status.bytes) {
-                continue;
-            }
-            let _taking = self.lanes.taking.lock().await;
-            match self.open_lane(session, desk).await {
-                Ok(lane) => return Ok(Some(lane)),
-                // Somebody tidies it up, or it is gone.
-                Err(Error::Store(store::Error::Owned { .. } | store::Error::NotFound(_))) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    async fn new_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Lane> {
-        let session = SessionId::mint(self.host.now_ms(), self.host.entropy()?);
-        self.make_session(session).await?;
-        let _taking = self.lanes.taking.lock().await;
-        self.open_lane(session, desk).await
-    }
-
     /// Becomes the owner of a session and goes on with its runs. Whoever asks holds `taking`.
-    async fn open_lane(self: &Arc<Self>, session: SessionId, desk: &Arc<Desk>) -> Result<Lane> {
+    pub(super) async fn open_lane(
+        self: &Arc<Self>,
+        session: SessionId,
+        desk: &Arc<Desk>,
+    ) -> Result<Lane> {
         if let Some(lane) = self.lanes.get(session) {
             return Ok(lane);
         }
@@ -460,36 +377,17 @@ impl Inner {
         let events = self.store.log.read(session, from).await?;
         let mut runs = Vec::new();
         for summary in open {
-            let (state, progress) = self.state_from(summary, &events, from).await?;
+            let (state, progress) = self.reading.state_from(summary, &events, from).await?;
             if state.end.is_some() {
                 continue;
             }
-            let (first, last) = self.ends_of(summary, &events).await?;
+            let (first, last) = self.reading.ends_of(summary, &events).await?;
             let Some(adopted) = self.adopt(state, progress, summary, last).await? else { continue };
             runs.push((first, adopted));
         }
         // Those that have waited longest are enlisted first.
         runs.sort_by_key(|(first, run)| (run.queued_ms, *first));
         Ok(runs.into_iter().map(|(_, run)| run).collect())
-    }
-
-    /// The first and the last event of a run, as far as they are among these; all of them are
-    /// read when none is.
-    async fn ends_of(
-        &self,
-        summary: &Summary,
-        events: &[Event],
-    ) -> Result<(Option<EventIndex>, Option<EventIndex>)> {
-        let ends = |events: &[Event]| {
-            let own = events.iter().filter(|event| event.scope.run() == Some(summary.run));
-            let own: Vec<EventIndex> = own.map(|event| event.index).collect();
-            own.first().copied().zip(own.last().copied())
-        };
-        let found = match ends(events) {
-            Some(found) => Some(found),
-            None => ends(&self.read(summary, summary.first).await?),
-        };
-        Ok(found.unzip())
     }
 
     async fn adopt(
@@ -503,7 +401,9 @@ impl Inner {
             Some(started) => started.clone(),
             // It was asked for and not begun: it follows the workflow as it is now.
             None => {
-                let Ok(found) = self.find_same(&summary.identity()).await else { return Ok(None) };
+                let Ok(found) = self.workflows.find_same(&summary.identity()).await else {
+                    return Ok(None);
+                };
                 let ready = self.plans.pin(&found).await?;
                 started(&found, &ready)
             }
@@ -526,19 +426,6 @@ impl Inner {
             started_ms,
             unfit,
         }))
-    }
-
-    /// A run's state, with every value in its place.
-    pub(super) async fn folded(&self, run: RunId, events: &[&Event]) -> Result<RunState> {
-        let forked = events.iter().find_map(|event| match &event.data {
-            EventData::RunQueued(queued) => queued.forked_from.clone(),
-            _ => None,
-        });
-        let state = match forked {
-            Some(from) => self.snapshot(from.snapshot_ref).await?,
-            None => RunState::new(run),
-        };
-        self.fold_onto(state, events).await
     }
 
     /// Goes on with what was left, and tells of failures that nobody was told of.
@@ -581,66 +468,6 @@ impl Inner {
         }
         Ok(())
     }
-
-    /// Where a run that is not over is decided for.
-    pub(super) async fn place_of(self: &Arc<Self>, run: RunId) -> Result<Place> {
-        let summary = self.found(run).await?;
-        if let Some(lane) = self.lanes.get(summary.session) {
-            return Ok(Place::Here(lane));
-        }
-        let owner = match self.take_up(&summary.identity()).await {
-            Ok(()) => match self.lanes.get(summary.session) {
-                Some(lane) => return Ok(Place::Here(lane)),
-                // Nothing of its session is left to do.
-                None => return Ok(Place::Over),
-            },
-            Err(Error::AdmittedElsewhere { owner, .. }) => owner,
-            Err(Error::Store(store::Error::Owned { owner, .. })) => owner,
-            Err(error) => return Err(error),
-        };
-        // Whoever is about to end may have let go of it.
-        match self.state(run).await? {
-            (_, state) if state.end.is_some() => Ok(Place::Over),
-            _ => Ok(Place::There { session: summary.session, owner }),
-        }
-    }
-
-    /// Says something to a run, wherever it is.
-    pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
-        let ended = || Error::RunRefused { run, refused: cairn_core::flow::Rejection::Ended };
-        let mut last = None;
-        for _ in 0..TELL_TRIES {
-            let told = match self.place_of(run).await? {
-                Place::Here(lane) => lane.tell(run, command.clone()).await,
-                Place::Over => return Err(ended()),
-                Place::There { session, owner } => {
-                    let told = self.tell_owner(session, run, &command).await?;
-                    let elsewhere = Error::RunElsewhere { run, session, owner };
-                    last = Some(elsewhere.clone());
-                    told.unwrap_or(Err(elsewhere))
-                }
-            };
-            match told {
-                // Nothing was decided: whoever opens the session next hears it.
-                Err(error) if error.is_passing() => self.host.sleep(REVIVE_MIN).await,
-                // The lane has let go of it, so it is over.
-                Err(Error::RunUnknown(_)) => return Err(ended()),
-                told => return told,
-            }
-        }
-        let session = self.found(run).await?.session;
-        Err(last.unwrap_or(Error::LaneDown { session }))
-    }
-}
-
-/// Where a run is decided for.
-pub(super) enum Place {
-    /// By this process.
-    Here(Lane),
-    /// By another one.
-    There { session: SessionId, owner: Option<Box<Owner>> },
-    /// By nobody: it is over.
-    Over,
 }
 
 /// What becomes of a firing of a trigger over a limit, when the trigger says so.

@@ -90,7 +90,7 @@ impl Inner {
         runs: Vec<Summary>,
         now_ms: u64,
     ) -> Result<Vec<Summary>> {
-        let policy = match self.find_same(workflow).await {
+        let policy = match self.workflows.find_same(workflow).await {
             Ok(found) => found.compiled().ok().and_then(|c| c.plan.policy.retention.clone()),
             Err(_) => None,
         };

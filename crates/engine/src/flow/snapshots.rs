@@ -2,11 +2,8 @@
 
 use cairn_core::canonical;
 use cairn_core::digest::{Digest, SnapshotRef};
-use cairn_core::event::engine::{Payload, SnapshotTaken};
-use cairn_core::event::{Event, EventData};
-use cairn_core::flow::begins;
+use cairn_core::event::engine::SnapshotTaken;
 use cairn_core::id::EventIndex;
-use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::{Held, RunState};
 use cairn_core::snapshot::RunSnapshot;
@@ -42,6 +39,11 @@ pub(super) struct Stored {
 }
 
 impl Progress {
+    /// So many events came since the latest one, which holds so much.
+    pub(super) fn since(latest: Option<SnapshotAt>, held: Held, events: usize) -> Self {
+        Self { latest, held, events, ..Self::default() }
+    }
+
     pub(super) const fn latest(&self) -> Option<SnapshotAt> {
         self.latest
     }
@@ -92,120 +94,6 @@ impl Inner {
             self.store.blobs.put(blob.clone()).await.ok()?;
         }
         Some(stored)
-    }
-
-    /// How a run is, from its latest snapshot if that can be read and else from all its events.
-    /// `events` are those of its session from `from` on.
-    pub(super) async fn state_from(
-        &self,
-        summary: &Summary,
-        events: &[Event],
-        from: EventIndex,
-    ) -> Result<(RunState, Progress)> {
-        let own = |event: &&Event| event.scope.run() == Some(summary.run);
-        if let Some(latest) = summary.snapshot.filter(|latest| from <= latest.through.next())
-            && let Ok(state) = self.snapshot(latest.at).await
-        {
-            let held = state.held();
-            let tail: Vec<&Event> =
-                events.iter().filter(own).filter(|event| event.index > latest.through).collect();
-            let (latest, events) = (Some(latest), tail.len());
-            let progress = Progress { latest, held, events, ..Progress::default() };
-            return Ok((self.fold_onto(state, &tail).await?, progress));
-        }
-        let all;
-        let events = match from <= summary.first {
-            true => events,
-            false => {
-                all = self.read(summary, summary.first).await?;
-                &all
-            }
-        };
-        let own: Vec<&Event> = events.iter().filter(own).collect();
-        let progress = Progress { events: own.len(), ..Progress::default() };
-        Ok((self.folded(summary.run, &own).await?, progress))
-    }
-
-    /// A run as it was when a step was reached.
-    pub(super) async fn state_at(
-        &self,
-        summary: &Summary,
-        step: &StepInstanceKey,
-    ) -> Result<RunState> {
-        let before = self.snapshot_before(summary, step).await;
-        let from = before.as_ref().map_or(summary.first, |(_, through)| through.next());
-        let events = self.read(summary, from).await?;
-        let own: Vec<&Event> =
-            events.iter().filter(|event| event.scope.run() == Some(summary.run)).collect();
-        let then = own.iter().position(|event| begins(&event.data) == Some(step));
-        let until = own.get(..then.map_or(own.len(), |at| at + 1)).unwrap_or_default();
-        match before {
-            Some((state, _)) => self.fold_onto(state, until).await,
-            None => self.folded(summary.run, until).await,
-        }
-    }
-
-    /// The latest snapshot in which a step is still to come.
-    async fn snapshot_before(
-        &self,
-        summary: &Summary,
-        step: &StepInstanceKey,
-    ) -> Option<(RunState, EventIndex)> {
-        let mut next = Some(summary.snapshot?.at);
-        while let Some(at) = next {
-            let part = self.part(at).await.ok()?;
-            if part.state.is_before(step) {
-                return Some((self.snapshot(at).await.ok()?, part.through));
-            }
-            next = part.base;
-        }
-        None
-    }
-
-    async fn part(&self, at: SnapshotRef) -> Result<RunSnapshot> {
-        let bytes = self.store.blobs.get(BlobKind::Snapshot, at.0).await?;
-        RunSnapshot::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))
-    }
-
-    /// The state in a snapshot and in those that it came after, with every value in its place.
-    pub(super) async fn snapshot(&self, at: SnapshotRef) -> Result<RunState> {
-        let RunSnapshot { mut base, state, .. } = self.part(at).await?;
-        let mut parts = vec![state];
-        while let Some(at) = base {
-            let part = self.part(at).await?;
-            base = part.base;
-            parts.push(part.state);
-        }
-        let whole = parts.into_iter().rev().reduce(|whole, part| part.onto(whole));
-        let mut whole = whole.ok_or_else(|| Error::Broken("a snapshot of nothing".to_owned()))?;
-        payload::put_back(&self.store, &mut whole).await?;
-        Ok(whole)
-    }
-
-    /// Takes events in, with every value in its place.
-    pub(super) async fn fold_onto(
-        &self,
-        mut state: RunState,
-        events: &[&Event],
-    ) -> Result<RunState> {
-        for event in events {
-            // What came of a turn becomes part of another value when its loop is over.
-            let large = match &event.data {
-                EventData::StepCompleted(step) if !step.instance.loop_path.is_empty() => {
-                    matches!(step.output, Payload::Blob(_))
-                }
-                _ => false,
-            };
-            if large {
-                let mut event = (*event).clone();
-                payload::put_back_event(&self.store, &mut event.data).await?;
-                state.apply(&event);
-            } else {
-                state.apply(event);
-            }
-        }
-        payload::put_back(&self.store, &mut state).await?;
-        Ok(state)
     }
 }
 

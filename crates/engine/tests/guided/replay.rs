@@ -208,7 +208,15 @@ async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
     };
     let corrected = world.guide.checkpoint(correct.clone()).await.unwrap();
     let recorded = world.events(session).await.len();
-    assert_eq!(world.guide.checkpoint(correct).await.unwrap(), corrected, "once");
+    assert_eq!(world.guide.checkpoint(correct.clone()).await.unwrap(), corrected, "once");
+    // What else comes with that token is not kept, and that is said.
+    let other = Output { notes: Some("Something else.".into()), artifacts: Vec::new() };
+    for replaces_notes in [true, false] {
+        let ask = Checkpoint { output: other.clone(), replaces_notes, ..correct.clone() };
+        let told = world.guide.checkpoint(ask).await.unwrap();
+        assert_eq!(told.warnings.first().unwrap().code.name(), "replayed_with_other_input");
+        assert_eq!(told.tokens, corrected.tokens);
+    }
     assert_eq!(world.events(session).await.len(), recorded);
     let back = world.back(&second.tokens).await;
     assert_eq!(back.recap.unwrap().text, "It was `src/total.rs`.", "only what stands is told");

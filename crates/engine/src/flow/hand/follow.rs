@@ -10,7 +10,7 @@ use cairn_store::port::mailbox::Follower;
 
 use super::log;
 use crate::error::Result;
-use crate::flow::ownership::Place;
+use crate::flow::telling::Place;
 use crate::flow::{Inner, Past, Watch};
 use crate::host::Host;
 
@@ -69,14 +69,14 @@ impl Inner {
         }
         let mut follow = self.follow(run).await?;
         loop {
-            let past = self.past(run).await?;
+            let past = self.reading.past(run).await?;
             if is_settled(&past, since) {
                 return self.whole(past).await;
             }
             let left = by.saturating_sub(self.host.uptime());
             let left = if rests(&past.state) { left.min(REST) } else { left };
             if self.host.within(left, follow.next(&*self.host)).await.is_none() {
-                return self.past(run).await;
+                return self.reading.past(run).await;
             }
         }
     }
@@ -93,7 +93,7 @@ impl Inner {
         while self.host.now_ms() == last {
             self.host.sleep(Duration::from_millis(1)).await;
         }
-        self.past(past.summary.run).await
+        self.reading.past(past.summary.run).await
     }
 
     /// Follows a run, and performs it when nobody does.

@@ -56,7 +56,7 @@ impl Inner {
         ask: &Continue,
         (keys, roles): (&Keyring, &Roles),
     ) -> Result<Answer> {
-        let past = self.past(spot.run).await?;
+        let past = self.reading.past(spot.run).await?;
         let gone = || Error::Broken("an answer to nothing".to_owned());
         let task =
             opened(&past.events, |task| task.task_id == answered.task_id).ok_or_else(gone)?;
@@ -72,7 +72,7 @@ impl Inner {
             let by = By { name: "agent".to_owned(), via: None };
             self.fork_as(&from(spot.run, task), run, &by, roles).await?;
         }
-        let forked = self.past(run).await?;
+        let forked = self.reading.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
         let again = opened(&forked.events, |again| again.instance == task.instance);
         let again = again.ok_or_else(gone)?.clone();

@@ -3,12 +3,12 @@
 use cairn_core::event::guided::{CapabilityStatus, EdgeCauseKind, OutputPayload, Preferences};
 use cairn_core::event::limits;
 use cairn_core::guided::probe;
-use cairn_core::id::{NodeId, RunId};
+use cairn_core::id::{NodeId, OutputId, RunId};
 use cairn_core::plan::{Need, Plan};
 use cairn_core::text::{TRUNCATED, truncate};
 
 use super::super::answer::{Reference, Warning, WarningCode};
-use super::super::ask::Output;
+use super::super::ask::{Checkpoint, Output};
 use super::super::position::Position;
 use super::super::session::Session;
 
@@ -127,6 +127,27 @@ fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
         OutputPayload::Notes { notes_markdown } => Some(notes_markdown),
         OutputPayload::ArtifactRef { .. } => None,
     }
+}
+
+/// A warning when a token that corrected notes comes again with others, or for a note of its own.
+pub(in crate::guided) fn other_correction(
+    session: &Session,
+    node: NodeId,
+    correction: OutputId,
+    ask: &Checkpoint,
+) -> Vec<Warning> {
+    let sent = truncate(ask.output.notes.as_deref().unwrap_or_default(), limits::NOTES);
+    let history = session.view.outputs.history(node);
+    let kept = history.iter().find(|output| output.id == correction).map(|output| &output.payload);
+    let is_kept =
+        matches!(kept, Some(OutputPayload::Notes { notes_markdown }) if *notes_markdown == sent);
+    if ask.replaces_notes && is_kept {
+        return Vec::new();
+    }
+    vec![Warning {
+        code: WarningCode::ReplayedWithOtherInput,
+        message: "the notes were corrected with this token before; what you sent now was not kept. Send it again with the checkpointToken of this answer".to_owned(),
+    }]
 }
 
 /// A warning when a checkpoint that was left before is left again with other notes.

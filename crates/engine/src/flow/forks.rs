@@ -1,48 +1,31 @@
-//! Runs as they were: what is recorded of them, and going on from there.
+//! Going on from an earlier step, in another run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cairn_core::digest::{Digest, SnapshotRef};
+use cairn_core::event::By;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::event::{By, Event};
 use cairn_core::flow::{Change, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
 use cairn_core::plan::Plan;
-use cairn_core::projection::run::{End, RunState};
+use cairn_core::projection::run::RunState;
 use cairn_core::snapshot::RunSnapshot;
 use cairn_lang::diagnostic::nearest;
 use cairn_store::Blob;
 use cairn_store::port::Room;
-use serde_json::Value;
 
 use super::desk::{Arrived, Desk};
-use super::index::{Filter, Summary};
+use super::index::Summary;
 use super::intake::{self, ENTER_PAUSE, ENTER_TRIES, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
 use super::ownership::started;
 use super::plans::Ready;
-use super::watch::{Ended, failure};
-use super::{Inner, payload, unknown};
+use super::{Inner, unknown};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
-
-/// How long to wait before looking again for whoever performs a run.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// Everything that is recorded of a run.
-#[derive(Clone, Debug)]
-pub struct Past {
-    /// The run at a glance.
-    pub summary: Summary,
-    /// What happened, oldest first.
-    pub events: Vec<Event>,
-    /// What follows from it, with every value in its place.
-    pub state: RunState,
-}
 
 /// Where a fork begins.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,76 +59,9 @@ pub(super) struct Prepared {
 }
 
 impl Inner {
-    pub(super) async fn found(&self, run: RunId) -> Result<Summary> {
-        if let Some(summary) = self.index.find(run).await? {
-            return Ok(summary);
-        }
-        self.index.catch_up().await?;
-        self.index.find(run).await?.ok_or_else(|| unknown(run))
-    }
-
-    /// Whether this process performs a run.
-    pub(super) async fn is_here(&self, run: RunId) -> Result<bool> {
-        Ok(self.lanes.get(self.found(run).await?.session).is_some())
-    }
-
-    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
-        self.index.catch_up().await?;
-        self.index.list(filter).await
-    }
-
-    /// What its session holds while a run was under way, from an event on.
-    pub(super) async fn read(&self, summary: &Summary, from: EventIndex) -> Result<Vec<Event>> {
-        let through = summary.last.unwrap_or(EventIndex::LAST);
-        Ok(self.store.log.read_between(summary.session, from, through).await?)
-    }
-
-    pub(super) async fn past(&self, run: RunId) -> Result<Past> {
-        let mut summary = self.found(run).await?;
-        let events = self.read(&summary, summary.first).await?;
-        let events: Vec<Event> =
-            events.into_iter().filter(|event| event.scope.run() == Some(run)).collect();
-        let own: Vec<&Event> = events.iter().collect();
-        let state = self.folded(run, &own).await?;
-        summary.status = state.status();
-        Ok(Past { summary, events, state })
-    }
-
-    /// How a run is, without its events.
-    pub(super) async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
-        let mut summary = self.found(run).await?;
-        let from = summary.unread();
-        let events = self.read(&summary, from).await?;
-        let (state, _) = self.state_from(&summary, &events, from).await?;
-        summary.status = state.status();
-        Ok((summary, state))
-    }
-
-    /// How a run ended, if it has.
-    pub(super) async fn end_of(&self, run: RunId) -> Result<Option<Ended>> {
-        let (_, state) = self.state(run).await?;
-        let Some(end) = &state.end else { return Ok(None) };
-        let result = match end {
-            End::Succeeded { result } => payload::value(&self.store, result).await?,
-            End::Failed { error, instance } => failure(error, instance.as_ref()),
-            End::Cancelled {} => Value::Null,
-        };
-        Ok(Some(Ended { status: end.status(), result, response: None }))
-    }
-
-    /// Waits until a run is over.
-    pub(super) async fn ended(self: &Arc<Self>, run: RunId) -> Result<Ended> {
-        let told = self.watchers.until_end(run);
-        if let Some(ended) = self.end_of(run).await? {
-            return Ok(ended);
-        }
-        self.tell_end_from_afar(run).await?;
-        told.await.map_err(|_| Error::Broken(format!("run {run} was given up")))
-    }
-
     /// What a fork would do.
     pub(super) async fn forked(&self, from: &ForkPoint, id: RunId) -> Result<Prepared> {
-        let (summary, mut state) = self.state(from.run).await?;
+        let (summary, mut state) = self.reading.state(from.run).await?;
         // A state that is known in part only is not to be gone on from, here or elsewhere.
         self.store.log.status(summary.session).await?.require_known(summary.session)?;
         let Some(was) = state.started.clone() else {
@@ -153,7 +69,7 @@ impl Inner {
             return Err(Error::RunRefused { run: from.run, refused });
         };
         let (ready, started) = if from.on_new_plan {
-            let found = self.find_same(&Identity::of_run(&was)).await?;
+            let found = self.workflows.find_same(&Identity::of_run(&was)).await?;
             if let Some(queued) = &state.queued {
                 unfit(&found.compiled()?.plan, queued).map_or(Ok(()), Err)?;
             }
@@ -165,9 +81,9 @@ impl Inner {
         };
         // In a loop, the run is looked at as it was then: later turns have taken its place.
         if !from.step.loop_path.is_empty() {
-            state = self.state_at(&summary, &from.step).await?;
+            state = self.reading.state_at(&summary, &from.step).await?;
         }
-        let done = begun(&self.past(from.run).await?.events);
+        let done = begun(&self.reading.past(from.run).await?.events);
         let fork = Fork::new(&ready.graph, &state, &done, &from.step, &from.changes, id);
         let fork = fork.map_err(|source| not_there(from.run, source, &done))?;
         Ok(Prepared { fork, summary, state, ready, started })
@@ -257,46 +173,6 @@ impl Inner {
         let admitted = claim.epoch;
         self.begin(desk, NewRun { id, ready, queued, started, forked, admitted }).await?;
         counted.keep();
-        Ok(())
-    }
-
-    /// Has whoever waits here for a run of another process told of its end. When that process is
-    /// gone, this one goes on with the run: there may be nobody else.
-    pub(super) async fn tell_end_from_afar(self: &Arc<Self>, run: RunId) -> Result<()> {
-        let summary = self.found(run).await?;
-        let (session, workflow) = (summary.session, summary.identity());
-        if self.lanes.get(session).is_some() {
-            return Ok(());
-        }
-        let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
-        self.host.spawn(Box::pin(async move {
-            let mut follower = None;
-            while let Some(inner) = inner.upgrade() {
-                if follower.is_none() {
-                    // Whoever does not tell is looked at again.
-                    follower = inner.store.mailbox.follow(session).await.ok().flatten();
-                }
-                if follower.is_none() && !inner.is_draining() {
-                    // Who cannot be replaced goes on with it, or is about to end.
-                    drop(inner.take_up(&workflow).await);
-                }
-                match inner.end_of(run).await {
-                    Ok(Some(ended)) => return inner.watchers.ended(run, &ended),
-                    Err(Error::RunUnknown(_)) => return,
-                    Ok(None) | Err(_) => {}
-                }
-                // Nobody is kept by one who waits.
-                drop(inner);
-                let told = match &mut follower {
-                    Some(follower) => follower.next().await,
-                    None => false,
-                };
-                if !told {
-                    follower = None;
-                    host.sleep(LOOK_AGAIN).await;
-                }
-            }
-        }));
         Ok(())
     }
 }

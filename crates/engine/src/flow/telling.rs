@@ -1,0 +1,78 @@
+//! Saying something to a run, wherever it is decided for.
+
+use std::sync::Arc;
+
+use cairn_core::flow::{Command, Rejection};
+use cairn_core::id::{RunId, SessionId};
+use cairn_store as store;
+use cairn_store::Owner;
+
+use super::Inner;
+use super::lane::Lane;
+use super::ownership::REVIVE_MIN;
+use crate::error::{Error, Result};
+
+/// How often something is said to a run whose lane falls meanwhile.
+const TELL_TRIES: usize = 8;
+
+/// Where a run is decided for.
+pub(super) enum Place {
+    /// By this process.
+    Here(Lane),
+    /// By another one.
+    There { session: SessionId, owner: Option<Box<Owner>> },
+    /// By nobody: it is over.
+    Over,
+}
+
+impl Inner {
+    /// Where a run that is not over is decided for.
+    pub(super) async fn place_of(self: &Arc<Self>, run: RunId) -> Result<Place> {
+        let summary = self.reading.found(run).await?;
+        if let Some(lane) = self.lanes.get(summary.session) {
+            return Ok(Place::Here(lane));
+        }
+        let owner = match self.take_up(&summary.identity()).await {
+            Ok(()) => match self.lanes.get(summary.session) {
+                Some(lane) => return Ok(Place::Here(lane)),
+                // Nothing of its session is left to do.
+                None => return Ok(Place::Over),
+            },
+            Err(Error::AdmittedElsewhere { owner, .. }) => owner,
+            Err(Error::Store(store::Error::Owned { owner, .. })) => owner,
+            Err(error) => return Err(error),
+        };
+        // Whoever is about to end may have let go of it.
+        match self.reading.state(run).await? {
+            (_, state) if state.end.is_some() => Ok(Place::Over),
+            _ => Ok(Place::There { session: summary.session, owner }),
+        }
+    }
+
+    /// Says something to a run, wherever it is.
+    pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
+        let ended = || Error::RunRefused { run, refused: Rejection::Ended };
+        let mut last = None;
+        for _ in 0..TELL_TRIES {
+            let told = match self.place_of(run).await? {
+                Place::Here(lane) => lane.tell(run, command.clone()).await,
+                Place::Over => return Err(ended()),
+                Place::There { session, owner } => {
+                    let told = self.tell_owner(session, run, &command).await?;
+                    let elsewhere = Error::RunElsewhere { run, session, owner };
+                    last = Some(elsewhere.clone());
+                    told.unwrap_or(Err(elsewhere))
+                }
+            };
+            match told {
+                // Nothing was decided: whoever opens the session next hears it.
+                Err(error) if error.is_passing() => self.host.sleep(REVIVE_MIN).await,
+                // The lane has let go of it, so it is over.
+                Err(Error::RunUnknown(_)) => return Err(ended()),
+                told => return told,
+            }
+        }
+        let session = self.reading.found(run).await?.session;
+        Err(last.unwrap_or(Error::LaneDown { session }))
+    }
+}

@@ -1,0 +1,70 @@
+//! Waiting for a run, whoever performs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_core::id::RunId;
+
+use super::Inner;
+use super::watch::Ended;
+use crate::error::{Error, Result};
+
+/// How long to wait before looking again for whoever performs a run.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl Inner {
+    /// Whether this process performs a run.
+    pub(super) async fn is_here(&self, run: RunId) -> Result<bool> {
+        Ok(self.lanes.get(self.reading.found(run).await?.session).is_some())
+    }
+
+    /// Waits until a run is over.
+    pub(super) async fn ended(self: &Arc<Self>, run: RunId) -> Result<Ended> {
+        let told = self.watchers.until_end(run);
+        if let Some(ended) = self.reading.end_of(run).await? {
+            return Ok(ended);
+        }
+        self.tell_end_from_afar(run).await?;
+        told.await.map_err(|_| Error::Broken(format!("run {run} was given up")))
+    }
+
+    /// Has whoever waits here for a run of another process told of its end. When that process is
+    /// gone, this one goes on with the run: there may be nobody else.
+    pub(super) async fn tell_end_from_afar(self: &Arc<Self>, run: RunId) -> Result<()> {
+        let summary = self.reading.found(run).await?;
+        let (session, workflow) = (summary.session, summary.identity());
+        if self.lanes.get(session).is_some() {
+            return Ok(());
+        }
+        let (inner, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        self.host.spawn(Box::pin(async move {
+            let mut follower = None;
+            while let Some(inner) = inner.upgrade() {
+                if follower.is_none() {
+                    // Whoever does not tell is looked at again.
+                    follower = inner.store.mailbox.follow(session).await.ok().flatten();
+                }
+                if follower.is_none() && !inner.is_draining() {
+                    // Who cannot be replaced goes on with it, or is about to end.
+                    drop(inner.take_up(&workflow).await);
+                }
+                match inner.reading.end_of(run).await {
+                    Ok(Some(ended)) => return inner.watchers.ended(run, &ended),
+                    Err(Error::RunUnknown(_)) => return,
+                    Ok(None) | Err(_) => {}
+                }
+                // Nobody is kept by one who waits.
+                drop(inner);
+                let told = match &mut follower {
+                    Some(follower) => follower.next().await,
+                    None => false,
+                };
+                if !told {
+                    follower = None;
+                    host.sleep(LOOK_AGAIN).await;
+                }
+            }
+        }));
+        Ok(())
+    }
+}
