@@ -9,10 +9,11 @@ use std::time::Duration;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Verdict};
 use cairn_core::id::RunId;
+use cairn_core::plan::Retention;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{
-    Automations, ForkPoint, NoEvaluator, Options, Parts, Roles, RunRequest, TriggerEvent,
+    Automations, ForkPoint, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest, TriggerEvent,
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
@@ -90,6 +91,7 @@ impl World {
             session_max: u64::from(pick([2_000, 8_000, 30_000, u32::MAX])),
             runs_per_minute: pick([6, 60, u32::MAX, u32::MAX]),
             snapshot_every: pick([5, 40, 2_000, 2_000]) as usize,
+            retention: Retention { runs_max: pick([1, 3, 10_000, 10_000]), ..RETENTION },
             trouble: |what| TROUBLE.with_borrow_mut(|told| told.push(what.to_owned())),
             ..Options::default()
         };
@@ -188,13 +190,14 @@ impl World {
 
     fn somebody_asks(&mut self) {
         let seat = self.machine.below(self.seats.len());
-        match self.machine.below(20) {
+        match self.machine.below(21) {
             0..=10 => self.ask_for_run(seat),
             11..=13 => self.cancel(seat),
             14 | 15 => self.janitor(seat, false),
             16 => self.pause(seat),
             17 => self.resume(seat),
             18 => self.fork(seat),
+            19 => self.tidy(seat),
             _ => self.look(seat),
         }
     }
@@ -307,6 +310,13 @@ impl World {
                 }
             })
         });
+    }
+
+    /// Lets go of runs whose time is over, and of sessions that hold no others.
+    fn tidy(&mut self, seat: usize) {
+        self.count("tidied");
+        let now_ms = self.machine.now_ms();
+        self.within(seat, |engine| Box::pin(async move { drop(engine.tidy(now_ms).await) }));
     }
 
     fn look(&mut self, seat: usize) {

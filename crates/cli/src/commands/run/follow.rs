@@ -44,7 +44,8 @@ pub(crate) async fn follow(
         let left = match was_here {
             true => format!("stopped; `cairn runs resume {run}` goes on where it was"),
             false => format!(
-                "another process performs it and goes on; `cairn runs cancel {run}` ends it"
+                "another process performs it; `cairn runs cancel {run}` ends it, and should that \
+                 process end first, `cairn runs resume {run}` goes on"
             ),
         };
         config.output.remark(&left);
