@@ -580,7 +580,7 @@ impl Found {
     /// one goes by its path from then on.
     fn has_the_id_of(&mut self, other: &Path, is_listed_by_its_path: bool) {
         let other = other.display();
-        let message = format!("`{}` is the id of {other} too, so neither can be used", self.id);
+        let message = format!("`{}` is the id of {other} too, so it names neither", self.id);
         let fault = Diagnostic {
             pointer: "/id".to_owned(),
             suggestion: Some("give each workflow an id of its own".to_owned()),

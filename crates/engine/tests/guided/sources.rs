@@ -111,7 +111,7 @@ fn two_files_of_one_source_with_one_id_are_noticed() {
     let first = catalog.find("project.three").unwrap();
     let refused = first.compiled().unwrap_err();
     assert_eq!(refused.code(), "WORKFLOW_INVALID");
-    assert!(refused.to_string().contains("b.yaml too, so neither can be used"), "{refused}");
+    assert!(refused.to_string().contains("b.yaml too, so it names neither"), "{refused}");
 }
 
 #[tokio::test]
