@@ -196,7 +196,9 @@ impl Catalog {
     pub fn around(&self, asker: &Identity) -> Result<Option<Self>> {
         let place = Path::new(asker.place());
         let is_here = |found: &Arc<Found>| found.identity == *asker;
-        if !place.is_file() || self.pinned.iter().chain(&self.list()?).any(is_here) {
+        // One that is told by its id is of no project.
+        let is_anywhere = asker.key() == asker.id();
+        if is_anywhere || self.pinned.iter().chain(&self.list()?).any(is_here) {
             return Ok(None);
         }
         let folder = place.parent().unwrap_or(place);

@@ -266,7 +266,7 @@ impl Desk {
     /// Whether a run that asks now would have to wait for others to end.
     pub(super) fn is_full(&self, most: usize) -> bool {
         let turns = self.turns();
-        // Those that are being looked at may begin first.
+        // Of several that are looked at at once more than one may pass; the others of them wait.
         !turns.queue.is_empty() || turns.under_way >= most
     }
 
