@@ -8,19 +8,24 @@
 //! go into, [`telling`] how something is said to a run wherever it is, and [`waiting`] how its end
 //! is waited for.
 //!
-//! Three rooms need nothing of that: [`reading`] knows runs as their logs have them, [`workflows`]
-//! finds files, and [`refusals`] keeps what was refused.
+//! The rooms below need nothing of that, and say what they need: [`reading`] knows runs as their
+//! logs have them, [`workflows`] finds files, [`perform`] performs steps, [`holdings`] acquires
+//! sessions and reads what is left in them, [`retire`] lets go of runs, [`tail`] tells what other
+//! processes record, [`mail`] writes to them, and [`refusals`] keeps what was refused. One room is
+//! above: [`hand`] hands steps to agents.
 
 pub mod chain;
 mod desk;
 mod failures;
 mod forks;
 mod hand;
+mod holdings;
 mod index;
 mod intake;
 mod lane;
 mod lanes;
 mod mail;
+mod options;
 mod ownership;
 mod payload;
 mod perform;
@@ -43,6 +48,7 @@ pub use forks::{ForkPoint, Forked};
 pub use index::{Filter, Summary};
 pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
 pub use lanes::Fallen;
+pub use options::Options;
 pub use perform::{Bindings, Environment, NoSettings, Redact};
 pub use reading::Past;
 pub use refusals::Refused;
@@ -57,10 +63,10 @@ use cairn_core::catalog::Catalog as Types;
 use cairn_core::digest::WorkflowHash;
 use cairn_core::event::By;
 use cairn_core::event::engine::InterruptDecision;
-use cairn_core::flow::{Answer, Command, Limits};
-use cairn_core::id::{ChangeId, EventId, RunId, SessionId, TaskId};
+use cairn_core::flow::{Answer, Command};
+use cairn_core::id::{RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
-use cairn_core::plan::{Plan, Retention};
+use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunState;
 use cairn_core::text::Slug;
 use cairn_store::Store;
@@ -105,57 +111,6 @@ pub struct Parts {
 /// How long runs stay left before somebody goes on with them.
 const LOOK_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// How an engine of automations behaves.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How many steps are performed at once.
-    pub steps_at_once: usize,
-    /// How many steps of one workflow are performed at once.
-    pub steps_at_once_per_workflow: usize,
-    /// How many runs of one workflow are under way at once, unless it says so itself.
-    pub runs_at_once: usize,
-    /// How many runs of a workflow may begin within a minute, unless it says so itself.
-    pub runs_per_minute: u32,
-    /// How much a run may do.
-    pub limits: Limits,
-    /// How long a step may take that does not say so.
-    pub step_timeout: Duration,
-    /// From which size on a value is kept beside the log.
-    pub inline_max: usize,
-    /// How large a session may get before new runs go into another.
-    pub session_max: u64,
-    /// How old a session may get before new runs go into another.
-    pub session_age_max: Duration,
-    /// How long runs are kept whose workflow does not say so.
-    pub retention: Retention,
-    /// After how many events of a run its state is stored, so that they need not be read again.
-    pub snapshot_every: usize,
-    /// How long an agent waits for its next step before it is told how the run goes.
-    pub hand_patience: Duration,
-    /// Tells people of trouble that no caller hears of.
-    pub trouble: fn(&str),
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            steps_at_once: 256,
-            steps_at_once_per_workflow: 64,
-            runs_at_once: 256,
-            runs_per_minute: 60,
-            limits: Limits::default(),
-            step_timeout: Duration::from_secs(30),
-            inline_max: 32 << 10,
-            session_max: 64 << 20,
-            session_age_max: Duration::from_secs(24 * 60 * 60),
-            retention: RETENTION,
-            snapshot_every: 2_000,
-            hand_patience: Duration::from_secs(20),
-            trouble: |_| {},
-        }
-    }
-}
-
 /// What came of the steps that were under way when an engine stopped.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
@@ -193,24 +148,110 @@ impl Evaluator for NoEvaluator {
     }
 }
 
+/// The house: rooms that know of each other only what they are given, and what joins them. Runs
+/// begin others and fail into others, so whatever decides, admits and takes over needs all of it.
 pub(crate) struct Inner {
     host: Arc<dyn Host>,
     store: Store,
-    workflows: workflows::Workflows,
-    performers: Performers,
-    environment: Arc<dyn Environment>,
-    evaluator: Arc<dyn Evaluator>,
-    options: Options,
-    plans: Plans,
-    lanes: Lanes,
-    slots: Arc<Semaphore>,
+    options: Arc<Options>,
+    /// Finds files.
+    workflows: Arc<workflows::Workflows>,
+    /// Makes plans ready.
+    plans: Arc<Plans>,
+    /// Lists runs.
     index: Arc<index::Index>,
-    reading: reading::Reading,
+    /// Knows runs as their logs have them.
+    reading: Arc<reading::Reading>,
+    /// Performs steps.
+    steps: Arc<perform::Steps>,
+    /// What this process has.
+    lanes: Arc<Lanes>,
+    /// Acquires what can be owned.
+    holdings: holdings::Holdings,
+    /// Writes to other processes.
+    post: mail::Post,
+    /// Tells whoever watches.
+    watchers: Arc<watch::Watchers>,
+    /// Tells them what other processes record.
+    others: Arc<tail::Others>,
+    /// Lets go of runs whose time is over.
+    retention: retire::Keeper,
+    /// Keeps what was refused.
     refusals: refusals::Refusals,
-    watchers: watch::Watchers,
+    /// Knows who is told of failures.
+    takers: failures::Takers,
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
-    tail: tail::Tail,
+}
+
+impl Inner {
+    fn new(parts: Parts, options: Options) -> Self {
+        let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
+        let options = Arc::new(options);
+        let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
+        let reading = Arc::new(reading::Reading::new(store.clone(), Arc::clone(&index)));
+        let workflows = Arc::new(workflows::Workflows::new(Arc::clone(&host), catalog));
+        let plans = Arc::new(Plans::new(store.clone(), types));
+        let (lanes, watchers) = (Arc::<Lanes>::default(), Arc::<watch::Watchers>::default());
+        let steps = Arc::new(perform::Steps {
+            host: Arc::clone(&host),
+            performers,
+            environment,
+            evaluator,
+            slots: Semaphore::new(options.steps_at_once),
+            timeout: options.step_timeout,
+        });
+        let others = Arc::new(tail::Others::new(
+            (Arc::clone(&host), store.clone()),
+            Arc::clone(&index),
+            Arc::clone(&lanes),
+            Arc::clone(&watchers),
+        ));
+        Self {
+            holdings: holdings::Holdings {
+                host: Arc::clone(&host),
+                store: store.clone(),
+                index: Arc::clone(&index),
+                reading: Arc::clone(&reading),
+                workflows: Arc::clone(&workflows),
+                plans: Arc::clone(&plans),
+                lanes: Arc::clone(&lanes),
+                steps: Arc::clone(&steps),
+                others: Arc::clone(&others),
+            },
+            post: mail::Post {
+                host: Arc::clone(&host),
+                mailbox: Arc::clone(&store.mailbox),
+                plans: Arc::clone(&plans),
+            },
+            retention: retire::Keeper {
+                host: Arc::clone(&host),
+                store: store.clone(),
+                index: Arc::clone(&index),
+                workflows: Arc::clone(&workflows),
+                lanes: Arc::clone(&lanes),
+                options: Arc::clone(&options),
+            },
+            takers: failures::Takers {
+                store: store.clone(),
+                index: Arc::clone(&index),
+                workflows: Arc::clone(&workflows),
+            },
+            refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
+            telling: tokio::sync::Mutex::default(),
+            host,
+            store,
+            options,
+            workflows,
+            plans,
+            index,
+            reading,
+            steps,
+            lanes,
+            watchers,
+            others,
+        }
+    }
 }
 
 impl Automations {
@@ -218,27 +259,7 @@ impl Automations {
     /// [`Self::recover`] is called.
     #[must_use]
     pub fn new(parts: Parts, options: Options) -> Self {
-        let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
-        let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
-        let inner = Inner {
-            reading: reading::Reading::new(store.clone(), Arc::clone(&index)),
-            workflows: workflows::Workflows::new(Arc::clone(&host), catalog),
-            plans: Plans::new(store.clone(), types),
-            index,
-            refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
-            slots: Arc::new(Semaphore::new(options.steps_at_once)),
-            lanes: Lanes::default(),
-            watchers: watch::Watchers::default(),
-            telling: tokio::sync::Mutex::default(),
-            tail: tail::Tail::default(),
-            host,
-            store,
-            performers,
-            environment,
-            evaluator,
-            options,
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner::new(parts, options)) }
     }
 
     /// Goes on with every run that is not over and that nobody else performs.
@@ -306,7 +327,7 @@ impl Automations {
     ///
     /// What is there already counts as known.
     pub async fn follow_others(&self) -> Result<()> {
-        self.inner.follow_others().await
+        self.inner.others.follow().await
     }
 
     /// The plan that runs are pinned to.
@@ -363,13 +384,13 @@ impl Automations {
 
     /// Lets a run begin no more steps.
     pub async fn pause(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.change_id()?;
+        let change = self.inner.host.change_id()?;
         self.inner.tell(run, Command::Pause { change, by: by.into() }).await
     }
 
     /// Lets a paused run go on.
     pub async fn resume(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.change_id()?;
+        let change = self.inner.host.change_id()?;
         self.inner.tell(run, Command::Resume { change, by: by.into() }).await
     }
 
@@ -408,7 +429,7 @@ impl Automations {
 
     /// What a fork of a run would do again, and what it would keep.
     pub async fn preview(&self, from: &ForkPoint) -> Result<cairn_core::flow::Fork> {
-        let id = self.inner.run_id()?;
+        let id = self.inner.host.run_id()?;
         Ok(self.inner.forked(from, id).await?.fork)
     }
 
@@ -480,23 +501,6 @@ impl Automations {
         // What is not known of the sessions now is read at the next start.
         let _ = self.inner.index.catch_up().await;
         left
-    }
-}
-
-impl Inner {
-    /// A fresh id for a run.
-    fn run_id(&self) -> Result<RunId> {
-        Ok(RunId::mint(self.host.now_ms(), self.host.entropy()?))
-    }
-
-    /// A fresh id for an event.
-    fn event_id(&self) -> Result<EventId> {
-        Ok(EventId::mint(self.host.now_ms(), self.host.entropy()?))
-    }
-
-    /// A fresh id for a change that somebody makes to a run.
-    fn change_id(&self) -> Result<ChangeId> {
-        Ok(ChangeId::mint(self.host.now_ms(), self.host.entropy()?))
     }
 }
 

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use cairn_core::id::{ChangeId, EventId, RunId, SessionId};
+
 use crate::error::{Error, Result};
 
 /// A future that may be handed to another thread.
@@ -96,6 +98,26 @@ pub(crate) async fn unpanicked<T>(work: impl Future<Output = T>) -> Option<T> {
 }
 
 impl dyn Host + '_ {
+    /// A fresh id for a run.
+    pub(crate) fn run_id(&self) -> Result<RunId> {
+        Ok(RunId::mint(self.now_ms(), self.entropy()?))
+    }
+
+    /// A fresh id for a session.
+    pub(crate) fn session_id(&self) -> Result<SessionId> {
+        Ok(SessionId::mint(self.now_ms(), self.entropy()?))
+    }
+
+    /// A fresh id for an event.
+    pub(crate) fn event_id(&self) -> Result<EventId> {
+        Ok(EventId::mint(self.now_ms(), self.entropy()?))
+    }
+
+    /// A fresh id for a change that somebody makes to a run.
+    pub(crate) fn change_id(&self) -> Result<ChangeId> {
+        Ok(ChangeId::mint(self.now_ms(), self.entropy()?))
+    }
+
     /// What comes of something within a span of time; none when it takes longer.
     pub async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         match either(work, || self.sleep(limit)).await {

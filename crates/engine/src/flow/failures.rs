@@ -13,10 +13,12 @@ use cairn_core::id::RunId;
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::{End, RunState, RunStatus};
 use cairn_core::text::Slug;
+use cairn_store::Store;
 use serde_json::{Value, json};
 
-use super::index::{Filter, Summary};
+use super::index::{Filter, Index, Summary};
 use super::intake::{Entry, Roles, TriggerEvent, by_run, given, keyed};
+use super::workflows::Workflows;
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
@@ -49,7 +51,7 @@ impl Inner {
     pub(super) async fn tell_of_failure(self: &Arc<Self>, run: RunId) -> Result<Vec<RunId>> {
         let (_, state) = self.reading.state(run).await?;
         let depth = state.depth() + 1;
-        let level = self.level(&state).await? + 1;
+        let level = self.takers.level(&state).await? + 1;
         let told = level <= LEVELS_MAX && depth <= self.options.limits.depth_max;
         let Some(started) = state.started.as_ref().filter(|_| told) else {
             return Ok(Vec::new());
@@ -59,7 +61,7 @@ impl Inner {
         // Whoever comes second finds what the first began.
         let _telling = self.telling.lock().await;
         let mut told = Vec::new();
-        for taker in self.takers(&Identity::of_run(started), &ready.graph.plan).await? {
+        for taker in self.takers.of_plan(&Identity::of_run(started), &ready.graph.plan).await? {
             let event = TriggerEvent {
                 payload: report(&ready.graph.plan, &state),
                 kind: "error".to_owned(),
@@ -82,14 +84,6 @@ impl Inner {
         Ok(told)
     }
 
-    /// How many failures led to a run: the one that it is told of, and those before it.
-    async fn level(&self, state: &RunState) -> Result<u32> {
-        let Some(queued) = &state.queued else { return Ok(0) };
-        let input = payload::value(&self.store, &queued.input).await?;
-        let level = input.pointer("/event/level").and_then(Value::as_u64).unwrap_or_default();
-        Ok(u32::try_from(level).unwrap_or(u32::MAX))
-    }
-
     /// Tells of failures that whoever was here before may not have told of.
     pub(super) async fn tell_of_earlier_failures(self: &Arc<Self>) -> Result<()> {
         let filter = Filter {
@@ -101,22 +95,39 @@ impl Inner {
         for failed in self.index.list(&filter).await? {
             let workflow = failed.identity();
             if !known.contains_key(&workflow) {
-                let takers = self.takers_of(&workflow).await?;
+                let takers = self.takers.of_workflow(&workflow).await?;
                 known.insert(workflow.clone(), takers);
             }
             let takers = known.get(&workflow).map(Vec::as_slice).unwrap_or_default();
-            if self.is_untold(&failed, takers).await? {
+            if self.takers.is_untold(&failed, takers).await? {
                 self.tell_of_failure(failed.run).await?;
             }
         }
         Ok(())
     }
+}
+
+/// Knows who is to be told of what failed.
+pub(super) struct Takers {
+    pub(super) store: Store,
+    pub(super) index: Arc<Index>,
+    pub(super) workflows: Arc<Workflows>,
+}
+
+impl Takers {
+    /// How many failures led to a run: the one that it is told of, and those before it.
+    async fn level(&self, state: &RunState) -> Result<u32> {
+        let Some(queued) = &state.queued else { return Ok(0) };
+        let input = payload::value(&self.store, &queued.input).await?;
+        let level = input.pointer("/event/level").and_then(Value::as_u64).unwrap_or_default();
+        Ok(u32::try_from(level).unwrap_or(u32::MAX))
+    }
 
     /// Who takes the failures of a workflow as it is now.
-    async fn takers_of(&self, workflow: &Identity) -> Result<Vec<Taker>> {
+    async fn of_workflow(&self, workflow: &Identity) -> Result<Vec<Taker>> {
         let Ok(found) = self.workflows.find_same(workflow).await else { return Ok(Vec::new()) };
         match found.compiled() {
-            Ok(compiled) => self.takers(workflow, &compiled.plan).await,
+            Ok(compiled) => self.of_plan(workflow, &compiled.plan).await,
             Err(_) => Ok(Vec::new()),
         }
     }
@@ -138,7 +149,7 @@ impl Inner {
     }
 
     /// Who takes the failures of a workflow: the one that it names, and those that name it.
-    async fn takers(&self, workflow: &Identity, plan: &Plan) -> Result<Vec<Taker>> {
+    async fn of_plan(&self, workflow: &Identity, plan: &Plan) -> Result<Vec<Taker>> {
         let mut takers: Vec<Taker> = Vec::new();
         if let Some(named) = &plan.policy.error_workflow_id {
             // One that is gone cannot be told.

@@ -18,10 +18,10 @@ use cairn_store::Blob;
 use cairn_store::port::Room;
 
 use super::desk::{Arrived, Desk};
+use super::holdings::started;
 use super::index::Summary;
 use super::intake::{self, ENTER_PAUSE, ENTER_TRIES, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
-use super::ownership::started;
 use super::plans::Ready;
 use super::{Inner, unknown};
 use crate::catalog::Identity;
@@ -95,7 +95,7 @@ impl Inner {
         by: &By,
         roles: &Roles,
     ) -> Result<Forked> {
-        self.fork_as(from, self.run_id()?, by, roles).await
+        self.fork_as(from, self.host.run_id()?, by, roles).await
     }
 
     /// Goes on from an earlier step, in the run of this id.
@@ -115,7 +115,7 @@ impl Inner {
                 Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
                     let parts = (started.clone(), by.clone(), roles.clone());
-                    let handed = self.hand_fork_over(session, from, id, parts).await?;
+                    let handed = self.post.hand_fork_over(session, from, id, parts).await?;
                     last = elsewhere.clone();
                     handed.unwrap_or(Err(elsewhere)).map(drop)
                 }

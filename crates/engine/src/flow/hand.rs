@@ -29,17 +29,19 @@ use crate::guided::answer::{Answer, Warning, WarningCode};
 use crate::guided::ask::{At, Continue, Wanted};
 use crate::guided::{input, is_advance};
 use follow::Since;
-use reply::Reply;
+use reply::{Replies, Reply};
 
 impl Automations {
     /// Starts a run that an agent holds, and gives what is handed to it first.
     pub async fn start_held(&self, request: RunRequest) -> Result<Answer> {
-        self.inner.start_held(request).await.map_err(Error::of_execution)
+        let hand = Hand::new(&self.inner).await?;
+        hand.start(request).await.map_err(Error::of_execution)
     }
 
     /// Takes what an agent with these roles did, or says where its run stands.
     pub async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
-        self.inner.proceed(ask, roles).await.map_err(Error::of_execution)
+        let hand = Hand::new(&self.inner).await?;
+        hand.proceed(ask, roles).await.map_err(Error::of_execution)
     }
 
     /// Whether a token was given out by an automation.
@@ -76,28 +78,38 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Inner {
-    async fn start_held(self: &Arc<Self>, request: RunRequest) -> Result<Answer> {
-        let run = self.submit(request).await?.run;
-        let keys = self.store.keys.load().await?;
-        let past = self.reading.past(run).await?;
-        let past = self.settle(past, Since::Event(EventIndex(0))).await?;
-        self.reply(Reply::begun(&past), &keys).await
+/// Hands steps to agents, with the keys that sign their tokens.
+struct Hand {
+    flow: Arc<Inner>,
+    keys: Keyring,
+}
+
+impl Hand {
+    async fn new(flow: &Arc<Inner>) -> Result<Self> {
+        Ok(Self { flow: Arc::clone(flow), keys: flow.store.keys.load().await? })
     }
 
-    async fn proceed(self: &Arc<Self>, ask: Continue, roles: &Roles) -> Result<Answer> {
-        let keys = self.store.keys.load().await?;
-        let spot = self.spot(&ask.at, &keys).await?;
+    fn replies(&self) -> Replies<'_> {
+        Replies { store: &self.flow.store, plans: &self.flow.plans, keys: &self.keys }
+    }
+
+    async fn start(&self, request: RunRequest) -> Result<Answer> {
+        let run = self.flow.submit(request).await?.run;
+        let past = self.flow.reading.past(run).await?;
+        let past = self.settle(past, Since::Event(EventIndex(0))).await?;
+        self.replies().make(Reply::begun(&past)).await
+    }
+
+    async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
+        let spot = self.spot(&ask.at).await?;
         if !is_advance(&ask) {
             input::rehydrate_only(&ask)?;
-            return self.back(&spot, &keys).await;
+            return self.back(&spot).await;
         }
         nothing_else(&ask)?;
         match &spot.event.data {
-            EventData::TaskOpened(task) => self.take(&spot, task, &ask, &keys).await,
-            EventData::TaskAnswered(task) => {
-                self.fork_held(&spot, task, &ask, (&keys, roles)).await
-            }
+            EventData::TaskOpened(task) => self.take(&spot, task, &ask).await,
+            EventData::TaskAnswered(task) => self.fork_held(&spot, task, &ask, roles).await,
             _ => Err(input::invalid(
                 "no step was handed out with this token, so there is none to be done".to_owned(),
                 "send the token alone, without `output` and `intent`, to see where the run stands",
@@ -107,9 +119,9 @@ impl Inner {
     }
 
     /// The place that a token names.
-    async fn spot(&self, at: &At, keys: &Keyring) -> Result<Spot> {
+    async fn spot(&self, at: &At) -> Result<Spot> {
         let (At::Compact(text) | At::Pair { state: text, .. }) = at;
-        let token = CompactToken::verify(text.trim(), Kind::Hand, keys);
+        let token = CompactToken::verify(text.trim(), Kind::Hand, &self.keys);
         let field = "continueToken";
         let token = token.map_err(|source| Error::Token {
             field,
@@ -118,7 +130,7 @@ impl Inner {
         })?;
         let CompactToken { session, node, attempt, .. } = token;
         let gone = || Error::TokenUnknownNode(format!("a place in session {session}"));
-        let events = match self.store.log.read_between(session, node, node).await {
+        let events = match self.flow.store.log.read_between(session, node, node).await {
             Err(store::Error::NotFound(_)) => return Err(gone()),
             other => other?,
         };
@@ -128,55 +140,43 @@ impl Inner {
     }
 
     /// Takes what an agent says of a step.
-    async fn take(
-        self: &Arc<Self>,
-        spot: &Spot,
-        task: &TaskOpened,
-        ask: &Continue,
-        keys: &Keyring,
-    ) -> Result<Answer> {
-        let request = payload::value(&self.store, &task.request).await?;
-        let mut past = self.reading.past(spot.run).await?;
+    async fn take(&self, spot: &Spot, task: &TaskOpened, ask: &Continue) -> Result<Answer> {
+        let request = payload::value(&self.flow.store, &task.request).await?;
+        let mut past = self.flow.reading.past(spot.run).await?;
         let taken = match output::judge(&task.instance.step, &request, ask.output.as_ref())? {
             Ok(taken) => taken,
             Err(blockers) => {
-                return self.reply(Reply::blocked(&past, spot, blockers), keys).await;
+                return self.replies().make(Reply::blocked(&past, spot, blockers)).await;
             }
         };
         if log::answered(&past.events, task.task_id).is_none() {
-            self.acknowledge(&past, task, taken.output.clone(), keys).await?;
-            past = self.reading.past(spot.run).await?;
+            self.acknowledge(&past, task, taken.output.clone()).await?;
+            past = self.flow.reading.past(spot.run).await?;
         }
         let Some((at, answered)) = log::answered(&past.events, task.task_id) else {
             return Err(Error::Broken("an answer left no record".to_owned()));
         };
-        let recorded = payload::value(&self.store, &answered.answer).await?;
+        let recorded = payload::value(&self.flow.store, &answered.answer).await?;
         let mut warnings = taken.warnings;
         if recorded != taken.output {
             warnings = vec![other_input()];
         }
         let past = self.settle(past, Since::Event(at)).await?;
-        self.reply(Reply::advanced(&past, at, warnings), keys).await
+        self.replies().make(Reply::advanced(&past, at, warnings)).await
     }
 
     /// Says to a run what came of a step. That somebody said so before is no mistake.
-    async fn acknowledge(
-        self: &Arc<Self>,
-        past: &Past,
-        task: &TaskOpened,
-        output: Value,
-        keys: &Keyring,
-    ) -> Result<()> {
+    async fn acknowledge(&self, past: &Past, task: &TaskOpened, output: Value) -> Result<()> {
         let run = past.summary.run;
-        let label = || Held::new(past, keys).label.as_str().to_owned();
+        let label = || Held::new(past, &self.keys).label.as_str().to_owned();
         if past.state.end.is_some() {
             return Err(Error::RunComplete(label()));
         }
         let instance = task.instance.clone();
         let by = "agent".into();
-        let told = self.tell(run, Command::Acknowledge { instance, by, output }).await;
+        let told = self.flow.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };
-        let now = self.reading.past(run).await?;
+        let now = self.flow.reading.past(run).await?;
         if log::answered(&now.events, task.task_id).is_some() {
             return Ok(());
         }
@@ -189,19 +189,19 @@ impl Inner {
 
     /// Says where a run stands, or shows a step again. Nothing is written for it; a run that
     /// nobody performs goes on.
-    async fn back(self: &Arc<Self>, spot: &Spot, keys: &Keyring) -> Result<Answer> {
-        let past = self.reading.past(spot.run).await?;
+    async fn back(&self, spot: &Spot) -> Result<Answer> {
+        let past = self.flow.reading.past(spot.run).await?;
         if let EventData::TaskOpened(task) = &spot.event.data {
             let now = log::last_stop(&past.events);
             if now.handed().any(|open| open.task.task_id == task.task_id) {
-                return self.reply(Reply::again(&past, spot), keys).await;
+                return self.replies().make(Reply::again(&past, spot)).await;
             }
-            if let Some(answer) = self.rewound(&past, spot, task, keys).await? {
+            if let Some(answer) = self.rewound(&past, spot, task).await? {
                 return Ok(answer);
             }
         }
         let past = self.settle(past, Since::Now).await?;
-        self.reply(Reply::back(&past), keys).await
+        self.replies().make(Reply::back(&past)).await
     }
 }
 

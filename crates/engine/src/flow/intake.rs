@@ -30,8 +30,9 @@ use checks::{require_recordable, require_start};
 
 use super::chain;
 use super::desk::{Arrived, Desk};
+use super::holdings::started;
 use super::lane::NewRun;
-use super::ownership::{overflow, started};
+use super::options::overflow;
 use super::plans::LoadedPlan;
 use super::trace::{self, TraceParent};
 use super::watch::{Ended, Refusal};
@@ -188,7 +189,7 @@ impl Inner {
         chain::require_short(&found.id, depth)?;
         let run = match (&trigger, &key) {
             (Some(trigger), Some(key)) => keyed(found.identity(), trigger, key),
-            _ => self.run_id()?,
+            _ => self.host.run_id()?,
         };
         let name = trigger.as_ref().map_or("manual", Slug::as_str);
         let event = TriggerEvent { payload: exact(event.payload), ..event };
@@ -209,7 +210,7 @@ impl Inner {
             let asked = match self.desk(found.identity()).await {
                 Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                    let handed = self.hand_over(session, found, &entry).await?;
+                    let handed = self.post.hand_over(session, found, &entry).await?;
                     last = elsewhere.clone();
                     handed.unwrap_or(Err(elsewhere))
                 }
@@ -248,12 +249,12 @@ impl Inner {
         self.store.log.room(Room::Run).await?;
         let counted = self.count_within(desk, plan, entry.trigger.as_ref())?;
         let workflow = Identity::of_run(&loaded.started);
-        let env = self.environment.settings(&workflow, plan).await?;
+        let env = self.steps.environment.settings(&workflow, plan).await?;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
             let received = received(&loaded.started, &entry, trigger, key, &event);
             let known = self.note_received(desk, received, claim.epoch).await?;
             // Whoever received it before may have been cut off before it began.
-            if known && self.retired_in(desk.session).await?.contains(&run) {
+            if known && self.retention.retired_in(desk.session).await?.contains(&run) {
                 return Ok(replayed);
             }
         }
@@ -291,7 +292,7 @@ impl Inner {
         plan: &Plan,
         trigger: Option<&Slug>,
     ) -> Result<Option<Counted>> {
-        let most = self.at_once(plan);
+        let most = self.options.at_once(plan);
         let overflow = overflow(plan, trigger);
         let dropped = || Error::Dropped { workflow: desk.workflow.id().to_owned() };
         match overflow {
@@ -313,7 +314,7 @@ impl Inner {
 
     /// Counts a run for the limit of its workflow, or says when it may begin.
     pub(super) fn count(&self, desk: &Arc<Desk>, plan: &Plan) -> Result<Counted> {
-        let limit = self.rate(plan);
+        let limit = self.options.rate(plan);
         let at_ms = self.host.now_ms();
         desk.rate.take(&limit, at_ms).map_err(|after_ms| Error::RateLimited {
             workflow: desk.workflow.id().to_owned(),
@@ -331,7 +332,7 @@ impl Inner {
         received: TriggerReceived,
         epoch: Epoch,
     ) -> Result<bool> {
-        let (id, scope, data) = (self.event_id()?, Scope::Session, received.into());
+        let (id, scope, data) = (self.host.event_id()?, Scope::Session, received.into());
         let mut events = vec![NewEvent { id, scope, data }];
         let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
         let plan = AppendPlan { events, seen: Vec::new(), blobs, fence: Some(epoch) };
@@ -356,7 +357,7 @@ impl Inner {
         let place = queued.workflow_source_ref.as_deref();
         let found =
             self.workflows.find_same(&Identity::recorded(&queued.workflow_id, place)).await?;
-        let (run, trigger) = (self.run_id()?, queued.trigger_id);
+        let (run, trigger) = (self.host.run_id()?, queued.trigger_id);
         let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
         self.enter(&found, entry).await
     }
@@ -498,7 +499,7 @@ impl Inner {
         let plan = &found.compiled()?.plan;
         let event = kept.get("event").cloned().unwrap_or_default();
         let event = fitting(plan, Some(&trigger_id), event)?;
-        let env = self.environment.settings(found.identity(), plan).await?;
+        let env = self.steps.environment.settings(found.identity(), plan).await?;
         let ready = self.plans.pin(&found).await?;
         let started = started(&found, &ready);
         let queued = RunQueued {

@@ -178,7 +178,7 @@ impl Actor {
             messages,
             shared,
             stopped: None,
-            draining: inner.is_draining().then(Drain::default),
+            draining: inner.lanes.is_draining().then(Drain::default),
             crowded: false,
             pinned: BTreeSet::new(),
             through: EventIndex(0),
@@ -313,14 +313,14 @@ impl Actor {
         let Some(active) = self.runs.get(&id) else { return };
         let queued = active.run.state.queued.as_ref();
         let trigger = queued.and_then(|queued| queued.trigger_id.as_ref());
-        let limits = inner.limits(&active.ready.graph.plan, trigger);
+        let limits = inner.options.limits_of(&active.ready.graph.plan, trigger);
         if self.desk.enter(id, limits, self.session, &self.messages) {
             self.admitted.push_back(id);
         }
     }
 
     fn insert(&mut self, inner: &Inner, mut active: Active) {
-        if self.draining.is_some() || inner.is_holding() {
+        if self.draining.is_some() || inner.lanes.is_holding() {
             active.run.hold();
         }
         self.runs.insert(active.run.state.run_id, active);
@@ -386,7 +386,10 @@ impl Actor {
             let Some(snapshot) = begun else { continue };
             let (inner, messages) = (Arc::clone(inner), self.messages.clone());
             self.host.spawn(Box::pin(async move {
-                let stored = inner.store_snapshot(snapshot).await.map(Box::new);
+                let max = inner.options.inline_max;
+                let stored =
+                    super::snapshots::keep(&*inner.host, &inner.store, snapshot, max).await;
+                let stored = stored.map(Box::new);
                 let _ = messages.send(Message::Stored(id, stored));
             }));
         }

@@ -79,6 +79,16 @@ impl Lanes {
         }
     }
 
+    /// Whether nothing more is begun.
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// Whether the steps of runs are left to another process.
+    pub(super) fn is_holding(&self) -> bool {
+        self.holding.load(Ordering::Acquire)
+    }
+
     pub(super) fn hold(&self) {
         self.holding.store(true, Ordering::Release);
     }

@@ -14,20 +14,20 @@ use cairn_core::flow::{Answer, Change, Command, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::text::Slug;
-use cairn_store::port::mailbox::{Delivery, Inbox, Letter, Patience};
+use cairn_store::port::mailbox::{Delivery, Inbox, Letter, Mailbox, Patience};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Inner;
 use super::desk::Desk;
 use super::forks::ForkPoint;
+use super::holdings::started;
 use super::intake::{Asked, Entry, Roles};
 use super::lane::Lane;
-use super::ownership::started;
-use super::plans::LoadedPlan;
+use super::plans::{LoadedPlan, Plans};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
-use crate::host::{BoxFuture, Task};
+use crate::host::{BoxFuture, Host, Task};
 
 /// How long the owner of a session may take to take a letter. One that is stopped never does.
 const TO_TAKE: Duration = Duration::from_millis(1_500);
@@ -154,13 +154,20 @@ struct HandedFork {
     on_new_plan: bool,
 }
 
-impl Inner {
+/// Writes to other processes.
+pub(super) struct Post {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) mailbox: Arc<dyn Mailbox>,
+    pub(super) plans: Arc<Plans>,
+}
+
+impl Post {
     /// Says something to the owner of a session; none when it was not taken, and never will be.
     /// One that does not listen is about to begin or to end, and is asked again.
     async fn say(&self, session: SessionId, letter: String) -> Result<Option<Result<Value>>> {
         let (to_take, to_answer) = (self.host.sleep(TO_TAKE), self.host.sleep(TO_ANSWER));
         let patience = Patience { to_take, to_answer };
-        let answer: Value = match self.store.mailbox.ask(session, letter, patience).await? {
+        let answer: Value = match self.mailbox.ask(session, letter, patience).await? {
             Delivery::Nobody => return Ok(Some(Err(Error::Unheard { session }))),
             Delivery::Withdrawn => return Ok(None),
             Delivery::InDoubt => return Ok(Some(Err(Error::InDoubt { session }))),
@@ -229,7 +236,9 @@ impl Inner {
             None => Err(Error::Broken(format!("an answer that does not say so: {answer}"))),
         })))
     }
+}
 
+impl Inner {
     /// Admits what another process handed over.
     async fn take_handed(self: &Arc<Self>, desk: &Arc<Desk>, handed: Handed) -> Result<Asked> {
         let Handed { run, started, trigger, key, event, parent, depth, by, via, roles, fork } =

@@ -15,13 +15,13 @@ use cairn_core::plan::{Action, FailureKind, Plan};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::Inner;
+use super::Evaluator;
 use super::plans::Ready;
 use super::trace::Try;
 use crate::catalog::Identity;
-use crate::error::Result;
-use crate::host::unpanicked;
-use crate::performer::{Ctx, Failed, UsedSecret};
+use crate::error::{Error, Result};
+use crate::host::{Host, unpanicked};
+use crate::performer::{Ctx, Failed, Performers, UsedSecret};
 
 /// Gives workflows their settings and secrets.
 #[async_trait]
@@ -111,7 +111,19 @@ pub(super) struct Work {
     pub(super) slots: Arc<Semaphore>,
 }
 
-impl Inner {
+/// Performs steps.
+pub(super) struct Steps {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) performers: Performers,
+    pub(super) environment: Arc<dyn Environment>,
+    pub(super) evaluator: Arc<dyn Evaluator>,
+    /// The places there are for all of them.
+    pub(super) slots: Semaphore,
+    /// How long one may take that does not say so.
+    pub(super) timeout: Duration,
+}
+
+impl Steps {
     /// Performs a step; gives what to tell its run.
     pub(super) async fn perform(&self, work: Work) -> Command {
         let instance = work.step.instance.clone();
@@ -162,7 +174,7 @@ impl Inner {
                 }
             }
         };
-        let timeout = step.timeout_ms.map_or(self.options.step_timeout, Duration::from_millis);
+        let timeout = step.timeout_ms.map_or(self.timeout, Duration::from_millis);
         let ctx = Ctx {
             workflow_id: graph.plan.workflow_id.clone(),
             session,
@@ -190,9 +202,14 @@ impl Inner {
         redacted(done, &bindings)
             .map_err(|fault| Fault { output: fault.output.and_then(kept), ..fault })
     }
-}
 
-impl Inner {
+    /// Ends what whoever owned a session before left running: a try is not repeated beside the
+    /// first one.
+    pub(super) async fn end_left(&self, session: SessionId) -> Result<()> {
+        let ended = self.performers.end_left(session).await;
+        ended.map_err(|failed| Error::LeftRunning { session, message: failed.message })
+    }
+
     /// The settings of a step with its secrets in them.
     async fn secret_settings(
         &self,

@@ -13,13 +13,16 @@ use cairn_core::plan::Retention;
 use cairn_core::projection::run::RunStatus;
 use cairn_store as store;
 use cairn_store::port::SessionRead;
-use cairn_store::{AppendPlan, Epoch, gc};
+use cairn_store::{AppendPlan, Epoch, Store, gc};
 
-use super::Inner;
 use super::desk::Desk;
-use super::index::{Filter, Summary};
+use super::index::{Filter, Index, Summary};
+use super::lanes::Lanes;
+use super::workflows::Workflows;
+use super::{Inner, Options};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
+use crate::host::Host;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How many runs are retired in one commit.
@@ -46,13 +49,13 @@ impl Inner {
     pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
         self.index.catch_up().await?;
         let mut tidied = Tidied::default();
-        for (workflow, runs) in self.over_by_workflow().await? {
-            let expired = self.expired(&workflow, runs, now_ms).await?;
+        for (workflow, runs) in self.retention.over_by_workflow().await? {
+            let expired = self.retention.expired(&workflow, runs, now_ms).await?;
             if expired.is_empty() {
                 continue;
             }
             match self.desk(&workflow).await {
-                Ok(desk) => tidied.runs += self.retire(&desk, &expired).await?,
+                Ok(desk) => tidied.runs += self.retention.retire(&desk, &expired).await?,
                 // Whoever admits its runs tidies up after them.
                 Err(Error::AdmittedElsewhere { .. }) => {}
                 Err(error) => return Err(error),
@@ -60,7 +63,7 @@ impl Inner {
         }
         self.index.catch_up().await?;
         self.end_full().await;
-        tidied.sessions = self.remove_empty().await?;
+        tidied.sessions = self.retention.remove_empty().await?;
         if !tidied.sessions.is_empty() {
             self.index.catch_up().await?;
             let collected = gc::collect(&self.store, &gc::Policy::default(), now_ms).await?;
@@ -72,7 +75,19 @@ impl Inner {
         }
         Ok(tidied)
     }
+}
 
+/// Knows which runs nobody needs any more, and lets go of them.
+pub(super) struct Keeper {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) store: Store,
+    pub(super) index: Arc<Index>,
+    pub(super) workflows: Arc<Workflows>,
+    pub(super) lanes: Arc<Lanes>,
+    pub(super) options: Arc<Options>,
+}
+
+impl Keeper {
     /// Runs that are over and not retired, latest first.
     async fn over_by_workflow(&self) -> Result<BTreeMap<Identity, Vec<Summary>>> {
         let filter = Filter { is_over: Some(true), ..Filter::default() };
@@ -164,7 +179,7 @@ impl Inner {
         fence: Option<Epoch>,
     ) -> Result<bool> {
         let event = |run: &RunId| {
-            let (id, scope) = (self.event_id()?, Scope::Run(*run));
+            let (id, scope) = (self.host.event_id()?, Scope::Run(*run));
             Ok(NewEvent { id, scope, data: RunRetired {}.into() })
         };
         let mut events: Vec<NewEvent> = runs.iter().map(event).collect::<Result<_>>()?;
@@ -203,7 +218,7 @@ impl Inner {
             }
             let filter = Filter { session: Some(session), with_retired: true, ..Filter::default() };
             let runs = self.index.list(&filter).await?;
-            let is_new = runs.is_empty() && self.is_young(session);
+            let is_new = runs.is_empty() && self.options.is_young(session, self.host.now_ms());
             if is_new || !runs.iter().all(|run| run.is_retired) {
                 continue;
             }

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_core::event::guided::SessionCreated;
-use cairn_core::event::{NewEvent, Scope};
-use cairn_core::id::SessionId;
 use cairn_store as store;
-use cairn_store::AppendPlan;
 use cairn_store::port::SessionRead;
 
 use super::Inner;
@@ -36,12 +32,8 @@ impl Inner {
 
     /// Whether a lane takes new runs: its session is neither large nor old.
     fn has_room(&self, lane: &Lane) -> bool {
-        !lane.is_closed() && self.takes_more(lane.session, lane.bytes())
-    }
-
-    /// Whether a session of so many bytes takes new runs.
-    fn takes_more(&self, session: SessionId, bytes: u64) -> bool {
-        bytes < self.options.session_max && self.is_young(session)
+        let now_ms = self.host.now_ms();
+        !lane.is_closed() && self.options.takes_more(lane.session, lane.bytes(), now_ms)
     }
 
     /// Ends the lanes that take no new runs and whose runs are all over.
@@ -53,11 +45,6 @@ impl Inner {
         }
     }
 
-    pub(super) fn is_young(&self, session: SessionId) -> bool {
-        let age_ms = self.host.now_ms().saturating_sub(session.minted_ms());
-        u128::from(age_ms) < self.options.session_age_max.as_millis()
-    }
-
     /// A session of a workflow that has room.
     async fn free_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Option<Lane>> {
         for SessionRead { session, .. } in self.index.sessions_of(&desk.workflow).await? {
@@ -67,7 +54,9 @@ impl Inner {
                 None => {}
             }
             let Ok(status) = self.store.log.status(session).await else { continue };
-            if status.damage.is_some() || !self.takes_more(session, status.bytes) {
+            if status.damage.is_some()
+                || !self.options.takes_more(session, status.bytes, self.host.now_ms())
+            {
                 continue;
             }
             let _taking = self.lanes.taking.lock().await;
@@ -82,20 +71,9 @@ impl Inner {
     }
 
     async fn new_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Lane> {
-        let session = SessionId::mint(self.host.now_ms(), self.host.entropy()?);
-        self.make_session(session).await?;
+        let session = self.host.session_id()?;
+        self.holdings.make_session(session).await?;
         let _taking = self.lanes.taking.lock().await;
         self.open_lane(session, desk).await
-    }
-
-    pub(super) async fn make_session(&self, session: SessionId) -> Result<()> {
-        let (id, scope) = (self.event_id()?, Scope::Session);
-        let created = NewEvent { id, scope, data: SessionCreated {}.into() };
-        let plan = AppendPlan { events: vec![created], ..AppendPlan::default() };
-        match self.store.log.append(session, plan).await {
-            // Somebody else was first, in this moment.
-            Ok(_) | Err(store::Error::Unfenced { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 }

@@ -7,12 +7,13 @@ use cairn_core::id::EventIndex;
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::{Held, RunState};
 use cairn_core::snapshot::RunSnapshot;
-use cairn_store::Blob;
 use cairn_store::port::SnapshotAt;
+use cairn_store::{Blob, Store};
 
 use super::index::Summary;
-use super::{Inner, payload};
+use super::payload;
 use crate::error::{Error, Result};
+use crate::host::Host;
 
 /// How many bytes of what every snapshot repeats may fall on each event in between.
 const BYTES_PER_EVENT: usize = 50;
@@ -84,17 +85,19 @@ impl Summary {
     }
 }
 
-impl Inner {
-    /// Stores a snapshot; none when it cannot be.
-    pub(super) async fn store_snapshot(&self, snapshot: RunSnapshot) -> Option<Stored> {
-        let max = self.options.inline_max;
-        let made = self.host.wait_for(move || make(snapshot, max)).await;
-        let stored = made.ok()?.ok()?;
-        for blob in &stored.blobs {
-            self.store.blobs.put(blob.clone()).await.ok()?;
-        }
-        Some(stored)
+/// Stores a snapshot; none when it cannot be. Values of more than so many bytes are kept beside it.
+pub(super) async fn keep(
+    host: &dyn Host,
+    store: &Store,
+    snapshot: RunSnapshot,
+    inline_max: usize,
+) -> Option<Stored> {
+    let made = host.wait_for(move || make(snapshot, inline_max)).await;
+    let stored = made.ok()?.ok()?;
+    for blob in &stored.blobs {
+        store.blobs.put(blob.clone()).await.ok()?;
     }
+    Some(stored)
 }
 
 /// Makes a snapshot ready to be stored.

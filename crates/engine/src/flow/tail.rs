@@ -1,129 +1,138 @@
 //! What other processes record, for those who watch runs here.
 //!
-//! Whoever performs a run tells the watchers of its own process. The sessions of others are
-//! looked at from time to time, and what has come to them since is told in the same way.
+//! Whoever performs a run tells the watchers of its own process, and those who follow the inbox
+//! of its session. So whoever wants to know of all runs hears which inboxes are opened, follows
+//! each, and tells what has come to its session since in the same way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
-use cairn_store::port::Mark;
+use cairn_store::Store;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::Inner;
-use super::watch::Told;
+use super::index::Index;
+use super::lanes::Lanes;
+use super::watch::{Told, Watchers};
 use crate::error::Result;
+use crate::host::{Host, Task};
 
-/// How often sessions are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How much longer than a look nothing is looked at, so that many sessions do not keep a
-/// processor busy.
-const REST: u32 = 20;
-
-/// How far sessions were told about.
-#[derive(Default)]
-pub(super) struct Tail {
-    /// The first event of each session that nobody was told of.
-    next: Mutex<BTreeMap<SessionId, EventIndex>>,
-    /// How the sessions of others were when they were last looked at; none before anybody
-    /// follows them.
-    seen: AsyncMutex<Option<BTreeMap<SessionId, Seen>>>,
+/// Tells what others record, and knows how far their sessions were told about.
+pub(super) struct Others {
+    host: Arc<dyn Host>,
+    store: Store,
+    index: Arc<Index>,
+    lanes: Arc<Lanes>,
+    watchers: Arc<Watchers>,
+    /// How far each session was told about.
+    told: Mutex<BTreeMap<SessionId, Far>>,
+    /// Whether others are followed. Held while something of theirs is told.
+    follows: AsyncMutex<bool>,
 }
 
-struct Seen {
-    mark: Mark,
+/// How far a session was told about.
+#[derive(Clone, Copy, Default)]
+struct Far {
+    /// The first event that nobody was told of.
+    next: EventIndex,
     /// Whether it has runs that an engine performs.
     is_flow: bool,
 }
 
-impl Tail {
-    fn next(&self) -> MutexGuard<'_, BTreeMap<SessionId, EventIndex>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Tasks that end with this.
+#[derive(Default)]
+struct Following(BTreeMap<SessionId, Task>);
 
-    /// Notes that everything up to an event was told.
-    pub(super) fn told(&self, session: SessionId, last: EventIndex) {
-        self.next().insert(session, last.next());
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.values().for_each(Task::abort);
     }
 }
 
-impl Inner {
+impl Others {
+    pub(super) fn new(
+        (host, store): (Arc<dyn Host>, Store),
+        index: Arc<Index>,
+        lanes: Arc<Lanes>,
+        watchers: Arc<Watchers>,
+    ) -> Self {
+        let (told, follows) = (Mutex::default(), AsyncMutex::default());
+        Self { host, store, index, lanes, watchers, told, follows }
+    }
+
+    fn far(&self) -> MutexGuard<'_, BTreeMap<SessionId, Far>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that everything up to an event of an engine's session was told.
+    pub(super) fn told(&self, session: SessionId, last: EventIndex) {
+        self.far().insert(session, Far { next: last.next(), is_flow: true });
+    }
+
     /// Tells what other processes record, for as long as it is asked to.
-    pub(super) async fn follow_others(self: &Arc<Self>) -> Result<()> {
-        self.begin_to_follow().await?;
-        loop {
-            let begun = self.host.uptime();
-            // What cannot be read now may be read the next time.
-            let _ = self.look_at_others().await;
-            let taken = self.host.uptime().saturating_sub(begun);
-            self.host.sleep(LOOK_EVERY.max(taken * REST)).await;
+    pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
+        let mut openings = self.store.mailbox.openings().await?;
+        self.take_for_known().await?;
+        let mut following = Following::default();
+        while let Some(session) = openings.next().await {
+            let others = Arc::clone(self);
+            let task = self.host.spawn(Box::pin(async move { others.follow_one(session).await }));
+            let before = following.0.insert(session, task);
+            before.iter().for_each(Task::abort);
         }
+        Ok(())
     }
 
     /// Takes what is there now for known.
-    async fn begin_to_follow(&self) -> Result<()> {
-        let mut seen = self.tail.seen.lock().await;
+    async fn take_for_known(&self) -> Result<()> {
+        let mut follows = self.follows.lock().await;
         self.index.catch_up().await?;
-        let mut marks: BTreeMap<SessionId, Mark> =
-            self.store.sessions.marks().await?.into_iter().collect();
-        let mut known = BTreeMap::new();
         for read in self.store.runs.sessions().await? {
-            self.tail.next().entry(read.session).or_insert(read.next);
-            // One that has moved since is looked at once more.
-            let mark = marks.remove(&read.session).filter(|mark| read.mark.as_ref() == Some(mark));
-            let mark = mark.unwrap_or_else(|| Mark(String::new()));
-            known.insert(read.session, Seen { mark, is_flow: read.workflow.is_some() });
+            let far = Far { next: read.next, is_flow: read.workflow.is_some() };
+            self.far().entry(read.session).or_insert(far);
         }
-        *seen = Some(known);
+        *follows = true;
         Ok(())
     }
 
-    async fn look_at_others(&self) -> Result<()> {
-        let mut seen = self.tail.seen.lock().await;
-        let Some(seen) = seen.as_mut() else { return Ok(()) };
-        let marks = self.store.sessions.marks().await?;
-        for (session, mark) in marks {
+    /// Tells what another process records in a session, until it lets go of it.
+    async fn follow_one(&self, session: SessionId) {
+        let mut follower = self.store.mailbox.follow(session).await.ok().flatten();
+        loop {
+            // Its own lane tells.
             if self.lanes.get(session).is_some() {
-                // Its lane tells; what it is when that ends is looked at then.
-                seen.remove(&session);
-                continue;
+                return;
             }
-            let known = seen.get(&session);
-            if known.is_some_and(|seen| seen.mark == mark) {
-                continue;
+            self.tell_before_taking(session).await;
+            let Some(following) = &mut follower else { return };
+            if !following.next().await {
+                // What it recorded last is told, too.
+                follower = None;
             }
-            let is_flow = known.map(|seen| seen.is_flow);
-            let Ok(is_flow) = self.tell_rest(session, is_flow).await else { continue };
-            seen.insert(session, Seen { mark, is_flow });
         }
-        Ok(())
     }
 
-    /// Tells what somebody else recorded in a session before it was taken over.
+    /// Tells what somebody else recorded in a session before it is taken over.
     pub(super) async fn tell_before_taking(&self, session: SessionId) {
-        let seen = self.tail.seen.lock().await;
-        if let Some(seen) = seen.as_ref() {
-            let is_flow = seen.get(&session).map(|seen| seen.is_flow);
-            // What cannot be read cannot be taken over either.
-            let _ = self.tell_rest(session, is_flow).await;
+        let follows = self.follows.lock().await;
+        if *follows {
+            // What cannot be read now may be read the next time, and not be taken over before.
+            let _ = self.tell_rest(session).await;
         }
     }
 
-    /// Tells what is new in a session, if engines perform its runs; says whether they do.
-    async fn tell_rest(&self, session: SessionId, is_flow: Option<bool>) -> Result<bool> {
-        let next = self.tail.next().get(&session).copied();
-        let events = self.store.log.read(session, next.unwrap_or(EventIndex(0))).await?;
-        let Some(last) = events.last().map(|event| event.index) else {
-            return Ok(is_flow.unwrap_or_default());
-        };
-        let is_flow = is_flow.unwrap_or_default() || events.iter().any(is_of_flow);
-        self.tail.told(session, last);
+    /// Tells what is new in a session, if engines perform its runs.
+    async fn tell_rest(&self, session: SessionId) -> Result<()> {
+        let far = self.far().get(&session).copied().unwrap_or_default();
+        let events = self.store.log.read(session, far.next).await?;
+        let Some(last) = events.last().map(|event| event.index) else { return Ok(()) };
+        let is_flow = far.is_flow || events.iter().any(is_of_flow);
+        self.far().insert(session, Far { next: last.next(), is_flow });
         if is_flow {
             self.watchers.tell(&Told { session, events: events.into() });
         }
-        Ok(is_flow)
+        Ok(())
     }
 }
 

@@ -58,7 +58,7 @@ impl Inner {
                 Place::Here(lane) => lane.tell(run, command.clone()).await,
                 Place::Over => return Err(ended()),
                 Place::There { session, owner } => {
-                    let told = self.tell_owner(session, run, &command).await?;
+                    let told = self.post.tell_owner(session, run, &command).await?;
                     let elsewhere = Error::RunElsewhere { run, session, owner };
                     last = Some(elsewhere.clone());
                     told.unwrap_or(Err(elsewhere))

@@ -44,7 +44,7 @@ impl Inner {
                     // Whoever does not tell is looked at again.
                     follower = inner.store.mailbox.follow(session).await.ok().flatten();
                 }
-                if follower.is_none() && !inner.is_draining() {
+                if follower.is_none() && !inner.lanes.is_draining() {
                     // Who cannot be replaced goes on with it, or is about to end.
                     drop(inner.take_up(&workflow).await);
                 }

@@ -22,10 +22,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
+use super::watch::Ear;
 use crate::error::{Error, Result};
 use crate::memory::mailbox::within;
 use crate::port::mailbox::{
-    Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Patience,
+    Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Openings, Patience,
 };
 
 /// How long a letter may be.
@@ -52,13 +53,26 @@ impl Folder {
         OpenOptions::new().read(true).custom_flags(directory).open(path).map(Self)
     }
 
-    fn socket(&self, session: SessionId) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{}", self.0.as_raw_fd(), name(session)))
+    fn at(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd()))
     }
 }
 
+const PREFIX: &str = "sess_";
+const SUFFIX: &str = ".sock";
+
 fn name(session: SessionId) -> String {
-    format!("{}.sock", session.to_string().trim_start_matches("sess_"))
+    format!("{}{SUFFIX}", session.to_string().trim_start_matches(PREFIX))
+}
+
+/// What a socket is called before anybody listens.
+fn fresh(session: SessionId) -> String {
+    format!(".{}", name(session))
+}
+
+/// The session whose socket has a name.
+fn named(name: &str) -> Option<SessionId> {
+    format!("{PREFIX}{}", name.strip_suffix(SUFFIX)?).parse().ok()
 }
 
 impl Sockets {
@@ -68,7 +82,11 @@ impl Sockets {
 
     async fn connect(&self, session: SessionId) -> Option<UnixStream> {
         let folder = Folder::open(&self.folder).ok()?;
-        UnixStream::connect(folder.socket(session)).await.ok()
+        UnixStream::connect(folder.at(&name(session))).await.ok()
+    }
+
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
     fn failed(&self, what: &str, source: io::Error) -> Error {
@@ -90,14 +108,18 @@ impl Drop for Ends {
 impl Mailbox for Sockets {
     async fn open(&self, session: SessionId) -> Result<Inbox> {
         let listen = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            self.make()?;
             let folder = Folder::open(&self.folder)?;
-            let path = folder.socket(session);
-            // Whoever listened there before is gone: the session is ours.
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => UnixListener::bind(&path),
+            // Whoever finds it under its name can be heard. Whoever listened there before is
+            // gone: the session is ours.
+            let (path, new) = (folder.at(&name(session)), folder.at(&fresh(session)));
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
+            let listener = UnixListener::bind(&new)?;
+            std::fs::rename(&new, &path)?;
+            Ok(listener)
         };
         let listener = listen().map_err(|source| self.failed("listening in", source))?;
         let (letters, inbox) = mpsc::channel(LETTERS_MAX);
@@ -161,6 +183,27 @@ impl Mailbox for Sockets {
             }
         });
         Ok(Some(Follower::new(&moved, (Ends(task.abort_handle()), to))))
+    }
+
+    async fn openings(&self) -> Result<Openings> {
+        let begun = || {
+            self.make()?;
+            let ear = Ear::new()?;
+            ear.listen(&self.folder)?;
+            let (tell, sessions) = mpsc::unbounded_channel();
+            let there = std::fs::read_dir(&self.folder)?.flatten().map(|entry| entry.file_name());
+            let there = there.filter_map(|name| named(name.to_str()?));
+            // Whoever listens here has just begun.
+            there.for_each(|session| _ = tell.send(session));
+            let task = tokio::spawn(async move {
+                while let Ok(moved) = ear.moved().await {
+                    let opened = moved.iter().filter_map(|moved| named(&moved.name));
+                    opened.for_each(|session| _ = tell.send(session));
+                }
+            });
+            Ok(Openings::new(sessions, Ends(task.abort_handle())))
+        };
+        begun().map_err(|source| self.failed("looking at", source))
     }
 
     async fn is_open(&self, session: SessionId) -> bool {

@@ -1,4 +1,5 @@
-//! Hearing of other owners: the kernel tells when the epoch of an owned session changes.
+//! Hearing of other processes: the kernel tells when a file is moved into a folder, such as the
+//! epoch of an owned session.
 //!
 //! Whoever cannot hear learns of it when one of its changes is refused.
 
@@ -6,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_core::id::SessionId;
@@ -30,7 +32,7 @@ pub(super) struct Watcher {
 
 /// What the task and the leases share.
 struct Heard {
-    inotify: AsyncFd<OwnedFd>,
+    ear: Ear,
     /// The sessions that are looked at: by which number, and for how many leases.
     watched: Mutex<BTreeMap<SessionId, (i32, usize)>>,
 }
@@ -42,41 +44,72 @@ impl Heard {
 
     /// The sessions whose epoch may have changed since this was last asked.
     async fn changed(&self) -> io::Result<Vec<SessionId>> {
-        let mut ready = self.inotify.readable().await?;
+        let moved = self.ear.moved().await?;
+        let watched = self.watched();
+        let of = |(session, (wd, _)): (&SessionId, &(i32, usize))| {
+            let changed = moved.iter().any(|moved| moved.folder == *wd && moved.name == EPOCH);
+            changed.then_some(*session)
+        };
+        Ok(watched.iter().filter_map(of).collect())
+    }
+}
+
+/// Hears which files are moved into folders.
+pub(super) struct Ear(AsyncFd<OwnedFd>);
+
+/// A file that was moved into a folder.
+pub(super) struct Moved {
+    /// The number of the folder.
+    pub(super) folder: i32,
+    /// What the file is called.
+    pub(super) name: String,
+}
+
+impl Ear {
+    /// Begins to listen; fails where the system lets nobody.
+    pub(super) fn new() -> io::Result<Self> {
+        Handle::try_current().map_err(io::Error::other)?;
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        #[expect(deprecated, reason = "the other way is unsafe, and an owned one stays what it is")]
+        AsyncFd::new(inotify).map(Self)
+    }
+
+    /// Looks at a folder from now on; gives its number.
+    pub(super) fn listen(&self, folder: &Path) -> io::Result<i32> {
+        Ok(inotify::add_watch(self.0.get_ref(), folder, WatchFlags::MOVED_TO)?)
+    }
+
+    /// Looks at a folder no more. It may be gone, and the number with it.
+    fn leave(&self, folder: i32) {
+        let _ = inotify::remove_watch(self.0.get_ref(), folder);
+    }
+
+    /// What was moved since this was last asked; waits until something was.
+    pub(super) async fn moved(&self) -> io::Result<Vec<Moved>> {
+        let mut ready = self.0.readable().await?;
         let mut buffer = [const { MaybeUninit::uninit() }; BUFFER];
-        let mut reader = inotify::Reader::new(self.inotify.get_ref(), &mut buffer);
-        let mut changed = Vec::new();
+        let mut reader = inotify::Reader::new(self.0.get_ref(), &mut buffer);
+        let mut moved = Vec::new();
         loop {
             match reader.next() {
-                Ok(event)
-                    if event
-                        .file_name()
-                        .is_some_and(|name| name.to_bytes() == EPOCH.as_bytes()) =>
-                {
-                    changed.push(event.wd());
+                Ok(event) => {
+                    let name = event.file_name().and_then(|name| name.to_str().ok());
+                    let name = name.map(str::to_owned);
+                    moved.extend(name.map(|name| Moved { folder: event.wd(), name }));
                 }
-                Ok(_) => {}
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             }
         }
         ready.clear_ready();
-        let watched = self.watched();
-        let of = |(session, (wd, _)): (&SessionId, &(i32, usize))| {
-            changed.contains(wd).then_some(*session)
-        };
-        Ok(watched.iter().filter_map(of).collect())
+        Ok(moved)
     }
 }
 
 impl Watcher {
     /// Begins to listen; fails where the system lets nobody.
     pub(super) fn new(log: &Arc<FileLog>) -> io::Result<Self> {
-        Handle::try_current().map_err(io::Error::other)?;
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        #[expect(deprecated, reason = "the other way is unsafe, and an owned one stays what it is")]
-        let inotify = AsyncFd::new(inotify)?;
-        let heard = Arc::new(Heard { inotify, watched: Mutex::default() });
+        let heard = Arc::new(Heard { ear: Ear::new()?, watched: Mutex::default() });
         let (told, log) = (Arc::clone(&heard), Arc::downgrade(log));
         let task = tokio::spawn(async move {
             while let Ok(changed) = told.changed().await {
@@ -95,7 +128,7 @@ impl Watcher {
     pub(super) fn watch(&self, log: &FileLog, session: SessionId) -> io::Result<Watched> {
         let path = log.dir(session).path;
         let mut watched = self.heard.watched();
-        let wd = inotify::add_watch(self.heard.inotify.get_ref(), &path, WatchFlags::MOVED_TO)?;
+        let wd = self.heard.ear.listen(&path)?;
         let (known, leases) = watched.entry(session).or_insert((wd, 0));
         *known = wd;
         *leases += 1;
@@ -121,8 +154,7 @@ impl Drop for Watched {
         let Some((wd, leases)) = watched.get_mut(&self.session) else { return };
         *leases -= 1;
         if *leases == 0 {
-            // Its directory may be gone, and the number with it.
-            let _ = inotify::remove_watch(self.heard.inotify.get_ref(), *wd);
+            self.heard.ear.leave(*wd);
             watched.remove(&self.session);
         }
     }

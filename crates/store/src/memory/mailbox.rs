@@ -12,12 +12,15 @@ use tokio::sync::{mpsc, watch};
 
 use crate::error::Result;
 use crate::port::mailbox::{
-    Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Patience, Pause,
+    Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Openings, Patience, Pause,
 };
 
-/// The inboxes that are open.
+/// The inboxes that are open, and who wants to know of others.
 #[derive(Default)]
-pub(crate) struct Inboxes(Mutex<BTreeMap<SessionId, Open>>);
+pub(crate) struct Inboxes {
+    open: Mutex<BTreeMap<SessionId, Open>>,
+    told: Mutex<Vec<mpsc::UnboundedSender<SessionId>>>,
+}
 
 #[derive(Clone)]
 struct Open {
@@ -27,7 +30,7 @@ struct Open {
 
 impl Inboxes {
     fn open(&self) -> MutexGuard<'_, BTreeMap<SessionId, Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The inbox of a session, if somebody reads it.
@@ -57,6 +60,8 @@ impl Mailbox for Inboxes {
         let (letters, inbox) = mpsc::channel(LETTERS_MAX);
         let followers = Followers::default();
         self.open().insert(session, Open { letters, moved: followers.moved() });
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|told| told.send(session).is_ok());
         Ok(Inbox::new(inbox, followers, ()))
     }
 
@@ -86,6 +91,16 @@ impl Mailbox for Inboxes {
 
     async fn follow(&self, session: SessionId) -> Result<Option<Follower>> {
         Ok(self.find(session).map(|open| Follower::new(&open.moved, ())))
+    }
+
+    async fn openings(&self) -> Result<Openings> {
+        let (tell, sessions) = mpsc::unbounded_channel();
+        let open = self.open();
+        // Whoever opens one meanwhile waits until its sender is known.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        open.keys().for_each(|session| _ = tell.send(*session));
+        told.push(tell);
+        Ok(Openings::new(sessions, ()))
     }
 
     async fn is_open(&self, session: SessionId) -> bool {

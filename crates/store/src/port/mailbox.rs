@@ -29,6 +29,10 @@ pub trait Mailbox: Send + Sync {
     /// Whatever is recorded after this returns wakes the follower.
     async fn follow(&self, session: SessionId) -> Result<Option<Follower>>;
 
+    /// The sessions whose inbox is open, and then every one that is opened from now on. One that
+    /// was closed since it was told, or has been for a while, may be among them.
+    async fn openings(&self) -> Result<Openings>;
+
     /// Whether somebody has the inbox of a session open.
     async fn is_open(&self, session: SessionId) -> bool;
 }
@@ -169,6 +173,27 @@ impl Followers {
     /// What tells when something was recorded, for as long as anybody may record.
     pub(crate) fn moved(&self) -> watch::Receiver<u64> {
         self.0.subscribe()
+    }
+}
+
+/// Tells which inboxes are opened.
+pub struct Openings {
+    sessions: mpsc::UnboundedReceiver<SessionId>,
+    _open: Box<dyn Send + Sync>,
+}
+
+impl Openings {
+    /// What is told of by a sender, for as long as a guard is held.
+    pub(crate) fn new(
+        sessions: mpsc::UnboundedReceiver<SessionId>,
+        open: impl Send + Sync + 'static,
+    ) -> Self {
+        Self { sessions, _open: Box::new(open) }
+    }
+
+    /// The next one; none when nobody tells any more.
+    pub async fn next(&mut self) -> Option<SessionId> {
+        self.sessions.recv().await
     }
 }
 

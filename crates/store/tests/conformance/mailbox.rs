@@ -1,5 +1,6 @@
 //! What the mailbox promises, on every backend.
 
+use cairn_core::id::SessionId;
 use cairn_store::port::mailbox::{Delivery, Patience, Pause};
 
 use crate::given::{Given, SESSION, conformance, start};
@@ -25,6 +26,7 @@ conformance! {
     a_letter_that_is_taken_and_not_answered_is_in_doubt
     the_latest_inbox_of_a_session_gets_the_letters
     followers_are_woken_by_what_is_recorded_since
+    inboxes_are_told_of_when_they_are_opened
 }
 
 async fn a_letter_is_taken_and_answered(given: &Given) {
@@ -104,4 +106,19 @@ async fn followers_are_woken_by_what_is_recorded_since(given: &Given) {
     drop(inbox);
     // Once nobody tells any more, that is told, too.
     while follower.next().await {}
+}
+
+async fn inboxes_are_told_of_when_they_are_opened(given: &Given) {
+    let (there, later) = (SESSION, SessionId::from_bits(7));
+    let first = given.store.mailbox.open(there).await.unwrap();
+    let mut openings = given.again().mailbox.openings().await.unwrap();
+    assert_eq!(openings.next().await, Some(there));
+    for _ in 0..3 {
+        let inbox = given.store.mailbox.open(later).await.unwrap();
+        assert_eq!(openings.next().await, Some(later));
+        // Whoever was told can follow at once.
+        assert!(given.again().mailbox.follow(later).await.unwrap().is_some());
+        drop(inbox);
+    }
+    drop(first);
 }

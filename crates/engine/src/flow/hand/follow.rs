@@ -1,6 +1,5 @@
 //! Waiting until a run hands something over, is over, or rests.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::event::engine::WaitingFor;
@@ -8,10 +7,10 @@ use cairn_core::id::{EventIndex, RunId};
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_store::port::mailbox::Follower;
 
-use super::log;
+use super::{Hand, log};
 use crate::error::Result;
 use crate::flow::telling::Place;
-use crate::flow::{Inner, Past, Watch};
+use crate::flow::{Past, Watch};
 use crate::host::Host;
 
 /// How long a run that waits for people is looked at, since something may be computed beside.
@@ -60,23 +59,24 @@ impl Follow {
     }
 }
 
-impl Inner {
+impl Hand {
     /// A run as soon as an agent has something to do or to be told, or after a while.
-    pub(super) async fn settle(self: &Arc<Self>, past: Past, since: Since) -> Result<Past> {
-        let (run, by) = (past.summary.run, self.host.uptime() + self.options.hand_patience);
+    pub(super) async fn settle(&self, past: Past, since: Since) -> Result<Past> {
+        let (run, by) =
+            (past.summary.run, self.flow.host.uptime() + self.flow.options.hand_patience);
         if is_settled(&past, since) {
             return self.whole(past).await;
         }
         let mut follow = self.follow(run).await?;
         loop {
-            let past = self.reading.past(run).await?;
+            let past = self.flow.reading.past(run).await?;
             if is_settled(&past, since) {
                 return self.whole(past).await;
             }
-            let left = by.saturating_sub(self.host.uptime());
+            let left = by.saturating_sub(self.flow.host.uptime());
             let left = if rests(&past.state) { left.min(REST) } else { left };
-            if self.host.within(left, follow.next(&*self.host)).await.is_none() {
-                return self.reading.past(run).await;
+            if self.flow.host.within(left, follow.next(&*self.flow.host)).await.is_none() {
+                return self.flow.reading.past(run).await;
             }
         }
     }
@@ -87,22 +87,22 @@ impl Inner {
         let Some(last) = past.events.last().map(|event| event.id.minted_ms()) else {
             return Ok(past);
         };
-        if self.host.now_ms() > last {
+        if self.flow.host.now_ms() > last {
             return Ok(past);
         }
-        while self.host.now_ms() == last {
-            self.host.sleep(Duration::from_millis(1)).await;
+        while self.flow.host.now_ms() == last {
+            self.flow.host.sleep(Duration::from_millis(1)).await;
         }
-        self.reading.past(past.summary.run).await
+        self.flow.reading.past(past.summary.run).await
     }
 
     /// Follows a run, and performs it when nobody does.
-    async fn follow(self: &Arc<Self>, run: RunId) -> Result<Follow> {
-        let watch = self.watchers.watch();
-        Ok(match self.place_of(run).await? {
+    async fn follow(&self, run: RunId) -> Result<Follow> {
+        let watch = self.flow.watchers.watch();
+        Ok(match self.flow.place_of(run).await? {
             Place::Here(_) | Place::Over => Follow::Here(watch, run),
             Place::There { session, .. } => {
-                let follower = self.store.mailbox.follow(session).await?;
+                let follower = self.flow.store.mailbox.follow(session).await?;
                 follower.map_or(Follow::Silent, Follow::There)
             }
         })

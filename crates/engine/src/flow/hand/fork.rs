@@ -1,84 +1,80 @@
 //! Going another way from a step that is done: a run of its own, which keeps what was before.
 
-use std::sync::Arc;
-
 use cairn_core::event::engine::{TaskAnswered, TaskOpened};
 use cairn_core::event::{By, Event as Recorded, EventData};
 use cairn_core::flow::Repeated;
 use cairn_core::id::RunId;
-use cairn_core::keyring::Keyring;
 use cairn_core::token::compact::Attempt;
 
 use super::follow::Since;
 use super::reply::{Reply, node};
-use super::{Held, Spot, log, output, payload};
+use super::{Hand, Held, Spot, log, output, payload};
 use crate::error::{Error, Result};
-use crate::flow::{ForkPoint, Inner, Past, Roles};
+use crate::flow::{ForkPoint, Past, Roles};
 use crate::guided::answer::{Answer, RunRef, Warning, WarningCode};
 use crate::guided::ask::Continue;
 
 /// How many forks of one step are told apart.
 const FORKS_MAX: usize = 1_024;
 
-impl Inner {
+impl Hand {
     /// Shows a step that is done, with the token that goes another way from it.
     pub(super) async fn rewound(
-        self: &Arc<Self>,
+        &self,
         past: &Past,
         spot: &Spot,
         task: &TaskOpened,
-        keys: &Keyring,
     ) -> Result<Option<Answer>> {
         let Some((at, _)) = log::answered(&past.events, task.task_id) else { return Ok(None) };
         let mut attempt = Attempt::FIRST;
         for _ in 0..FORKS_MAX {
-            if self.index.find(fork_of(past.summary.run, task, attempt)).await?.is_none() {
+            if self.flow.index.find(fork_of(past.summary.run, task, attempt)).await?.is_none() {
                 break;
             }
             attempt = attempt.next(node(past, at));
         }
         let again = self.preview_of(past.summary.run, task).await?;
-        let token = Held::new(past, keys).token(past.summary.first, Attempt::FIRST);
+        let token = Held::new(past, &self.keys).token(past.summary.first, Attempt::FIRST);
         let reply = Reply::rewound(past, spot, (at, attempt), vec![repeats(&again)], token);
-        self.reply(reply, keys).await.map(Some)
+        self.replies().make(reply).await.map(Some)
     }
 
     async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Vec<Repeated>> {
         let from = from(run, task);
-        Ok(self.forked(&from, RunId::from_bits(0)).await?.fork.again)
+        Ok(self.flow.forked(&from, RunId::from_bits(0)).await?.fork.again)
     }
 
     /// Does a step another way than it was done, in a new run.
     pub(super) async fn fork_held(
-        self: &Arc<Self>,
+        &self,
         spot: &Spot,
         answered: &TaskAnswered,
         ask: &Continue,
-        (keys, roles): (&Keyring, &Roles),
+        roles: &Roles,
     ) -> Result<Answer> {
-        let past = self.reading.past(spot.run).await?;
+        let past = self.flow.reading.past(spot.run).await?;
         let gone = || Error::Broken("an answer to nothing".to_owned());
         let task =
             opened(&past.events, |task| task.task_id == answered.task_id).ok_or_else(gone)?;
         let (event, EventData::TaskOpened(task)) = (task, &task.data) else { return Err(gone()) };
-        let request = payload::value(&self.store, &task.request).await?;
+        let request = payload::value(&self.flow.store, &task.request).await?;
         if let Err(blockers) = output::judge(&task.instance.step, &request, ask.output.as_ref())? {
             let shown = Spot { run: spot.run, event: event.clone(), attempt: spot.attempt };
             let reply = Reply::blocked(&past, &shown, blockers).with_token_at(spot.event.index);
-            return self.reply(reply, keys).await;
+            return self.replies().make(reply).await;
         }
         let run = fork_of(spot.run, task, spot.attempt);
-        if self.index.find(run).await?.is_none() {
+        if self.flow.index.find(run).await?.is_none() {
             let by = By { name: "agent".to_owned(), via: None };
-            self.fork_as(&from(spot.run, task), run, &by, roles).await?;
+            self.flow.fork_as(&from(spot.run, task), run, &by, roles).await?;
         }
-        let forked = self.reading.past(run).await?;
+        let forked = self.flow.reading.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
         let again = opened(&forked.events, |again| again.instance == task.instance);
         let again = again.ok_or_else(gone)?.clone();
         let EventData::TaskOpened(task) = again.data.clone() else { return Err(gone()) };
         let there = Spot { run, event: again, attempt: Attempt::FIRST };
-        let mut answer = self.take(&there, &task, ask, keys).await?;
+        let mut answer = self.take(&there, &task, ask).await?;
         answer.session = Some(RunRef { session: forked.summary.session, run });
         answer.warnings.push(Warning {
             code: WarningCode::Forked,

@@ -10,12 +10,14 @@ use cairn_core::projection::run::{RunStatus, StepStatus};
 use cairn_core::reason::Blocker;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
+use cairn_store::Store;
 use serde_json::Value;
 
 use super::log::{self, Open, Stop};
 use super::{Held, Spot, inline, output};
 use crate::error::Result;
-use crate::flow::{Inner, Past, payload};
+use crate::flow::plans::Plans;
+use crate::flow::{Past, payload};
 use crate::guided::answer::{
     Answer, BranchSummary, Lifecycle, NextIntent, Pending, Question, Recap, RunError, RunRef,
     Standing, TokenSet, Warning, WarningCode,
@@ -140,10 +142,17 @@ pub(super) fn node(past: &Past, at: EventIndex) -> cairn_core::id::NodeId {
     cairn_core::id::NodeId::derive(&[&past.summary.run.to_string(), &at.0.to_string()])
 }
 
-impl Inner {
-    /// Makes an answer of what stands in the log.
-    pub(super) async fn reply(&self, reply: Reply<'_>, keys: &Keyring) -> Result<Answer> {
-        let held = Held::new(reply.past, keys);
+/// Makes answers of what stands in the log.
+pub(super) struct Replies<'a> {
+    pub(super) store: &'a Store,
+    pub(super) plans: &'a Plans,
+    pub(super) keys: &'a Keyring,
+}
+
+impl Replies<'_> {
+    /// Makes an answer.
+    pub(super) async fn make(&self, reply: Reply<'_>) -> Result<Answer> {
+        let held = Held::new(reply.past, self.keys);
         let pending = match reply.open() {
             Some(open) => Some(self.pending(reply.past, open).await?),
             None => None,
@@ -186,7 +195,7 @@ impl Inner {
     /// A step as an agent gets it.
     async fn pending(&self, past: &Past, open: &Open<'_>) -> Result<Pending> {
         let instance = &open.task.instance;
-        let request = payload::value(&self.store, &open.task.request).await?;
+        let request = payload::value(self.store, &open.task.request).await?;
         let title = match &past.state.started {
             Some(started) => {
                 let ready = self.plans.get(started.workflow_hash).await?;
@@ -254,7 +263,7 @@ impl Inner {
 
     /// What came out, unless it is too long to be shown.
     async fn result(&self, result: &Payload) -> Result<Value> {
-        let value = payload::value(&self.store, result).await?;
+        let value = payload::value(self.store, result).await?;
         let length = value.to_string().len();
         if length <= RESULT_MAX {
             return Ok(value);
@@ -265,7 +274,7 @@ impl Inner {
     async fn asks(&self, stop: &Stop<'_>) -> Result<Vec<Question>> {
         let mut asks = Vec::new();
         for open in stop.asked() {
-            let request = payload::value(&self.store, &open.task.request).await?;
+            let request = payload::value(self.store, &open.task.request).await?;
             let who = request.get("who").and_then(Value::as_array);
             let who = who.into_iter().flatten().filter_map(Value::as_str);
             asks.push(Question {

@@ -110,7 +110,7 @@ impl Actor {
             self.shared.bytes.store(appended.session_bytes, Ordering::Relaxed);
             through = Some(appended.last);
             self.through = appended.last;
-            inner.tail.told(self.session, appended.last);
+            inner.others.told(self.session, appended.last);
             if let Some(events) = watched {
                 self.broadcast(inner, events, appended.first);
             }

@@ -43,7 +43,7 @@ impl Actor {
         };
         let (inner, messages) = (Arc::clone(inner), self.messages.clone());
         let mut step: BoxFuture<()> = Box::pin(async move {
-            let command = inner.perform(work).await;
+            let command = inner.steps.perform(work).await;
             // A lane that is gone is recovered by whoever comes next.
             let _ = messages.send(Message::Tell(id, Box::new(command), None));
         });
@@ -75,7 +75,8 @@ impl Actor {
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 let at = instance.clone();
                 let task = self.host.spawn(Box::pin(async move {
-                    let result = inner.evaluator.evaluate(&source, is_expression, context).await;
+                    let result =
+                        inner.steps.evaluator.evaluate(&source, is_expression, context).await;
                     let command = Command::Evaluated { instance: at, ask, result };
                     let _ = messages.send(Message::Tell(id, Box::new(command), None));
                 }));
