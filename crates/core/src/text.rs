@@ -25,6 +25,36 @@ pub fn truncate(text: &str, max: usize) -> String {
     cut
 }
 
+/// Text from elsewhere that a terminal or a log only shows: whatever would move the cursor, change
+/// colors, break the line or turn the direction of reading is written out, such as `\u{1b}`.
+#[must_use]
+pub fn inert(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if acts(letter) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+/// Whether a letter does something to its surroundings instead of standing among them.
+#[must_use]
+pub fn acts(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            // Marks, embeddings, overrides and isolates of the direction of reading.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Ends of lines and paragraphs.
+            | '\u{2028}' | '\u{2029}'
+            // Letters that nobody sees: a mark of byte order, and tags.
+            | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
 /// A name of lower-case letters, digits, `_` and `-`, so that it needs no escaping in a key.
 ///
 /// Dots join the names of what stands inside something else, such as `design.compare`.
@@ -89,6 +119,21 @@ mod tests {
         assert_eq!(truncate("äöüäöüäöüäöü", 20), "äöü\n\n[TRUNCATED]");
         assert_eq!(truncate("0123456789abcdef", 14), "0\n\n[TRUNCATED]");
         assert_eq!(truncate("0123456789abcdef", 5), "\n\n[TR");
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_written_out() {
+        for (given, shown) in [
+            ("plain, ä, 漢字, 👩\u{200d}🚀, نص", "plain, ä, 漢字, 👩\u{200d}🚀, نص"),
+            ("\x1b[31mred\x07", "\\u{1b}[31mred\\u{7}"),
+            ("a\r\nb\tc\0\x7f", "a\\u{d}\\u{a}b\\u{9}c\\u{0}\\u{7f}"),
+            ("\u{9b}2J\u{85}", "\\u{9b}2J\\u{85}"),
+            ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
+            ("\u{2066}\u{2069}\u{61c}\u{200f}", "\\u{2066}\\u{2069}\\u{61c}\\u{200f}"),
+            ("a\u{2028}b\u{feff}\u{e0041}", "a\\u{2028}b\\u{feff}\\u{e0041}"),
+        ] {
+            assert_eq!(inert(given), shown, "{given:?}");
+        }
     }
 
     #[test]
