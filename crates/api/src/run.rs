@@ -44,6 +44,14 @@ pub struct Run {
     /// The run that waits for it.
     #[schemars(with = "Option<String>")]
     pub parent_run_id: Option<RunId>,
+    /// Whether it came from elsewhere and nobody said yet that it may go on here.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub untrusted: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl From<&Summary> for Run {
@@ -57,6 +65,7 @@ impl From<&Summary> for Run {
             ended_at: summary.ended_ms.and_then(time::rfc3339),
             session_id: summary.session,
             parent_run_id: summary.parent,
+            untrusted: summary.is_paper,
         }
     }
 }

@@ -2,18 +2,20 @@
 
 use std::str::FromStr;
 
-use cairn_core::digest::WorkflowHash;
+use cairn_core::digest::{Digest, WorkflowHash};
 use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod claims;
 mod graph;
 mod markdown;
 mod read;
 mod resolve;
 mod story;
 
+pub use claims::{ClaimedPlan, ClaimedRun, Claims, Decision};
 pub use graph::{Drawn, Graph, GraphGap, GraphNode, GraphStep, NODES_DEFAULT, draw};
 pub use markdown::{Document, Extent, tell};
 pub use read::{Filter, RUNS_MAX, TIMELINE_DEFAULT, list, show};
@@ -44,6 +46,25 @@ pub struct Summary {
     pub run_count: u64,
     /// The run that something happened to last.
     pub latest_run: Option<Run>,
+    /// Where it comes from, when it did not begin here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Origin>,
+}
+
+/// Where a session comes from that did not begin here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// The session it was.
+    pub original_session_id: SessionId,
+    /// The digest of everything in its bundle.
+    pub root_hash: Digest,
+    /// Who said that it may go on here; nobody has while it is left out, and then it does nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_by: Option<String>,
+    /// When they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_at: Option<String>,
 }
 
 /// A session with everything there is to see at a glance.

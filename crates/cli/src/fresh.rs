@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_api::error::{Error, Result};
-use cairn_core::id::{BundleId, SessionId, crockford};
+use cairn_core::id::{BundleId, crockford};
 use cairn_server::tokens::TOKEN_PREFIX;
 
 /// What the admin token starts with, so that it is known when it leaks.
@@ -13,11 +13,6 @@ pub(crate) const ADMIN_TOKEN_PREFIX: &str = "cairn_adm_";
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// An id for a session that comes in under an id that is taken.
-pub(crate) fn session_id() -> Result<SessionId> {
-    Ok(SessionId::mint(now_ms(), random()?))
 }
 
 /// An id for an exported bundle.

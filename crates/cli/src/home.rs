@@ -40,6 +40,20 @@ pub(crate) fn with_store<T>(
     })
 }
 
+/// The same, where sessions can be read that came from elsewhere and that nobody trusts yet.
+pub(crate) fn with_papers<T>(
+    config: &Config,
+    work: impl AsyncFnOnce(&Store) -> Result<T>,
+) -> Result<T> {
+    with_store(config, async |store| work(&store.with_papers()?).await)
+}
+
+/// Waits for something that performs runs.
+pub(crate) fn on_threads<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| Error::Internal(error.to_string()))?.block_on(work)
+}
+
 /// Waits for something on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

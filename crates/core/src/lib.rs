@@ -36,3 +36,4 @@ pub mod snapshot;
 pub mod text;
 pub mod time;
 pub mod token;
+pub mod translate;

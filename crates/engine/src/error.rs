@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::{io, sync::Arc};
 
 use cairn_core::catalog::SettingFault;
+use cairn_core::digest::Digest;
 use cairn_core::flow::{NotThere, Rejection};
 use cairn_core::id::{RunId, SessionId};
 use cairn_core::token;
@@ -164,6 +165,30 @@ pub enum Error {
         /// How long to wait before asking again, if that helps.
         after_ms: Option<u64>,
     },
+    /// What is meant came from elsewhere, and nobody trusts it yet.
+    #[error("session {session} was imported, and nobody has said yet that it may go on here")]
+    Untrusted {
+        /// The session.
+        session: SessionId,
+    },
+    /// A session from elsewhere claims to run what only this program has.
+    #[error("run {run} calls itself `{workflow}`, and its plan is not that of this program")]
+    NotOurs {
+        /// The run.
+        run: RunId,
+        /// What it calls itself.
+        workflow: String,
+    },
+    /// A session from elsewhere is not the one that was shown.
+    #[error("session {session} is of the bundle {found}, and {given} was to be trusted")]
+    OtherBundle {
+        /// The session.
+        session: SessionId,
+        /// What it is.
+        found: Digest,
+        /// What was meant.
+        given: Digest,
+    },
     /// The run is not where it takes this.
     #[error("run {run}: {refused}")]
     RunRefused {
@@ -312,10 +337,14 @@ impl Error {
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
+            Self::Untrusted { .. } => "SESSION_UNTRUSTED",
+            Self::NotOurs { .. } => "WORKFLOW_ID_RESERVED",
+            Self::OtherBundle { .. } => "SESSION_OTHER_BUNDLE",
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
             Self::RunRefused { refused: Rejection::NotAsked(_), .. } => "TASK_FORBIDDEN",
             Self::RunRefused { refused: Rejection::NoTask(_), .. } => "TASK_NOT_FOUND",
             Self::RunRefused { refused: Rejection::Unfit(_), .. } => "VALIDATION_ERROR",
+            Self::RunRefused { refused: Rejection::Elsewhere(_), .. } => "RUN_DECIDED_ELSEWHERE",
             Self::RunRefused { .. } => "RUN_STATE",
             Self::RunNotThere { .. } => "RUN_FORK_POINT",
             Self::RateLimited { .. } => "RUN_RATE_LIMITED",

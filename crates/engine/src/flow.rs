@@ -15,6 +15,7 @@
 //! above: [`hand`] hands steps to agents.
 
 pub mod chain;
+mod decisions;
 mod desk;
 mod failures;
 mod forks;
@@ -27,6 +28,7 @@ mod lanes;
 mod mail;
 mod options;
 mod ownership;
+mod papers;
 mod payload;
 mod perform;
 mod plans;
@@ -40,11 +42,12 @@ mod snapshots;
 mod tail;
 mod telling;
 pub mod trace;
+mod trust;
 mod waiting;
 mod watch;
 mod workflows;
 
-pub use forks::{ForkPoint, Forked};
+pub use forks::{ForkPoint, Forked, Forker};
 pub use index::{Filter, Summary};
 pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
 pub use lanes::Fallen;
@@ -53,6 +56,7 @@ pub use perform::{Bindings, Environment, NoSettings, Redact};
 pub use reading::Past;
 pub use refusals::Refused;
 pub use retire::{RETENTION, Tidied};
+pub use trust::{ClaimedPlan, ClaimedRun, Claims, Truster};
 pub use watch::{Ended, Observer, Refusal, Told, Watch};
 
 use std::collections::BTreeMap;
@@ -176,6 +180,10 @@ pub(crate) struct Inner {
     others: Arc<tail::Others>,
     /// Lets go of runs whose time is over.
     retention: retire::Keeper,
+    /// Takes sessions from elsewhere in.
+    trust: trust::Trust,
+    /// Knows what people decided.
+    decisions: decisions::Decisions,
     /// Keeps what was refused.
     refusals: refusals::Refusals,
     /// Knows who is told of failures.
@@ -189,7 +197,7 @@ impl Inner {
         let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
         let options = Arc::new(options);
         let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
-        let reading = Arc::new(reading::Reading::new(store.clone(), Arc::clone(&index)));
+        let reading = Arc::new(reading::Reading::new(&host, store.clone(), Arc::clone(&index)));
         let workflows = Arc::new(workflows::Workflows::new(Arc::clone(&host), catalog));
         let plans = Arc::new(Plans::new(store.clone(), types));
         let (lanes, watchers) = (Arc::<Lanes>::default(), Arc::<watch::Watchers>::default());
@@ -231,6 +239,17 @@ impl Inner {
                 workflows: Arc::clone(&workflows),
                 lanes: Arc::clone(&lanes),
                 options: Arc::clone(&options),
+            },
+            trust: trust::Trust {
+                host: Arc::clone(&host),
+                store: store.clone(),
+                index: Arc::clone(&index),
+                reading: Arc::clone(&reading),
+                workflows: Arc::clone(&workflows),
+            },
+            decisions: decisions::Decisions {
+                reading: Arc::clone(&reading),
+                plans: Arc::clone(&plans),
             },
             takers: failures::Takers {
                 store: store.clone(),
@@ -342,17 +361,25 @@ impl Automations {
 
     /// The runs there are, latest first.
     pub async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
-        self.inner.reading.list(filter).await
+        let own = self.inner.reading.list(filter).await?;
+        let papers = self.inner.reading.papers().list(filter).await?;
+        Ok(papers::merged(own, papers, filter.limit))
     }
 
     /// Everything that is recorded of a run.
     pub async fn past(&self, run: RunId) -> Result<Past> {
-        self.inner.reading.past(run).await
+        match self.inner.reading.past(run).await {
+            Err(Error::Untrusted { .. }) => self.inner.reading.papers().past(run).await,
+            past => past,
+        }
     }
 
     /// How a run is, without its events: of a long run, far less has to be read.
     pub async fn state(&self, run: RunId) -> Result<(Summary, RunState)> {
-        self.inner.reading.state(run).await
+        match self.inner.reading.state(run).await {
+            Err(Error::Untrusted { .. }) => self.inner.reading.papers().state(run).await,
+            state => state,
+        }
     }
 
     /// Ends a run.
@@ -428,14 +455,19 @@ impl Automations {
     }
 
     /// What a fork of a run would do again, and what it would keep.
-    pub async fn preview(&self, from: &ForkPoint) -> Result<cairn_core::flow::Fork> {
+    pub async fn preview(
+        &self,
+        from: &ForkPoint,
+        asker: &Forker,
+    ) -> Result<cairn_core::flow::Fork> {
         let id = self.inner.host.run_id()?;
-        Ok(self.inner.forked(from, id).await?.fork)
+        Ok(self.inner.forked(from, asker, id).await?.fork)
     }
 
-    /// Goes on from an earlier step, in a run of its own, for somebody who has these roles.
-    pub async fn fork(&self, from: &ForkPoint, by: impl Into<By>, roles: &Roles) -> Result<Forked> {
-        self.inner.fork(from, &by.into(), roles).await
+    /// Goes on from an earlier step, in a run of its own. What people decided before is asked
+    /// again, unless whoever asks could have answered.
+    pub async fn fork(&self, from: &ForkPoint, asker: &Forker) -> Result<Forked> {
+        self.inner.fork(from, asker).await
     }
 
     /// Tells the workflows that take a run's failure, unless they know; gives their runs.
@@ -447,6 +479,22 @@ impl Automations {
     /// these roles.
     pub async fn replay(&self, run: RunId, by: impl Into<By>, roles: Roles) -> Result<Asked> {
         self.inner.replay(run, by.into(), roles).await
+    }
+
+    /// Takes a session from elsewhere in. It is paper: it can be read, and does nothing.
+    pub async fn import(&self, bytes: &[u8]) -> Result<cairn_store::bundle::Imported> {
+        self.inner.trust.import(bytes).await
+    }
+
+    /// What a session from elsewhere claims, and what it would do.
+    pub async fn claims(&self, session: SessionId) -> Result<Claims> {
+        self.inner.trust.claims(session).await
+    }
+
+    /// Lets a session from elsewhere go on here. Its runs rest until somebody resumes them, and
+    /// what people decided elsewhere counts for nothing.
+    pub async fn trust(&self, session: SessionId, truster: &Truster<'_>) -> Result<Claims> {
+        self.inner.trust.trust(session, truster).await
     }
 
     /// Whether this process performs a run.

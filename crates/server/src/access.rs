@@ -165,6 +165,12 @@ impl Principal {
         Self { name, id: None, scopes, workflows: Vec::new() }
     }
 
+    /// Whether it may answer what runs ask of people.
+    pub(crate) fn answers(&self) -> bool {
+        let scope = Action::AnswerTasks.scope();
+        self.scopes.iter().any(|has| *has == scope || *has == Scope::Admin)
+    }
+
     /// The roles that it has.
     pub(crate) fn roles(&self) -> Roles {
         token::roles(&self.scopes)

@@ -77,8 +77,11 @@ pub fn plan(number: usize) -> AppendPlan {
         return AppendPlan { events: vec![created], ..AppendPlan::default() };
     }
     let (by, change_id) = ("sim".to_owned(), ChangeId::derive(&[&name]));
-    let mut events =
-        vec![event("paused", run, RunPaused { by: by.clone(), change_id, via: None }.into())];
+    let mut events = vec![event(
+        "paused",
+        run,
+        RunPaused { by: by.clone(), change_id, imported: false, via: None }.into(),
+    )];
     if number % 2 == 1 {
         events.push(event("resumed", run, RunResumed { by, change_id, via: None }.into()));
     }

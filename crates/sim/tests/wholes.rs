@@ -10,13 +10,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use cairn_core::bundle::unpack;
 use cairn_core::event::Event;
-use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::keyring::Keyring;
 use cairn_sim::crash::{Depth, States};
 use cairn_sim::disk::Disk;
 use cairn_sim::world::{self, session};
-use cairn_store::bundle::{ExportInfo, export, import};
+use cairn_store::bundle::{ExportInfo, adopt, export};
 use cairn_store::port::documents::Name;
 use cairn_store::{AppendPlan, Config, Error, Health, Store, files, open, verify};
 
@@ -85,9 +86,9 @@ fn bundle() -> (Vec<u8>, Vec<Event>) {
 #[test]
 fn an_import_is_whole_or_absent() {
     let (bundle, events) = bundle();
-    let deed = async |store: &Store| {
-        import(store, &bundle, SessionId::from_bits(9)).await.map(drop).unwrap();
-    };
+    let opened = unpack(&bundle).unwrap();
+    let taken = || (opened.events.clone(), opened.blobs.clone());
+    let deed = async |store: &Store| adopt(store, session(), taken(), None).await.unwrap();
     whenever("import", &world::fresh(), deed, |store, answered| {
         let there = now(store.sessions.list()).unwrap().contains(&session());
         assert!(there || !answered, "an import that was answered is gone");
@@ -101,7 +102,7 @@ fn an_import_is_whole_or_absent() {
             Err(Error::NotFound(_)) => {
                 assert!(!there);
                 // What is left of it is in nobody's way.
-                now(import(store, &bundle, SessionId::from_bits(9))).unwrap();
+                now(adopt(store, session(), taken(), None)).unwrap();
             }
             Err(error) => panic!("{error}"),
         }

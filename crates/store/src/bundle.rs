@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::bundle::{self, Opened, Parts, Producer, Salvage};
 use cairn_core::digest::Digest;
-use cairn_core::event::Event;
-use cairn_core::id::{BundleId, EventIndex, SessionId};
+use cairn_core::event::guided::ObservedValue;
+use cairn_core::event::{Event, EventData};
+use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::lineage;
 use cairn_core::manifest::{Record, Sealed};
 use cairn_core::pin::{self, BlobKind, Pin};
+use cairn_core::translate::{self, Names};
 
 use crate::error::{Error, Result};
 use crate::health::Health;
@@ -25,7 +27,7 @@ pub struct ExportInfo {
     pub app_version: String,
 }
 
-/// What an import has added.
+/// What came of an import.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Imported {
     /// The session as it is known here.
@@ -34,19 +36,18 @@ pub struct Imported {
     pub original: SessionId,
     /// How many events it has.
     pub events: u64,
-    /// Whether it got a new id because there was a session of its own.
+    /// Whether it, or a run of it, got a new id because there is one of its own.
     pub as_new: bool,
+    /// Whether the same bundle was here before, and nothing was added.
+    pub again: bool,
+    /// The digest of all that the bundle vouches for.
+    pub root: Digest,
 }
 
 /// Packs a whole session. Fails on one that is damaged or lacks a blob: [`salvage`] packs what
 /// is left of such a one.
 pub async fn export(store: &Store, session: SessionId, info: ExportInfo) -> Result<Vec<u8>> {
-    let events = store.log.read(session, EventIndex(0)).await?;
-    let pins = pinned(store, session, &events).await?;
-    let mut blobs = Vec::new();
-    for (kind, digest) in named(&pins) {
-        blobs.push((kind, store.blobs.get(kind, digest).await?));
-    }
+    let (events, pins, blobs) = with_pins(store, session).await?;
     pack(session, (events, pins), blobs, None, info)
 }
 
@@ -144,11 +145,17 @@ fn named(pins: &[Pin]) -> BTreeSet<(BlobKind, Digest)> {
 
 fn pack(
     session: SessionId,
-    (events, pins): (Vec<Event>, Vec<Pin>),
-    blobs: Vec<(BlobKind, Vec<u8>)>,
+    (mut events, mut pins): (Vec<Event>, Vec<Pin>),
+    mut blobs: translate::Blobs,
     salvage: Option<Salvage>,
     info: ExportInfo,
 ) -> Result<Vec<u8>> {
+    // What a later format says is carried as it stands.
+    if events.iter().all(|event| event.newer.is_none()) {
+        let names = places(&events);
+        (events, blobs) = translate::translate(events, blobs, names)?;
+        pins = pin::once(events.iter().flat_map(Event::pins));
+    }
     let manifest = attest(session, &events, &pins)?;
     let ExportInfo { bundle_id, exported_at, app_version } = info;
     let producer = Producer { app_version, applied_config_hash: None };
@@ -177,26 +184,158 @@ fn attest(session: SessionId, events: &[Event], pins: &[Pin]) -> Result<Vec<Reco
     chained.collect()
 }
 
-/// Adds a bundle's session. Everything is checked first; on any error nothing is stored.
+/// Takes a bundle's session in, as paper. Everything is checked first; on any error nothing is
+/// stored. The same bundle again changes nothing.
 ///
-/// A session that is here already stays as it is: the bundle's gets the id `fresh`.
-pub async fn import(store: &Store, bytes: &[u8], fresh: SessionId) -> Result<Imported> {
-    let Opened { bundle, session: original, mut events, blobs, root, .. } = bundle::unpack(bytes)?;
+/// Ids that are here already stay with what has them, and the bundle's get others, which follow
+/// from the bundle. Runs of other sessions that it names are nobody's.
+pub async fn import(store: &Store, bytes: &[u8]) -> Result<Imported> {
+    let Opened { bundle, session: original, events, blobs, root, .. } = bundle::unpack(bytes)?;
+    let papers = store.papers.open()?;
+    let count = events.len() as u64;
+    let mut imported =
+        Imported { session: original, original, events: count, as_new: false, again: false, root };
+    if let Some(session) = known(store, &papers, root).await? {
+        let as_new = session != original;
+        return Ok(Imported { session, again: true, as_new, ..imported });
+    }
+    let mut names = elsewhere(&events, root);
+    let taken = is_taken(store, &papers, original).await?;
+    if taken {
+        imported.session = SessionId::derive(&["imported", &root.hex(), &original.to_string()]);
+        names.set(original, imported.session);
+    }
+    for run in translate::runs_of(&events) {
+        let known = store.runs.find(run).await?.is_some() || papers.runs.find(run).await?.is_some();
+        if taken || known {
+            let fresh = RunId::derive(&["imported", &root.hex(), &run.to_string()]);
+            names.set_run(&events, run, fresh);
+            imported.as_new = true;
+        }
+    }
+    imported.as_new |= taken;
+    let (events, blobs) = translate::translate(events, blobs, names)?;
+    for (kind, bytes) in blobs {
+        papers.blobs.put(Blob { kind, bytes }).await?;
+    }
+    let origin = Origin { session: original, bundle, root, trusted: None };
+    match papers.sessions.adopt(imported.session, events, Some(origin)).await {
+        // Somebody else takes the same bundle in, at this moment.
+        Err(Error::Exists(_)) if known(store, &papers, root).await? == Some(imported.session) => {
+            Ok(Imported { again: true, ..imported })
+        }
+        adopted => adopted.map(|()| imported),
+    }
+}
+
+/// The session that a bundle became when it was here before.
+async fn known(store: &Store, papers: &Store, root: Digest) -> Result<Option<SessionId>> {
+    for store in [papers, store] {
+        for session in store.sessions.list().await? {
+            // One that cannot be read says nothing.
+            let origin = store.sessions.origin(session).await.ok().flatten();
+            if origin.is_some_and(|origin| origin.root == root) {
+                return Ok(Some(session));
+            }
+        }
+    }
+    Ok(None)
+}
+
+async fn is_taken(store: &Store, papers: &Store, session: SessionId) -> Result<bool> {
+    let here = store.sessions.list().await?.contains(&session);
+    Ok(here || papers.sessions.list().await?.contains(&session))
+}
+
+/// Runs and sessions that a bundle names and does not hold are nobody's here.
+fn elsewhere(events: &[Event], root: Digest) -> Names {
+    let mut names = Names::default();
+    let own = events.first().map(|event| event.session);
+    for (run, session) in translate::named_elsewhere(events) {
+        names.set(run, RunId::derive(&["elsewhere", &root.hex(), &run.to_string()]));
+        if let Some(session) = session.filter(|session| Some(*session) != own) {
+            let dead = SessionId::derive(&["elsewhere", &root.hex(), &session.to_string()]);
+            names.set(session, dead);
+        }
+    }
+    names
+}
+
+/// Adds a whole session with its blobs to a store.
+pub async fn adopt(
+    store: &Store,
+    session: SessionId,
+    (events, blobs): (Vec<Event>, translate::Blobs),
+    origin: Option<Origin>,
+) -> Result<()> {
     for (kind, bytes) in blobs {
         store.blobs.put(Blob { kind, bytes }).await?;
     }
-    let count = events.len() as u64;
-    let origin = Origin { session: original, bundle, root };
-    match store.sessions.adopt(original, events.clone(), Some(origin.clone())).await {
-        Err(Error::Exists(_)) => {}
-        adopted => {
-            adopted?;
-            return Ok(Imported { session: original, original, events: count, as_new: false });
+    store.sessions.adopt(session, events, origin).await
+}
+
+/// A whole session and the blobs that it needs.
+pub async fn whole(store: &Store, session: SessionId) -> Result<(Vec<Event>, translate::Blobs)> {
+    let (events, _, blobs) = with_pins(store, session).await?;
+    Ok((events, blobs))
+}
+
+async fn with_pins(
+    store: &Store,
+    session: SessionId,
+) -> Result<(Vec<Event>, Vec<Pin>, translate::Blobs)> {
+    let events = store.log.read(session, EventIndex(0)).await?;
+    let pins = pinned(store, session, &events).await?;
+    let mut blobs = Vec::new();
+    for (kind, digest) in named(&pins) {
+        blobs.push((kind, store.blobs.get(kind, digest).await?));
+    }
+    Ok((events, pins, blobs))
+}
+
+/// What a place of this machine is called in a bundle: which it is stays ours, whether two are
+/// the same can be told.
+#[must_use]
+pub fn place_elsewhere(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let digest = Digest::of_parts("place", &[path]).hex();
+    format!("{ELSEWHERE}{}/{name}", digest.get(..16).unwrap_or_default())
+}
+
+/// How the name of a place begins that another machine has.
+pub const ELSEWHERE: &str = "elsewhere:";
+
+/// The places of this machine that events name, under names that say nothing of it.
+fn places(events: &[Event]) -> Names {
+    let mut names = Names::default();
+    for path in events.iter().flat_map(named_places).filter(|path| path.starts_with('/')) {
+        names.set(path, place_elsewhere(path));
+    }
+    names
+}
+
+/// The files and folders that an event names.
+#[must_use]
+pub fn named_places(event: &Event) -> Vec<&str> {
+    match &event.data {
+        EventData::RunStarted(started) => {
+            let workspace = started.workspace.as_deref();
+            [Some(started.workflow_source_ref.as_str()), workspace].into_iter().flatten().collect()
         }
+        EventData::RunQueued(queued) => {
+            let named = [queued.workflow_source_ref.as_deref(), queued.workspace.as_deref()];
+            named.into_iter().flatten().collect()
+        }
+        EventData::TriggerReceived(received) => {
+            received.workflow_source_ref.as_deref().into_iter().collect()
+        }
+        EventData::SessionListed(listed) => {
+            listed.workflow_source_ref.as_deref().into_iter().collect()
+        }
+        EventData::ObservationRecorded(seen) => match &seen.value {
+            ObservedValue::Path(path) => vec![path.as_str()],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
     }
-    for event in &mut events {
-        event.session = fresh;
-    }
-    store.sessions.adopt(fresh, events, Some(origin)).await?;
-    Ok(Imported { session: fresh, original, events: count, as_new: true })
 }

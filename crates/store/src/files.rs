@@ -42,6 +42,8 @@ use layout::Layout;
 
 use crate::error::Result;
 use crate::open::Store;
+use crate::papers::NoPapers;
+use crate::port::Papers;
 
 /// Where the files are, and how they are kept.
 #[derive(Clone, Debug)]
@@ -104,7 +106,28 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
     let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
     let (store, log) = open_log(Arc::new(Disk), config)?;
     let leases = Arc::new(leases::FileLeases::hearing(log));
-    Ok(Store { derived: Arc::clone(&index) as _, runs: index, leases, ..store })
+    let papers = Arc::new(FilePapers(config.clone()));
+    Ok(Store { derived: Arc::clone(&index) as _, runs: index, leases, papers, ..store })
+}
+
+/// The papers of a data directory, in a directory of their own.
+struct FilePapers(Config);
+
+impl FilePapers {
+    fn root(&self) -> PathBuf {
+        Layout { root: self.0.root.clone() }.papers()
+    }
+}
+
+impl Papers for FilePapers {
+    fn find(&self) -> Result<Option<Store>> {
+        if self.root().is_dir() { self.open().map(Some) } else { Ok(None) }
+    }
+
+    fn open(&self) -> Result<Store> {
+        let store = open(&Config { root: self.root(), ..self.0.clone() })?;
+        Ok(Store { papers: Arc::new(NoPapers), ..store })
+    }
 }
 
 /// Opens the files of a data directory on any file system. The directory has to be there.
@@ -130,6 +153,7 @@ fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
         derived: crate::memory::derived(),
         runs: crate::memory::runs(),
+        papers: Arc::new(NoPapers),
         blobs,
         log: Arc::clone(&log) as _,
     };

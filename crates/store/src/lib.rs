@@ -13,6 +13,7 @@ pub mod gc;
 mod health;
 pub mod memory;
 mod open;
+mod papers;
 mod plan;
 pub mod port;
 pub mod verify;

@@ -30,7 +30,7 @@ use tables::Tables;
 use crate::admit::Index;
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, LeaseBook, Owner};
-use crate::port::{Derived, RunIndex};
+use crate::port::{Derived, Origin, RunIndex};
 
 /// A list of runs that nothing outlives.
 pub(crate) fn runs() -> Arc<dyn RunIndex> {
@@ -50,7 +50,9 @@ struct Shared {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
     blobs: Arc<Mutex<Shelf>>,
     keys: Mutex<Option<Keyring>>,
-    papers: Arc<documents::Papers>,
+    documents: Arc<documents::Papers>,
+    /// A store of its own, for what came from elsewhere.
+    papers: std::sync::OnceLock<Control>,
     lines: Arc<documents::Lines>,
     rooms: Arc<documents::Rooms>,
     tables: Arc<Tables>,
@@ -76,6 +78,7 @@ struct Session {
     index: Index,
     events: Vec<Event>,
     kept: bool,
+    origin: Option<Origin>,
     /// Who has it now, and under which epoch.
     owner: Option<(Epoch, Owner)>,
 }

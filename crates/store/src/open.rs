@@ -8,7 +8,7 @@ use crate::port::audit::AuditLog;
 use crate::port::documents::Documents;
 use crate::port::locks::Locks;
 use crate::port::mailbox::Mailbox;
-use crate::port::{Blobs, Derived, EventLog, Keys, Leases, RunIndex, Sessions};
+use crate::port::{Blobs, Derived, EventLog, Keys, Leases, Papers, RunIndex, Sessions};
 use crate::{files, memory};
 
 /// Which store, and how.
@@ -43,6 +43,7 @@ pub struct Store {
     pub mailbox: Arc<dyn Mailbox>,
     pub derived: Arc<dyn Derived>,
     pub runs: Arc<dyn RunIndex>,
+    pub papers: Arc<dyn Papers>,
 }
 
 /// Opens a store.

@@ -17,6 +17,7 @@ use cairn_core::projection::run::RunStatus;
 use crate::error::{Result, require_known};
 use crate::fence::Epoch;
 use crate::health::{Health, Notice};
+use crate::open::Store;
 use crate::plan::{AppendPlan, Appended, Blob};
 
 /// What happened in each session, only ever added to.
@@ -156,6 +157,19 @@ pub trait Sessions: Send + Sync {
         events: Vec<Event>,
         origin: Option<Origin>,
     ) -> Result<()>;
+
+    /// Where a session comes from; none when it began here.
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>>;
+}
+
+/// Where sessions are that came from elsewhere and that nobody trusts yet: a store of its own,
+/// which is made when the first of them arrives.
+pub trait Papers: Send + Sync {
+    /// The store, if there is one.
+    fn find(&self) -> Result<Option<Store>>;
+
+    /// The store.
+    fn open(&self) -> Result<Store>;
 }
 
 /// How far a session is, for whoever only wants to know whether it moved. It begins with the
@@ -181,6 +195,17 @@ pub struct Origin {
     pub bundle: BundleId,
     /// The digest of the bundle's integrity entries.
     pub root: Digest,
+    /// Who trusts it; none while it is paper.
+    pub trusted: Option<Trusted>,
+}
+
+/// Somebody who said that a session from elsewhere may go on here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trusted {
+    /// Who.
+    pub by: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
 }
 
 /// Bytes kept under their own digest, shared by all sessions.

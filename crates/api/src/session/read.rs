@@ -13,7 +13,7 @@ use cairn_core::snapshot::Snapshot;
 use cairn_store::Store;
 use cairn_store::port::Status;
 
-use super::{Detail, Health, Moment, Observation, Run, RunKind, Summary};
+use super::{Detail, Health, Moment, Observation, Origin, Run, RunKind, Summary};
 use crate::error::{Error, Result};
 use crate::page::{Cursor, LIMIT_DEFAULT, Page};
 use crate::time;
@@ -84,13 +84,17 @@ pub async fn show(store: &Store, session: SessionId, moments: usize) -> Result<D
     for run in latest_first(&view).into_iter().take(RUNS_MAX) {
         runs.extend(describe(store, &view, run).await);
     }
+    let summary = summarize(store, session, &status, &view).await;
+    if summary.imported.as_ref().is_some_and(|origin| origin.trusted_by.is_none()) {
+        runs = runs.into_iter().map(at_rest).collect();
+    }
     Ok(Detail {
         notices: status.notices.iter().map(|notice| notice.name().to_owned()).collect(),
         blobs: count(status.pins.len()),
         observations: observations(&view),
         runs,
         timeline: timeline(&events, moments),
-        summary: summarize(store, session, &status, &view).await,
+        summary,
     })
 }
 
@@ -120,6 +124,7 @@ fn unreadable(session_id: SessionId, error: &Error) -> Summary {
         kept: false,
         run_count: 0,
         latest_run: None,
+        imported: None,
     }
 }
 
@@ -133,6 +138,9 @@ async fn summarize(
         Some(run) => describe(store, view, *run).await,
         None => None,
     };
+    // One whose origin cannot be read is told of by those who would trust it.
+    let imported = store.sessions.origin(session_id).await.ok().flatten().map(origin);
+    let rests = imported.as_ref().is_some_and(|origin| origin.trusted_by.is_none());
     Summary {
         session_id,
         health: status.health.into(),
@@ -143,8 +151,26 @@ async fn summarize(
         bytes: status.bytes,
         kept: status.kept,
         run_count: count(view.runs.len()),
-        latest_run,
+        latest_run: latest_run.map(|run| if rests { at_rest(run) } else { run }),
+        imported,
     }
+}
+
+fn origin(origin: cairn_store::port::Origin) -> Origin {
+    let trusted = origin.trusted.as_ref();
+    Origin {
+        original_session_id: origin.session,
+        root_hash: origin.root,
+        trusted_by: trusted.map(|trusted| trusted.by.clone()),
+        trusted_at: trusted.and_then(|trusted| instant(trusted.at_ms)),
+    }
+}
+
+/// A run of a session that nobody trusts: it rests, whatever it says itself.
+fn at_rest(run: Run) -> Run {
+    let over = ["succeeded", "failed", "cancelled", "complete", "complete_with_gaps"];
+    let status = if over.contains(&run.status.as_str()) { run.status } else { "paused".to_owned() };
+    Run { status, ..run }
 }
 
 pub(super) fn latest_first(view: &SessionView) -> Vec<RunId> {

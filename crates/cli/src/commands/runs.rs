@@ -51,9 +51,7 @@ enum Command {
 }
 
 pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    runtime.block_on(async {
+    home::on_threads(async {
         match args.command {
             Command::Answer(args) => {
                 say(config, async |engine| answer::run(&args, engine, config).await).await

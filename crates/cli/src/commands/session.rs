@@ -5,6 +5,7 @@ use cairn_api::error::Result;
 use clap::Subcommand;
 
 use crate::config::Config;
+use crate::home;
 
 mod delete;
 mod export;
@@ -14,6 +15,7 @@ mod keep;
 mod list;
 mod resume;
 mod show;
+mod trust;
 mod verify;
 
 /// See, check, move and remove sessions
@@ -38,6 +40,7 @@ enum Command {
     List(list::Args),
     Resume(resume::Args),
     Show(show::Args),
+    Trust(trust::Args),
     Verify(verify::Args),
 }
 
@@ -46,11 +49,12 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         Command::Delete(args) => delete::run(&args, config),
         Command::Export(args) => export::run(&args, config),
         Command::Gc(args) => gc::run(&args, config),
-        Command::Import(args) => import::run(&args, config),
+        Command::Import(args) => home::on_threads(import::run(&args, config)),
         Command::Keep(args) => keep::run(&args, config),
         Command::List(args) => list::run(&args, config),
         Command::Resume(args) => resume::run(&args, config),
         Command::Show(args) => show::run(&args, config),
+        Command::Trust(args) => home::on_threads(trust::run(&args, config)),
         Command::Verify(args) => verify::run(&args, config),
     }
 }

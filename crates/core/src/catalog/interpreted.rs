@@ -88,6 +88,7 @@ fn guide() -> StepType {
 fn human() -> StepType {
     let input = closed(
         &json!({
+            "approves_unattended": told(json!({"type": "boolean"}), "Has to be `true` beside `on_expire: approve`: what nobody looked at counts as approved."),
             "expires_sec": told(at_least(1), "How long the question stands."),
             "form": told(json!({"type": "object"}), "What is asked for besides yes or no: the fields of the answer by name, as in the input of a `manual` trigger but without defaults, or its JSON schema."),
             "on_expire": told(one_of(&["approve", "reject", "fail"]), "What counts when nobody answered."),

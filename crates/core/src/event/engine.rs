@@ -118,6 +118,9 @@ pub struct ForkedFrom {
     pub run_id: RunId,
     pub session_id: SessionId,
     pub snapshot_ref: SnapshotRef,
+    /// What people decided in the other run, and whoever asked for this one decides as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<StepInstanceKey>,
 }
 
 /// The step that waits for a child run.
@@ -444,6 +447,9 @@ pub struct RunPaused {
     pub by: String,
     /// The pause's own id.
     pub change_id: ChangeId,
+    /// Whether it came from elsewhere: what people decided in it before counts for nothing here.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub imported: bool,
     /// How it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Via>,
@@ -503,3 +509,8 @@ pub struct RunCancelled {}
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRetired {}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}

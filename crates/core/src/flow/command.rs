@@ -301,6 +301,12 @@ pub enum Rejection {
     /// An answer or output is not as it was asked for.
     #[error("{}", .0.join("; "))]
     Unfit(Vec<String>),
+    /// The run came from elsewhere, and people there decided these steps.
+    #[error(
+        "the run was imported, and what people decided elsewhere counts for nothing here: {}",
+        listed(.0)
+    )]
+    Elsewhere(Vec<StepInstanceKey>),
 }
 
 /// When a decision is made, and the chance in it.
@@ -337,4 +343,8 @@ impl Default for Limits {
 /// A value that stands in an event.
 pub(super) fn inline(value: Value) -> Payload {
     Payload::inline(value)
+}
+
+fn listed(steps: &[StepInstanceKey]) -> String {
+    steps.iter().map(|step| format!("`{step}`")).collect::<Vec<_>>().join(", ")
 }

@@ -215,11 +215,16 @@ impl Deciding<'_, '_> {
                 if self.run.state.paused {
                     return Err(Rejection::OutOfPlace("been paused already"));
                 }
-                self.emit(RunPaused { by: by.name, change_id: change, via: by.via });
+                let imported = false;
+                self.emit(RunPaused { by: by.name, change_id: change, imported, via: by.via });
             }
             Command::Resume { change, by } => {
                 if !self.run.state.paused {
                     return Err(Rejection::OutOfPlace("not been paused"));
+                }
+                let decided = super::fork::decided_elsewhere(self.graph, &self.run.state);
+                if !decided.is_empty() {
+                    return Err(Rejection::Elsewhere(decided));
                 }
                 self.emit(RunResumed { by: by.name, change_id: change, via: by.via });
                 self.begin_ready();

@@ -1,4 +1,8 @@
 //! Going on from an earlier step, in a run of its own.
+//!
+//! What a person decided counts once, in the run in which it was decided. So a fork keeps no
+//! outcome of a `human` step, and nothing that came after one: it asks again. Whoever could have
+//! answered himself may keep it, and then it is his.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +10,15 @@ use serde_json::Value;
 
 use super::command::inline;
 use super::graph::{Does, Graph};
+use super::scope::value;
+use super::settings::Question;
 use crate::catalog::Class;
 use crate::event::{Event, EventData};
 use crate::id::RunId;
 use crate::instance::{LoopTurn, StepInstanceKey};
-use crate::projection::run::{RunState, StepStatus};
+use crate::plan::Action;
+use crate::projection::run::{RunState, StepState, StepStatus};
+use crate::time;
 
 /// What a fork goes on from.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,6 +29,30 @@ pub struct Fork {
     pub again: Vec<Repeated>,
     /// What is kept.
     pub kept: Vec<StepInstanceKey>,
+    /// What a person decided and is kept, as decided by whoever asks for the fork.
+    pub vouched: Vec<StepInstanceKey>,
+}
+
+/// Somebody who asks for a fork.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    /// Who.
+    pub name: &'a str,
+    /// Whether they may answer what runs ask of people.
+    pub answers: bool,
+    /// When, as it is told.
+    pub now_ms: u64,
+    /// Steps of other kinds that stand for something a person decided: in a child run, say.
+    pub decided: &'a BTreeSet<StepInstanceKey>,
+}
+
+/// What is taken back, and from where on.
+#[derive(Clone, Copy, Debug)]
+pub struct From<'a> {
+    /// The first step that is done again.
+    pub step: &'a StepInstanceKey,
+    /// Earlier outputs that are changed.
+    pub changes: &'a [Change],
 }
 
 /// A step that will be done again.
@@ -53,6 +85,9 @@ pub enum NotThere {
     /// The output that is to be changed is not kept.
     #[error("`{0}` has no output that is kept")]
     NotKept(StepInstanceKey),
+    /// The output that is to be changed is what a person decided.
+    #[error("`{0}` is what a person decides, and nobody can supply it")]
+    Decided(StepInstanceKey),
 }
 
 /// Every step that a run ever began, by what is recorded of it.
@@ -81,30 +116,34 @@ impl Fork {
     /// it ever began; the graph may be that of a newer plan.
     pub fn new(
         graph: &Graph,
-        state: &RunState,
-        done: &BTreeSet<StepInstanceKey>,
-        from: &StepInstanceKey,
-        changes: &[Change],
+        (state, done): (&RunState, &BTreeSet<StepInstanceKey>),
+        From { step: from, changes }: From<'_>,
+        asker: Asker<'_>,
         run_id: RunId,
     ) -> Result<Self, NotThere> {
         let at = graph.find(&from.step).ok_or_else(|| NotThere::NotInPlan(from.clone()))?;
         if !state.steps.contains_key(from) && !state.loops.contains_key(from) {
             return Err(NotThere::Unreached(from.clone()));
         }
-        let gone = behind(graph, at, from);
+        let asked = changes.iter().find(|change| is_decided(graph, asker, &change.instance));
+        if let Some(change) = asked {
+            return Err(NotThere::Decided(change.instance.clone()));
+        }
+        let mut gone = behind(graph, at, from);
+        gone.extend(asked_again(graph, state, from, asker));
         let mut left = RunState { end: None, run_id, paused: false, ..state.clone() };
+        left.elsewhere.clear();
         (left.cancel_requested, left.retired, left.started) = (false, false, None);
         (left.children, left.tasks, left.timers) = Default::default();
         left.steps.retain(|key, step| {
             let known = graph.find(&key.step).is_some();
-            let over = matches!(step.status, StepStatus::Succeeded | StepStatus::Skipped)
-                || (step.status == StepStatus::Failed && is_replaced(graph, key));
-            known && over && !is_gone(graph, &gone, key)
+            known && is_over(graph, key, step) && !is_gone(graph, &gone, key)
         });
         left.loops.retain(|key, _| graph.find(&key.step).is_some() && !is_gone(graph, &gone, key));
         left.reached = u32::try_from(left.steps.len()).unwrap_or(u32::MAX);
         left.events = 0;
         left.ended_by = left.ended_by.filter(|key| left.steps.contains_key(key));
+        let vouched = vouch(graph, &mut left, asker);
         for change in changes {
             let step = left.steps.get_mut(&change.instance);
             let step = step.filter(|step| step.output.is_some());
@@ -124,8 +163,101 @@ impl Fork {
         let mut again: Vec<Repeated> =
             again.into_iter().map(|instance| repeated(graph, instance)).collect();
         again.sort_by_key(|step| graph.find(&step.instance.step));
-        Ok(Self { state: left, again, kept })
+        Ok(Self { state: left, again, kept, vouched })
     }
+}
+
+/// Whether a step is over in a way that another run can go on from.
+fn is_over(graph: &Graph, key: &StepInstanceKey, step: &StepState) -> bool {
+    matches!(step.status, StepStatus::Succeeded | StepStatus::Skipped)
+        || (step.status == StepStatus::Failed && is_replaced(graph, key))
+}
+
+/// What follows the decisions of people that whoever asks cannot vouch for.
+fn asked_again<'k>(
+    graph: &Graph,
+    state: &'k RunState,
+    from: &'k StepInstanceKey,
+    asker: Asker<'_>,
+) -> Vec<Gone<'k>> {
+    let decided = |key: &StepInstanceKey| {
+        asker.decided.contains(key)
+            || graph.find(&key.step).is_some_and(|at| is_asked(graph, at, asker))
+    };
+    let over = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
+    let over = over.map(|(key, _)| key).filter(|key| decided(key));
+    // Turns that are over have left the state: what was decided in them is in what they gave.
+    let under_way = from.loop_path.iter().enumerate().filter_map(|(depth, turn)| {
+        let at = graph.find(&turn.loop_id)?;
+        let path = from.loop_path.get(..depth)?;
+        (turn.iteration > 0 && is_asked(graph, at, asker)).then_some((at, path))
+    });
+    let over = over.filter_map(|key| Some((graph.find(&key.step)?, key)));
+    let mut gone: Vec<Gone<'k>> = over.flat_map(|(at, key)| behind(graph, at, key)).collect();
+    gone.extend(under_way.flat_map(|(at, path)| around(graph, at, path)));
+    gone
+}
+
+/// The steps of a run that came from elsewhere which stand for what people decided there.
+pub(super) fn decided_elsewhere(graph: &Graph, state: &RunState) -> Vec<StepInstanceKey> {
+    let nobody = Asker { name: "", answers: false, now_ms: 0, decided: &BTreeSet::new() };
+    let asked = |key: &&StepInstanceKey| {
+        let at = graph.find(&key.step);
+        graph.asks_others(&key.step) || at.is_some_and(|at| is_asked(graph, at, nobody))
+    };
+    state.elsewhere.iter().filter(asked).cloned().collect()
+}
+
+/// Whether a place asks a person something that whoever asks for a fork could not have answered,
+/// itself or in its turns.
+fn is_asked(graph: &Graph, at: usize, asker: Asker<'_>) -> bool {
+    match graph.place(at).map(|place| place.does) {
+        Some(Does::Human) => !could_answer(graph, at, asker),
+        Some(Does::Loop) => graph.level(Some(at)).any(|inner| is_asked(graph, inner, asker)),
+        _ => false,
+    }
+}
+
+/// Whether somebody could answer the question of a step. Names that only a run knows are not
+/// known here, so nobody is among them.
+fn could_answer(graph: &Graph, at: usize, asker: Asker<'_>) -> bool {
+    let Some(Action::Typed { config, .. }) = graph.step(at).map(|step| &step.action) else {
+        return false;
+    };
+    let who = Question::read(&config.0).map(|question| question.who);
+    let named =
+        |who: Option<Vec<String>>| who.is_none_or(|who| who.iter().any(|n| n == asker.name));
+    asker.answers && who.is_ok_and(named)
+}
+
+/// Whether an output is what a person decided.
+fn is_decided(graph: &Graph, asker: Asker<'_>, key: &StepInstanceKey) -> bool {
+    let does = graph.find(&key.step).and_then(|at| graph.place(at)).map(|place| place.does);
+    does == Some(Does::Human) || asker.decided.contains(key)
+}
+
+/// Makes what people decided and is kept the decision of whoever asks; gives what that is.
+fn vouch(graph: &Graph, left: &mut RunState, asker: Asker<'_>) -> Vec<StepInstanceKey> {
+    let nobody = Asker { answers: false, ..asker };
+    let mut vouched = Vec::new();
+    for (key, step) in &mut left.steps {
+        let Some(at) = graph.find(&key.step).filter(|at| is_asked(graph, *at, nobody)) else {
+            continue;
+        };
+        if step.status != StepStatus::Succeeded {
+            continue;
+        }
+        vouched.push(key.clone());
+        // What the turns of a loop gave is left as it is.
+        let is_loop = graph.place(at).is_some_and(|place| place.does == Does::Loop);
+        let output = step.output.as_ref().filter(|_| !is_loop).and_then(value);
+        if let Some(Value::Object(mut output)) = output.cloned() {
+            output.insert("by".to_owned(), asker.name.into());
+            output.insert("at".to_owned(), time::show(asker.now_ms).into());
+            step.output = Some(inline(Value::Object(output)));
+        }
+    }
+    vouched
 }
 
 /// A level, and the places in it that are taken back.
@@ -136,13 +268,18 @@ struct Gone<'k> {
 
 /// What follows a step, in its own level and behind the loops around it.
 fn behind<'k>(graph: &Graph, at: usize, from: &'k StepInstanceKey) -> Vec<Gone<'k>> {
-    let mut levels = vec![Gone { path: &from.loop_path, places: following(graph, vec![at]) }];
-    for (depth, turn) in from.loop_path.iter().enumerate() {
+    around(graph, at, &from.loop_path)
+}
+
+/// What follows a place in the turns of a path.
+fn around<'k>(graph: &Graph, at: usize, turns: &'k [LoopTurn]) -> Vec<Gone<'k>> {
+    let mut levels = vec![Gone { path: turns, places: following(graph, vec![at]) }];
+    for (depth, turn) in turns.iter().enumerate() {
         let Some(place) = graph.find(&turn.loop_id).and_then(|at| graph.place(at)) else {
             continue;
         };
         let next = place.outs.iter().map(|out| out.to).collect();
-        let path = from.loop_path.get(..depth).unwrap_or_default();
+        let path = turns.get(..depth).unwrap_or_default();
         levels.push(Gone { path, places: following(graph, next) });
     }
     levels

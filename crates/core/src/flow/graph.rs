@@ -173,6 +173,31 @@ impl Graph {
         place.is_some_and(|place| place.settings.reads().any(|(root, _)| root == "secret"))
     }
 
+    /// Whether a step asks a person something.
+    #[must_use]
+    pub fn asks_people(&self, step: &Slug) -> bool {
+        self.does(step) == Some(Does::Human)
+    }
+
+    /// Whether a step stands for another run.
+    #[must_use]
+    pub fn is_child(&self, step: &Slug) -> bool {
+        self.does(step) == Some(Does::Child)
+    }
+
+    /// Whether a step stands for another run, or a loop for some.
+    #[must_use]
+    pub fn asks_others(&self, step: &Slug) -> bool {
+        let Some(at) = self.find(step) else { return false };
+        let inner = |at: usize| self.place(at).is_some_and(|place| self.asks_others(&place.id));
+        self.is_child(step)
+            || (self.does(step) == Some(Does::Loop) && self.level(Some(at)).any(inner))
+    }
+
+    fn does(&self, step: &Slug) -> Option<Does> {
+        self.place(self.find(step)?).map(|place| place.does)
+    }
+
     pub(super) fn find(&self, id: &Slug) -> Option<usize> {
         self.names.get(id.as_str()).copied()
     }

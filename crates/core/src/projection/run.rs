@@ -5,7 +5,7 @@ mod part;
 
 pub use part::Held;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ pub struct RunState {
     pub cancel_requested: bool,
     /// Child runs that have not ended.
     pub children: BTreeMap<RunId, Child>,
+    /// What was done elsewhere, while a run that came from there rests: steps that are over, and
+    /// loops with turns that are.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub elsewhere: BTreeSet<StepInstanceKey>,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
@@ -283,6 +287,7 @@ impl RunState {
         Self {
             cancel_requested: false,
             children: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
             end: None,
             ended_by: None,
             events: 0,
@@ -298,6 +303,13 @@ impl RunState {
             tasks: BTreeMap::new(),
             timers: BTreeMap::new(),
         }
+    }
+
+    /// Steps that are over, and loops with turns that are.
+    fn done(&self) -> BTreeSet<StepInstanceKey> {
+        let over = self.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
+        let turned = self.loops.iter().filter(|(_, looped)| looped.iteration > 0);
+        over.map(|(key, _)| key).chain(turned.map(|(key, _)| key)).cloned().collect()
     }
 
     /// How many runs led to this one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::By;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::flow::{Change, Fork, NotThere, begun};
+use cairn_core::flow::{Asker, Change, Fork, From, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
@@ -40,6 +40,24 @@ pub struct ForkPoint {
     pub on_new_plan: bool,
 }
 
+/// Somebody who asks for a fork.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Forker {
+    /// Who.
+    pub by: By,
+    /// What they may do.
+    pub roles: Roles,
+    /// Whether they may answer what runs ask of people. An agent may not.
+    pub answers: bool,
+}
+
+impl Forker {
+    /// A person on this machine.
+    pub fn local(by: impl Into<By>) -> Self {
+        Self { by: by.into(), roles: Roles::Any, answers: true }
+    }
+}
+
 /// A fork that was begun.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forked {
@@ -60,7 +78,12 @@ pub(super) struct Prepared {
 
 impl Inner {
     /// What a fork would do.
-    pub(super) async fn forked(&self, from: &ForkPoint, id: RunId) -> Result<Prepared> {
+    pub(super) async fn forked(
+        &self,
+        from: &ForkPoint,
+        asker: &Forker,
+        id: RunId,
+    ) -> Result<Prepared> {
         let (summary, mut state) = self.reading.state(from.run).await?;
         // A state that is known in part only is not to be gone on from, here or elsewhere.
         self.store.log.status(summary.session).await?.require_known(summary.session)?;
@@ -84,18 +107,18 @@ impl Inner {
             state = self.reading.state_at(&summary, &from.step).await?;
         }
         let done = begun(&self.reading.past(from.run).await?.events);
-        let fork = Fork::new(&ready.graph, &state, &done, &from.step, &from.changes, id);
+        let decided = self.decisions.in_children(&ready.graph, &state).await?;
+        let now_ms = self.host.now_ms();
+        let (name, answers) = (asker.by.name.as_str(), asker.answers);
+        let asker = Asker { name, answers, now_ms, decided: &decided };
+        let place = From { step: &from.step, changes: &from.changes };
+        let fork = Fork::new(&ready.graph, (&state, &done), place, asker, id);
         let fork = fork.map_err(|source| not_there(from.run, source, &done))?;
         Ok(Prepared { fork, summary, state, ready, started })
     }
 
-    pub(super) async fn fork(
-        self: &Arc<Self>,
-        from: &ForkPoint,
-        by: &By,
-        roles: &Roles,
-    ) -> Result<Forked> {
-        self.fork_as(from, self.host.run_id()?, by, roles).await
+    pub(super) async fn fork(self: &Arc<Self>, from: &ForkPoint, asker: &Forker) -> Result<Forked> {
+        self.fork_as(from, self.host.run_id()?, asker).await
     }
 
     /// Goes on from an earlier step, in the run of this id.
@@ -103,18 +126,17 @@ impl Inner {
         self: &Arc<Self>,
         from: &ForkPoint,
         id: RunId,
-        by: &By,
-        roles: &Roles,
+        asker: &Forker,
     ) -> Result<Forked> {
-        let Prepared { fork, summary, started, .. } = self.forked(from, id).await?;
+        let Prepared { fork, summary, started, .. } = self.forked(from, asker, id).await?;
         let workflow = summary.identity();
         let session = triggers_of(&workflow);
         let mut last = Error::LaneDown { session };
         for _ in 0..ENTER_TRIES {
             let asked = match self.desk(&workflow).await {
-                Ok(desk) => self.admit_fork(&desk, from, id, (by, roles)).await,
+                Ok(desk) => self.admit_fork(&desk, from, id, asker).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                    let parts = (started.clone(), by.clone(), roles.clone());
+                    let parts = (started.clone(), asker.clone());
                     let handed = self.post.hand_fork_over(session, from, id, parts).await?;
                     last = elsewhere.clone();
                     handed.unwrap_or(Err(elsewhere)).map(drop)
@@ -135,7 +157,7 @@ impl Inner {
         desk: &Arc<Desk>,
         from: &ForkPoint,
         id: RunId,
-        (by, roles): (&By, &Roles),
+        asker: &Forker,
     ) -> Result<()> {
         let claim = match desk.arrive(id).await {
             Arrived::New(claim) => claim,
@@ -145,9 +167,10 @@ impl Inner {
         if self.index.find(id).await?.is_some() {
             return Ok(());
         }
-        let Prepared { fork, summary, state, ready, started } = self.forked(from, id).await?;
+        let Prepared { fork, summary, state, ready, started } =
+            self.forked(from, asker, id).await?;
         let mut queued = state.queued.ok_or_else(|| unknown(from.run))?;
-        require_role(&ready.graph.plan, queued.trigger_id.as_ref(), roles)?;
+        require_role(&ready.graph.plan, queued.trigger_id.as_ref(), &asker.roles)?;
         self.store.log.room(Room::Run).await?;
         let counted = self.count(desk, &ready.graph.plan)?;
         // Where the other run stood says nothing in this one's log.
@@ -157,13 +180,14 @@ impl Inner {
         let bytes = kept.encode().map_err(|error| Error::Broken(error.to_string()))?;
         let snapshot_ref = SnapshotRef(Digest::of(&bytes));
         queued.parent = None;
-        queued.by = Some(by.name.clone());
-        queued.via.clone_from(&by.via);
+        queued.by = Some(asker.by.name.clone());
+        queued.via.clone_from(&asker.by.via);
         queued.forked_from = Some(ForkedFrom {
             node_id: state.last_node_id.unwrap_or(NodeId::from_bits(0)),
             run_id: from.run,
             session_id: summary.session,
             snapshot_ref,
+            vouched: fork.vouched,
         });
         let Payload::Inline(_) = &queued.input else {
             return Err(Error::Broken("the run's input is not there".to_owned()));
@@ -186,8 +210,10 @@ pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
 
 /// Why a run cannot be gone on from somewhere, with the nearest step that it did.
 fn not_there(run: RunId, source: NotThere, done: &BTreeSet<StepInstanceKey>) -> Error {
-    let (NotThere::Unreached(given) | NotThere::NotInPlan(given) | NotThere::NotKept(given)) =
-        &source;
+    let (NotThere::Unreached(given)
+    | NotThere::NotInPlan(given)
+    | NotThere::NotKept(given)
+    | NotThere::Decided(given)) = &source;
     let others =
         done.iter().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
     let nearest = nearest(given.step.as_str(), others).map(str::to_owned);

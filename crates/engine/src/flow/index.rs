@@ -52,6 +52,8 @@ pub struct Summary {
     pub snapshot: Option<SnapshotAt>,
     /// Whether its time to be kept is over.
     pub is_retired: bool,
+    /// Whether it came from elsewhere and nobody trusts it yet.
+    pub is_paper: bool,
 }
 
 /// Which runs are wanted.
@@ -104,6 +106,7 @@ impl Summary {
             parent: row.parent,
             snapshot: row.snapshot,
             is_retired: row.is_retired,
+            is_paper: false,
         }
     }
 }
@@ -270,6 +273,7 @@ impl Index {
                         parent: queued.parent.as_ref().map(|parent| parent.run_id),
                         snapshot: None,
                         is_retired: false,
+                        is_paper: false,
                     },
                 );
                 continue;

@@ -479,6 +479,7 @@ fn summary(session: SessionId, active: &Active) -> Summary {
         parent: queued.and_then(|queued| queued.parent.as_ref()).map(|parent| parent.run_id),
         snapshot: active.progress.latest(),
         is_retired: false,
+        is_paper: false,
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::Inner;
 use super::desk::Desk;
-use super::forks::ForkPoint;
+use super::forks::{ForkPoint, Forker};
 use super::holdings::started;
 use super::intake::{Asked, Entry, Roles};
 use super::lane::Lane;
@@ -152,6 +152,7 @@ struct HandedFork {
     step: StepInstanceKey,
     changes: Vec<(StepInstanceKey, Value)>,
     on_new_plan: bool,
+    answers: bool,
 }
 
 /// Writes to other processes.
@@ -212,7 +213,7 @@ impl Post {
         desk: SessionId,
         from: &ForkPoint,
         run: RunId,
-        (started, by, roles): (RunStarted, By, Roles),
+        (started, asker): (RunStarted, Forker),
     ) -> Result<Option<Result<Asked>>> {
         let changes = from.changes.iter().map(|c| (c.instance.clone(), c.output.clone()));
         let fork = HandedFork {
@@ -220,7 +221,9 @@ impl Post {
             step: from.step.clone(),
             changes: changes.collect(),
             on_new_plan: from.on_new_plan,
+            answers: asker.answers,
         };
+        let Forker { by, roles, .. } = asker;
         let (trigger, key, event, parent, depth) = (None, None, Value::Null, None, 0);
         let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
         self.hand(desk, &Handed::new(entry, started, Some(fork))).await
@@ -245,11 +248,11 @@ impl Inner {
             handed;
         let by = By { name: by, via };
         let roles = roles.map_or(Roles::Any, Roles::Of);
-        if let Some(HandedFork { run: of, step, changes, on_new_plan }) = fork {
+        if let Some(HandedFork { run: of, step, changes, on_new_plan, answers }) = fork {
             let change = |(instance, output)| Change { instance, output };
             let changes = changes.into_iter().map(change).collect();
             let from = ForkPoint { run: of, step, changes, on_new_plan };
-            self.admit_fork(desk, &from, run, (&by, &roles)).await?;
+            self.admit_fork(desk, &from, run, &Forker { by, roles, answers }).await?;
             return Ok(Asked { run, replayed: false });
         }
         let ready = self.plans.get(started.workflow_hash).await?;

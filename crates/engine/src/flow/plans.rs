@@ -84,8 +84,7 @@ impl Plans {
         if let Some(ready) = self.known(hash) {
             return Ok(ready);
         }
-        let bytes = self.store.blobs.get(BlobKind::Plan, hash.0).await?;
-        let plan = Plan::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))?;
+        let plan = read(&self.store, hash).await?;
         let mut assets = BTreeMap::new();
         for asset in &plan.assets {
             let bytes = self.store.blobs.get(BlobKind::Asset, asset.sha256).await?;
@@ -98,4 +97,10 @@ impl Plans {
     fn graph(&self, plan: Plan) -> Result<Graph> {
         Graph::new(plan, &self.types).map_err(|error| Error::Broken(error.to_string()))
     }
+}
+
+/// A plan as a store has it.
+pub(super) async fn read(store: &Store, hash: WorkflowHash) -> Result<Plan> {
+    let bytes = store.blobs.get(BlobKind::Plan, hash.0).await?;
+    Plan::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))
 }

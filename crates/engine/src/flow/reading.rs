@@ -17,10 +17,12 @@ use cairn_store::Store;
 use serde_json::Value;
 
 use super::index::{Filter, Index, Summary};
+use super::papers::Papers;
 use super::snapshots::Progress;
 use super::watch::{Ended, failure};
 use super::{payload, unknown};
 use crate::error::{Error, Result};
+use crate::host::Host;
 
 /// Everything that is recorded of a run.
 #[derive(Clone, Debug)]
@@ -37,11 +39,17 @@ pub struct Past {
 pub(super) struct Reading {
     store: Store,
     index: Arc<Index>,
+    papers: Papers,
 }
 
 impl Reading {
-    pub(super) const fn new(store: Store, index: Arc<Index>) -> Self {
-        Self { store, index }
+    pub(super) fn new(host: &Arc<dyn Host>, store: Store, index: Arc<Index>) -> Self {
+        Self { papers: Papers::new(Arc::clone(host), store.clone()), store, index }
+    }
+
+    /// Runs that came from elsewhere and that nobody trusts yet.
+    pub(super) const fn papers(&self) -> &Papers {
+        &self.papers
     }
 
     pub(super) async fn found(&self, run: RunId) -> Result<Summary> {
@@ -49,7 +57,10 @@ impl Reading {
             return Ok(summary);
         }
         self.index.catch_up().await?;
-        self.index.find(run).await?.ok_or_else(|| unknown(run))
+        match self.index.find(run).await? {
+            Some(summary) => Ok(summary),
+            None => Err(self.papers.refusal(run).await?.unwrap_or_else(|| unknown(run))),
+        }
     }
 
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {

@@ -276,6 +276,7 @@ mod tests {
             parent: None,
             snapshot: None,
             is_retired: false,
+            is_paper: false,
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
-use cairn_core::id::{BundleId, SessionId};
-use cairn_engine::flow::{Automations, Filter};
+use cairn_core::id::BundleId;
+use cairn_engine::flow::{Automations, Filter, Truster};
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::gc;
 use serde_json::json;
@@ -69,10 +69,14 @@ async fn a_run_goes_on_where_its_bundle_is_imported() {
         app_version: "0.0.0".into(),
     };
     let bytes = bundle::export(&here.store(), sessions[0].session, info).await.unwrap();
-    bundle::import(&there.store(), &bytes, SessionId::from_bits(9)).await.unwrap();
-    assert_eq!(collect(&there).await.deleted_blobs, 0);
     let engine = there.engine();
+    let imported = engine.import(&bytes).await.unwrap();
+    let root = imported.root;
+    let truster = Truster { by: "ada".into(), root, workspace: None };
+    engine.trust(imported.session, &truster).await.unwrap();
+    assert_eq!(collect(&there).await.deleted_blobs, 0);
     engine.recover().await.unwrap();
+    engine.resume(run, "ada").await.unwrap();
     let ended = engine.ended(run).await.unwrap();
     assert_eq!(ended.result, json!({"message": "as it was"}));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cairn_core::event::engine::EndStatus;
 use cairn_core::flow::{Answer, Verdict};
 use cairn_engine::catalog::Identity;
-use cairn_engine::flow::{Filter, ForkPoint, Roles, RunRequest};
+use cairn_engine::flow::{Filter, ForkPoint, Forker, RunRequest};
 use serde_json::json;
 
 use crate::world::{World, kinds, request, result, run, write};
@@ -326,22 +326,22 @@ async fn a_fork_does_the_rest_again_also_on_a_newer_plan() {
         ForkPoint { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
     let changed = cairn_core::flow::Change { instance: "a".parse().unwrap(), output: json!("two") };
     from.changes.push(changed);
-    let preview = engine.preview(&from).await.unwrap();
+    let preview = engine.preview(&from, &Forker::local("tester")).await.unwrap();
     assert_eq!((preview.again.len(), preview.kept.len()), (1, 1));
-    let forked = engine.fork(&from, "tester", &Roles::Any).await.unwrap();
+    let forked = engine.fork(&from, &Forker::local("tester")).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("two"));
     write(&world.home.path().join("workflows"), "forked", &nodes.replace("'{{ steps.a }}'", "new"));
     from.on_new_plan = true;
-    let forked = engine.fork(&from, "tester", &Roles::Any).await.unwrap();
+    let forked = engine.fork(&from, &Forker::local("tester")).await.unwrap();
     assert_eq!(engine.ended(forked.run).await.unwrap().result, json!("new"));
     assert_eq!(world.tries(), [1], "what was kept is not done again");
     from.step = "nowhere".parse().unwrap();
     assert_eq!(
-        engine.fork(&from, "tester", &Roles::Any).await.unwrap_err().code(),
+        engine.fork(&from, &Forker::local("tester")).await.unwrap_err().code(),
         "RUN_FORK_POINT"
     );
     from.step = "aa".parse().unwrap();
-    let told = engine.fork(&from, "tester", &Roles::Any).await.unwrap_err().to_string();
+    let told = engine.fork(&from, &Forker::local("tester")).await.unwrap_err().to_string();
     assert!(told.ends_with("the plan has no step `aa`; did you mean `a`?"), "{told}");
 }
 

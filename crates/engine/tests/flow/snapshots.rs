@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
-use cairn_engine::flow::{Automations, ForkPoint, Roles};
+use cairn_engine::flow::{Automations, ForkPoint, Forker};
 use serde_json::json;
 
 use crate::recovery::left;
@@ -109,7 +109,7 @@ async fn a_fork_from_a_late_turn_keeps_the_turns_before() {
         let step = format!("each@{turn}::turn").parse().unwrap();
         let from =
             ForkPoint { run: past.summary.run, step, changes: Vec::new(), on_new_plan: false };
-        let begun = engine.fork(&from, "tester", &Roles::Any).await.unwrap();
+        let begun = engine.fork(&from, &Forker::local("tester")).await.unwrap();
         assert_eq!(begun.fork.state.loops.values().next().unwrap().results.len(), turn);
         ends_well(&engine, begun.run, 100).await;
     }

@@ -1,6 +1,6 @@
 //! Finding a run again: in a brand-new chat, after an import, on another machine.
 
-use cairn_core::id::{BundleId, SessionId};
+use cairn_core::id::BundleId;
 use cairn_core::projection::session::SessionView;
 use cairn_engine::guided::ask::{Resume, Start};
 use cairn_store::bundle;
@@ -202,8 +202,11 @@ async fn an_imported_session_goes_on_as_the_old_one_would() {
     };
     let exported = bundle::export(&world.store, session, info).await.unwrap();
     let other = World::of(THREE);
-    let fresh = SessionId::from_bits(2);
-    let imported = bundle::import(&other.store, &exported, fresh).await.unwrap();
+    let imported = bundle::import(&other.store, &exported).await.unwrap();
+    assert!(other.guide.resume(Resume::default()).await.unwrap().is_empty(), "it is paper");
+    let papers = other.store.papers.open().unwrap();
+    let whole = bundle::whole(&papers, imported.session).await.unwrap();
+    bundle::adopt(&other.store, imported.session, whole, None).await.unwrap();
     let fold = |events: Vec<cairn_core::event::Event>| {
         let mut view = SessionView::default();
         events.iter().for_each(|event| view.apply(event));

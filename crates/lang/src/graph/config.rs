@@ -51,6 +51,15 @@ impl Build<'_> {
             config.entry("inputs").or_insert(json!(inputs));
             config.entry("strategy").or_insert(json!("object"));
         }
+        if let Some(spot) = fields.get("on_expire").filter(|_| draft.is("human"))
+            && config.get("on_expire") == Some(&json!("approve"))
+            && config.get("approves_unattended") != Some(&json!(true))
+        {
+            let message = "what nobody looked at would count as approved";
+            let hint =
+                "add `approves_unattended: true` if that is meant, or write `on_expire: reject`";
+            spot.error_hint(Code::InvalidValue, message, hint);
+        }
         self.programs(draft);
         let bytes = Value::Object(config.clone()).to_string().len();
         if bytes > CONFIG_MAX {

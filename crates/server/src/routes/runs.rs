@@ -20,7 +20,9 @@ use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Asked, Filter, ForkPoint, Past, RunRequest, Summary, TriggerEvent};
+use cairn_engine::flow::{
+    Asked, Filter, ForkPoint, Forker, Past, RunRequest, Summary, TriggerEvent,
+};
 use cairn_engine::trigger::input;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -371,13 +373,15 @@ async fn fork(
     let changes = changes.collect::<Result<Vec<_>, Error>>()?;
     let (step, on_new_plan) = (step(&wanted.step)?, wanted.on_new_plan);
     let from = ForkPoint { run, step, changes, on_new_plan };
+    let (by, roles) = (caller.by(), caller.principal.roles());
+    let answers = caller.principal.answers();
+    let asker = Forker { by, roles, answers };
     if wanted.dry_run {
-        let preview = shared.automation.engine.preview(&from).await?;
+        let preview = shared.automation.engine.preview(&from, &asker).await?;
         return Ok(Json(Forked::new(None, &preview)).into_response());
     }
     takes_work(&shared)?;
-    let forked =
-        shared.automation.engine.fork(&from, caller.by(), &caller.principal.roles()).await?;
+    let forked = shared.automation.engine.fork(&from, &asker).await?;
     let answer = Forked::new(Some(forked.run), &forked.fork);
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }

@@ -13,7 +13,8 @@ use cairn_core::plan::Retention;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{
-    Automations, ForkPoint, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest, TriggerEvent,
+    Automations, ForkPoint, Forker, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest,
+    TriggerEvent,
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
@@ -305,7 +306,7 @@ impl World {
                 let Ok((_, state)) = engine.state(run).await else { return };
                 let Some(step) = state.steps.keys().next().cloned() else { return };
                 let from = ForkPoint { run, step, changes: Vec::new(), on_new_plan: false };
-                if let Ok(forked) = engine.fork(&from, "somebody", &Roles::Any).await {
+                if let Ok(forked) = engine.fork(&from, &Forker::local("somebody")).await {
                     book.open().promised.insert(forked.run);
                 }
             })

@@ -503,6 +503,7 @@ impl Author {
                     self.set(id, "expires_sec", json!(seconds));
                     let then = ["approve", "reject", "fail"].get(self.random.below(3)).copied();
                     self.set(id, "on_expire", json!(then.unwrap_or("fail")));
+                    self.set(id, "approves_unattended", json!(true));
                 }
             }
             "guide" => {

@@ -19,6 +19,9 @@ use crate::port::{Derived, Mark, Row};
 const VERSION: i64 = 5;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How often the file is opened again while somebody else makes it, and after which pause.
+const OPEN_TRIES: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) struct Sqlite {
     shared: Arc<Shared>,
@@ -27,6 +30,12 @@ pub(super) struct Sqlite {
 struct Shared {
     path: PathBuf,
     connection: Mutex<Option<Connection>>,
+}
+
+/// Whether somebody else is at work on the file.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+    matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
 }
 
 impl Sqlite {
@@ -80,18 +89,36 @@ impl Shared {
         work(held.insert(connection))
     }
 
+    /// Opens the file. Of several processes that make it, the others wait for the first.
     fn open(&self) -> rusqlite::Result<Connection> {
+        let mut tries = OPEN_TRIES;
+        loop {
+            match self.try_open() {
+                // SQLite waits for nobody where the way of writing is chosen.
+                Err(error) if tries > 0 && is_busy(&error) => std::thread::sleep(OPEN_PAUSE),
+                opened => return opened,
+            }
+            tries -= 1;
+        }
+    }
+
+    fn try_open(&self) -> rusqlite::Result<Connection> {
         keep_private(&self.path);
         let connection = Connection::open(&self.path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         // Losing the last rows in a power cut costs reading their sessions again.
         connection.pragma_update(None, "synchronous", "OFF")?;
-        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if version != VERSION {
+        let version =
+            || connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        if version()? == VERSION {
+            return Ok(connection);
+        }
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Somebody else may have been first.
+        if version()? != VERSION {
             connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE;
-                 DROP TABLE IF EXISTS derived;
+                "DROP TABLE IF EXISTS derived;
                  DROP TABLE IF EXISTS runs;
                  DROP TABLE IF EXISTS sessions_read;
                  CREATE TABLE derived (
@@ -99,10 +126,10 @@ impl Shared {
                      value TEXT NOT NULL, PRIMARY KEY (name, session)
                  ) WITHOUT ROWID;
                  {TABLES}
-                 PRAGMA user_version = {VERSION};
-                 COMMIT;"
+                 PRAGMA user_version = {VERSION};"
             ))?;
         }
+        connection.execute_batch("COMMIT")?;
         Ok(connection)
     }
 

@@ -28,6 +28,11 @@ impl Layout {
         self.root.join("trash")
     }
 
+    /// Where sessions are that came from elsewhere and that nobody trusts yet.
+    pub(super) fn papers(&self) -> PathBuf {
+        self.root.join("papers")
+    }
+
     /// Where the owners of sessions listen.
     pub(super) fn sockets(&self) -> PathBuf {
         self.root.join("sockets")

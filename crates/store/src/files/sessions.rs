@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cairn_core::canonical;
+use cairn_core::digest::Digest;
 use cairn_core::event::Event;
-use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::id::{BundleId, EventIndex, SessionId};
 use cairn_core::manifest::{self, Record, Sealed};
 use cairn_core::pin::{self, Pin};
+use serde::{Deserialize, Serialize};
 
 use super::blobs::FileBlobs;
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
@@ -23,7 +25,10 @@ use super::log::FileLog;
 use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
 use crate::health::Health;
-use crate::port::{Mark, Origin, Sessions};
+use crate::port::{Mark, Origin, Sessions, Trusted};
+
+/// Where a session comes from.
+const ORIGIN: &str = "origin.json";
 
 pub(super) struct FileSessions {
     log: Arc<FileLog>,
@@ -217,8 +222,8 @@ impl Sessions for FileSessions {
         let placed = write_sealed(fs, &built, session, &events, self.log.config.segment_max)
             .and_then(|()| match &origin {
                 Some(origin) => {
-                    let json = canonical::to_vec(&origin_json(origin))?;
-                    write_whole(fs, &built.file("origin.json"), &json)
+                    let json = canonical::to_vec(&OriginFile::from(origin))?;
+                    write_whole(fs, &built.file(ORIGIN), &json)
                 }
                 None => Ok(()),
             })
@@ -232,15 +237,52 @@ impl Sessions for FileSessions {
         self.log.forget(session);
         sync_dir(fs, &self.log.layout.sessions())
     }
+
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {
+        let (fs, path) = (&*self.log.fs, self.require(session)?.file(ORIGIN));
+        let bytes = match fs.read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(failed("reading", &path))?,
+        };
+        let file: OriginFile = canonical::parse(&bytes)?;
+        Ok(Some(file.into()))
+    }
 }
 
-fn origin_json(origin: &Origin) -> serde_json::Value {
-    serde_json::json!({
-        "bundleId": origin.bundle,
-        "rootHash": origin.root,
-        "sessionId": origin.session,
-        "v": 1,
-    })
+/// Where a session comes from, as its file says.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OriginFile {
+    bundle_id: BundleId,
+    root_hash: Digest,
+    session_id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted_at_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted_by: Option<String>,
+    v: u64,
+}
+
+impl From<&Origin> for OriginFile {
+    fn from(origin: &Origin) -> Self {
+        let trusted = origin.trusted.as_ref();
+        Self {
+            bundle_id: origin.bundle,
+            root_hash: origin.root,
+            session_id: origin.session,
+            trusted_at_ms: trusted.map(|trusted| trusted.at_ms),
+            trusted_by: trusted.map(|trusted| trusted.by.clone()),
+            v: 1,
+        }
+    }
+}
+
+impl From<OriginFile> for Origin {
+    fn from(file: OriginFile) -> Self {
+        let trusted = file.trusted_by.zip(file.trusted_at_ms);
+        let trusted = trusted.map(|(by, at_ms)| Trusted { by, at_ms });
+        Self { session: file.session_id, bundle: file.bundle_id, root: file.root_hash, trusted }
+    }
 }
 
 /// Writes a session that consists of sealed segments alone.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cairn_core::id::SessionId;
 
@@ -12,6 +12,8 @@ use super::{Memory, Shared, held};
 use crate::error::Result;
 use crate::fence::Epoch;
 use crate::open::Store;
+use crate::papers::NoPapers;
+use crate::port::Papers;
 
 /// What a store in memory takes from outside: it has no clock and no randomness of its own.
 #[derive(Clone)]
@@ -72,7 +74,8 @@ impl Control {
                 sessions: Mutex::default(),
                 blobs: Arc::default(),
                 keys: Mutex::default(),
-                papers: Arc::default(),
+                documents: Arc::default(),
+                papers: OnceLock::new(),
                 lines: Arc::default(),
                 rooms: Arc::default(),
                 tables: Arc::default(),
@@ -94,7 +97,8 @@ impl Control {
             blobs: memory.clone(),
             leases: memory.clone(),
             keys: memory,
-            documents: Arc::clone(&self.shared.papers) as _,
+            documents: Arc::clone(&self.shared.documents) as _,
+            papers: Arc::new(MemoryPapers(self.clone(), pid)),
             audit: Arc::clone(&self.shared.lines) as _,
             locks: Arc::new(Door(Arc::clone(&self.shared.rooms))),
             mailbox: Arc::clone(&self.shared.inboxes) as _,
@@ -143,5 +147,21 @@ impl Control {
     /// Drops what is planned; gives how many appends would still have failed.
     pub fn calm(&self) -> usize {
         std::mem::take::<VecDeque<Fault>>(&mut held(&self.shared.faults)).len()
+    }
+}
+
+/// The papers of a store, for the process of a number.
+struct MemoryPapers(Control, u32);
+
+impl Papers for MemoryPapers {
+    fn find(&self) -> Result<Option<Store>> {
+        let papers = self.0.shared.papers.get();
+        Ok(papers.map(|held| Store { papers: Arc::new(NoPapers), ..held.store(self.1) }))
+    }
+
+    fn open(&self) -> Result<Store> {
+        let outside = self.0.shared.outside.clone();
+        let held = self.0.shared.papers.get_or_init(|| Control::new(outside));
+        Ok(Store { papers: Arc::new(NoPapers), ..held.store(self.1) })
     }
 }

@@ -74,7 +74,7 @@ impl Sessions for Memory {
         &self,
         session: SessionId,
         events: Vec<Event>,
-        _origin: Option<Origin>,
+        origin: Option<Origin>,
     ) -> Result<()> {
         require_known(session, events.iter().map(Event::needs).max().unwrap_or(1))?;
         let pins = events.iter().flat_map(Event::pins);
@@ -91,7 +91,11 @@ impl Sessions for Memory {
         if sessions.contains_key(&session) {
             return Err(Error::Exists(session));
         }
-        sessions.insert(session, Session { index, events, bytes, ..Session::default() });
+        sessions.insert(session, Session { index, events, bytes, origin, ..Session::default() });
         Ok(())
+    }
+
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {
+        self.shared.look(session, |known| known.origin.clone())
     }
 }

@@ -50,7 +50,7 @@ fn attest(bundle: &mut Value) {
 async fn refused(bytes: &[u8]) -> &'static str {
     let home = tempfile::tempdir().unwrap();
     let store: Store = open(&Config::files(home.path())).unwrap();
-    let error = import(&store, bytes, given::session(9)).await.expect_err("must be refused");
+    let error = import(&store, bytes).await.expect_err("must be refused");
     assert_eq!(store.sessions.list().await.unwrap(), [], "{error}");
     let left: Vec<_> = std::fs::read_dir(home.path().join("sessions")).unwrap().collect();
     assert!(left.is_empty(), "{error}: {left:?}");

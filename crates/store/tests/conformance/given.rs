@@ -79,7 +79,7 @@ pub(crate) fn by(epoch: Epoch, plan: AppendPlan) -> AppendPlan {
 /// A plan of a run that the engine performs.
 pub(crate) fn paused(number: u64) -> AppendPlan {
     let change_id = ChangeId::derive(&[&number.to_string()]);
-    let paused = RunPaused { by: "test".into(), change_id, via: None };
+    let paused = RunPaused { by: "test".into(), change_id, imported: false, via: None };
     let events = vec![event(1000 + number, Scope::Run(RUN), paused)];
     AppendPlan { events, ..AppendPlan::default() }
 }

@@ -114,7 +114,7 @@ async fn it_is_exported_byte_for_byte_and_not_imported_here() {
     assert_eq!(refused.code(), "BUNDLE_UNSUPPORTED_VERSION");
     let other = tempfile::tempdir().unwrap();
     let store = open(&Config::files(other.path())).unwrap();
-    let refused = import(&store, &bytes, given::session(9)).await.unwrap_err();
+    let refused = import(&store, &bytes).await.unwrap_err();
     assert_eq!(refused.code(), "BUNDLE_UNSUPPORTED_VERSION");
     assert_eq!(store.sessions.list().await.unwrap(), []);
 }

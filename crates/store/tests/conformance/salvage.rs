@@ -33,7 +33,8 @@ async fn lose(store: &Store, blob: Blob) {
 /// The events that a store elsewhere has after the import.
 async fn taken(saved: &Salvaged) -> Vec<Event> {
     let elsewhere = open(&Config::Memory).unwrap();
-    import(&elsewhere, &saved.bytes, given::session(1)).await.unwrap();
+    import(&elsewhere, &saved.bytes).await.unwrap();
+    let elsewhere = elsewhere.papers.open().unwrap();
     let report = cairn_store::verify(&elsewhere, SESSION).await.unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     elsewhere.log.read(SESSION, EventIndex(0)).await.unwrap()

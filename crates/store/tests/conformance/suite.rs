@@ -325,9 +325,12 @@ async fn an_exported_session_comes_back_equal(given: &Given) {
     append(&given.store, step(0)).await.unwrap();
     let bundle = bundle::export(&given.store, SESSION, info()).await.unwrap();
     let elsewhere = Given::files();
-    let fresh = given::session(1);
-    let imported = bundle::import(&elsewhere.store, &bundle, fresh).await.unwrap();
+    let imported = bundle::import(&elsewhere.store, &bundle).await.unwrap();
     assert_eq!((imported.session, imported.events, imported.as_new), (SESSION, 4, false));
+    assert!(elsewhere.store.sessions.list().await.unwrap().is_empty(), "it is paper");
+    let papers = elsewhere.store.papers.open().unwrap();
+    let whole = bundle::whole(&papers, SESSION).await.unwrap();
+    bundle::adopt(&elsewhere.store, SESSION, whole, None).await.unwrap();
     let (here, there) = (read(&given.store).await, read(&elsewhere.store).await);
     assert_eq!(there, here);
     assert_eq!(SessionView::fold(&there), SessionView::fold(&here));
@@ -343,15 +346,22 @@ async fn an_import_beside_its_original_gets_a_new_id(given: &Given) {
     append(&given.store, start()).await.unwrap();
     append(&given.store, step(0)).await.unwrap();
     let bundle = bundle::export(&given.store, SESSION, info()).await.unwrap();
-    let fresh = given::session(1);
-    let imported = bundle::import(&given.store, &bundle, fresh).await.unwrap();
-    assert_eq!((imported.session, imported.original, imported.as_new), (fresh, SESSION, true));
-    let mut copy = given.store.log.read(fresh, EventIndex(0)).await.unwrap();
-    for event in &mut copy {
-        event.session = SESSION;
+    let imported = bundle::import(&given.store, &bundle).await.unwrap();
+    assert_eq!((imported.original, imported.as_new, imported.again), (SESSION, true, false));
+    let own = read(&given.store).await;
+    let store = given.store.with_papers().unwrap();
+    let copy = store.log.read(imported.session, EventIndex(0)).await.unwrap();
+    assert_eq!(copy.len(), own.len());
+    for (copy, own) in copy.iter().zip(&own) {
+        assert_eq!(copy.session, imported.session);
+        assert_eq!((copy.id, copy.data.kind()), (own.id, own.data.kind()));
+        assert!(copy.scope.run().is_none() || copy.scope.run() != own.scope.run(), "{copy:?}");
     }
-    assert_eq!(copy, read(&given.store).await);
-    assert_eq!(code(bundle::import(&given.store, &bundle, fresh).await), "SESSION_EXISTS");
+    let twice = bundle::import(&given.again(), &bundle).await.unwrap();
+    assert_eq!((twice.session, twice.again), (imported.session, true), "the same bundle");
+    assert_eq!(store.sessions.list().await.unwrap().len(), 2);
+    store.sessions.delete(imported.session, None).await.unwrap();
+    assert_eq!(store.sessions.list().await.unwrap(), [SESSION]);
 }
 
 async fn keys_rotate(given: &Given) {

@@ -11,9 +11,8 @@ async fn example() -> (Store, SessionId) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sessions/rounding.json");
     let store = open(&Config::Memory).unwrap();
     let bundle = fs::read(path).unwrap();
-    let fresh = SessionId::from_bits(1);
-    let imported = cairn_store::bundle::import(&store, &bundle, fresh).await.unwrap();
-    (store, imported.session)
+    let imported = cairn_store::bundle::import(&store, &bundle).await.unwrap();
+    (store.papers.open().unwrap(), imported.session)
 }
 
 async fn lose(store: &Store, kind: BlobKind, session: SessionId) -> Digest {

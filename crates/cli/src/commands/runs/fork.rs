@@ -5,7 +5,7 @@ use cairn_api::error::Result;
 use cairn_api::run::Forked;
 use cairn_core::flow::Change;
 use cairn_core::instance::StepInstanceKey;
-use cairn_engine::flow::{ForkPoint, Roles};
+use cairn_engine::flow::{ForkPoint, Forker};
 
 use super::RunArg;
 use crate::commands::guide::fact;
@@ -50,7 +50,8 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let changed: Vec<String> = changes.iter().map(|change| change.instance.to_string()).collect();
     let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
     let from = ForkPoint { run, step, changes, on_new_plan };
-    let preview = Forked::new(None, &engine.preview(&from).await?);
+    let asker = Forker::local(super::somebody());
+    let preview = Forked::new(None, &engine.preview(&from, &asker).await?);
     if args.dry_run {
         if config.output.json {
             config.output.object(&preview)?;
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         print(&preview, &changed, &config.output);
     }
     let watch = engine.watch();
-    let forked = engine.fork(&from, super::somebody(), &Roles::Any).await?;
+    let forked = engine.fork(&from, &asker).await?;
     crate::commands::run::follow(&engine, forked.run, watch, config).await
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let session = home::with_store(config, async |store| {
+    let session = home::with_papers(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
         let events = store.log.status(session).await?.events;
         let what = format!("deleting {session} with {}", render::count(events, "event", "events"));

@@ -53,7 +53,7 @@ struct Export {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let (session, export) = home::with_store(config, async |store| {
+    let (session, export) = home::with_papers(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
         let export = match args.markdown {
             true => document(args, store, session).await?,

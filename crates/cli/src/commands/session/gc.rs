@@ -31,6 +31,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let policy =
         Policy { older_than_ms: args.older_than, dry_run: args.dry_run, ..Policy::default() };
     let report = home::with_store(config, async |store| {
+        // What came from elsewhere needs what it brought.
+        if let Some(papers) = store.papers.find()? {
+            gc::collect(&papers, &policy, fresh::now_ms()).await?;
+        }
         Ok(gc::collect(store, &policy, fresh::now_ms()).await?)
     })?;
     let deleted = &report.deleted_sessions;

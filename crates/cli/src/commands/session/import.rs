@@ -7,49 +7,82 @@ use std::path::{Path, PathBuf};
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::bundle::BYTES_MAX;
-use cairn_store::bundle;
 use serde_json::json;
 
+use super::trust;
+use crate::commands::run::follow;
+use crate::commands::runs;
 use crate::config::Config;
-use crate::render;
-use crate::{fresh, home};
+use crate::{automate, home, render, sources};
 
-/// Take in a session from a bundle
+/// Take in a session from a bundle, as paper: it can be read, and does nothing
 ///
-/// The bundle is checked in full before anything is stored. When there is a session of
-/// that id already, the bundle becomes a new session of its own.
+/// The bundle is checked in full before anything is stored. Ids that are here already stay with what has them. Nothing of it goes on before you say so with `cairn session trust`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn session import work.bundle.json\n  cairn session import - < work.bundle.json"
+    after_help = "Examples:\n  cairn session import work.bundle.json\n  cairn session import - < work.bundle.json\n  cairn session import work.bundle.json --trust --workspace ."
 )]
 pub(crate) struct Args {
     /// Bundle to read; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+
+    /// Show what it would do, ask, and go on with its runs
+    #[arg(long)]
+    trust: bool,
+
+    #[command(flatten)]
+    how: trust::How,
 }
 
-pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
+pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let bytes =
         read(&args.file).map_err(|source| Error::File { path: args.file.clone(), source })?;
-    let fresh = fresh::session_id()?;
-    let imported =
-        home::with_store(config, async |store| Ok(bundle::import(store, &bytes, fresh).await?))?;
+    let engine = automate::open(config, home::open(config)?, sources::catalog(config).into())?;
+    let imported = engine.import(&bytes).await?;
+    let (session, original) = (imported.session, imported.original);
+    let claims = match engine.claims(session).await {
+        Ok(claims) => Some(claims),
+        // It is trusted already.
+        Err(error) if error.code() == "SESSION_NOT_FOUND" => None,
+        Err(error) => return Err(error.into()),
+    };
     if config.output.json {
         config.output.object(&json!({
-            "sessionId": imported.session.to_string(),
-            "originalSessionId": imported.original.to_string(),
+            "sessionId": session.to_string(),
+            "originalSessionId": original.to_string(),
+            "rootHash": imported.root,
             "events": imported.events,
             "asNew": imported.as_new,
+            "again": imported.again,
+            "trusted": claims.is_none(),
         }))?;
+    } else {
+        let events = render::count(imported.events, "event", "events");
+        let verb = if imported.again { "already imported:" } else { "imported" };
+        config.output.line(&format!("{verb} {session} with {events}"))?;
+        if imported.as_new {
+            let what = "what it brings has ids of its own, since some were taken";
+            config.output.remark(&format!("{what}; it was {original}"));
+        }
+    }
+    let Some(claims) = claims else { return Ok(Exit::Success) };
+    if !args.trust {
+        if !config.output.json {
+            let hint = format!("nothing of it goes on before: cairn session trust {session}");
+            config.output.remark(&hint);
+        }
         return Ok(Exit::Success);
     }
-    let events = render::count(imported.events, "event", "events");
-    config.output.line(&format!("imported {} with {events}", imported.session))?;
-    if imported.as_new {
-        let original = imported.original;
-        config.output.remark(&format!("there is a session {original} already; this is a new one"));
+    trust::show(&claims, &config.output);
+    trust::trust(&engine, &claims, (&args.how, None), config).await?;
+    let mut exit = Exit::Success;
+    for run in trust::open(&claims) {
+        let watch = engine.watch();
+        engine.resume(run.run, runs::somebody()).await?;
+        exit = follow(&engine, run.run, watch, config).await?;
     }
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 /// Reads no more than one byte beyond what a bundle may have; that one tells it is too long.

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let kept = !args.off;
-    let session = home::with_store(config, async |store| {
+    let session = home::with_papers(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
         store.sessions.keep(session, kept).await?;
         Ok(session)

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         limit: args.limit,
         health: args.health.as_deref().map(str::parse).transpose()?,
     };
-    let page = home::with_store(config, async |store| session::list(store, &filter).await)?;
+    let page = home::with_papers(config, async |store| session::list(store, &filter).await)?;
     let output = &config.output;
     if output.json {
         output.object(&page)?;

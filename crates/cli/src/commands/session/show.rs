@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let nodes = if args.all { usize::MAX } else { NODES_DEFAULT };
-    let drawn = home::with_store(config, async |store| {
+    let drawn = home::with_papers(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
         session::draw(store, session, args.events, nodes).await
     })?;

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    home::with_store(config, async |store| {
+    home::with_papers(config, async |store| {
         let sessions = match &args.session {
             Some(session) => vec![session::resolve(store, session).await?],
             None => store.sessions.list().await?,

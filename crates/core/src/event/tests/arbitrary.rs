@@ -260,11 +260,10 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
             },
         )),
         Kind::RunPaused => {
-            from(
-                (text(), id(4), via())
-                    .prop_map(change)
-                    .prop_map(|(by, change_id, via)| RunPaused { by, change_id, via }),
-            )
+            from((text(), id(4), via(), any::<bool>()).prop_map(move |(by, id, via, imported)| {
+                let (by, change_id, via) = change((by, id, via));
+                RunPaused { by, change_id, imported, via }
+            }))
         }
         Kind::RunResumed => {
             from(
@@ -424,6 +423,7 @@ fn decision() -> impl Strategy<Value = InterruptDecision> {
 
 fn queued() -> impl Strategy<Value = RunQueued> {
     let fork = (node(), run(), snapshot()).prop_map(|(node_id, run_id, snapshot_ref)| ForkedFrom {
+        vouched: Vec::new(),
         node_id,
         run_id,
         session_id: SessionId::from_bits(2),

@@ -71,8 +71,16 @@ impl RunState {
                 self.children.insert(child.child_run_id, Child { instance, session_id });
             }
             EventData::ChildFinished(child) => drop(self.children.remove(&child.child_run_id)),
-            EventData::RunPaused(_) => self.paused = true,
-            EventData::RunResumed(_) => self.paused = false,
+            EventData::RunPaused(paused) => {
+                self.paused = true;
+                if paused.imported {
+                    self.elsewhere = self.done();
+                }
+            }
+            EventData::RunResumed(_) => {
+                self.paused = false;
+                self.elsewhere.clear();
+            }
             EventData::RunCancelRequested(_) => self.cancel_requested = true,
             EventData::RunCompleted(run) => {
                 self.finish(End::Succeeded { result: run.result.clone() });

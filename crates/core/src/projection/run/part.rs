@@ -35,6 +35,7 @@ impl RunState {
         Self {
             cancel_requested: self.cancel_requested,
             children: self.children.clone(),
+            elsewhere: self.elsewhere.clone(),
             end: self.end.clone(),
             ended_by: self.ended_by.clone(),
             events: self.events,

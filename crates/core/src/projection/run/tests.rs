@@ -95,7 +95,7 @@ fn event(index: u64, line: &str) -> Event {
             instance: key(1),
         }
         .into(),
-        "pause" => RunPaused { by, change_id, via }.into(),
+        "pause" => RunPaused { by, change_id, imported: false, via }.into(),
         "resume" => RunResumed { by, change_id, via }.into(),
         "cancel" => RunCancelRequested { by, reason: String::new(), via }.into(),
         "cancelled" => RunCancelled {}.into(),

@@ -10,7 +10,7 @@ use super::follow::Since;
 use super::reply::{Reply, node};
 use super::{Hand, Held, Spot, log, output, payload};
 use crate::error::{Error, Result};
-use crate::flow::{ForkPoint, Past, Roles};
+use crate::flow::{ForkPoint, Forker, Past, Roles};
 use crate::guided::answer::{Answer, RunRef, Warning, WarningCode};
 use crate::guided::ask::Continue;
 
@@ -41,7 +41,8 @@ impl Hand {
 
     async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Vec<Repeated>> {
         let from = from(run, task);
-        Ok(self.flow.forked(&from, RunId::from_bits(0)).await?.fork.again)
+        let agent = agent(&Roles::Any);
+        Ok(self.flow.forked(&from, &agent, RunId::from_bits(0)).await?.fork.again)
     }
 
     /// Does a step another way than it was done, in a new run.
@@ -65,8 +66,7 @@ impl Hand {
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.flow.index.find(run).await?.is_none() {
-            let by = By { name: "agent".to_owned(), via: None };
-            self.flow.fork_as(&from(spot.run, task), run, &by, roles).await?;
+            self.flow.fork_as(&from(spot.run, task), run, &agent(roles)).await?;
         }
         let forked = self.flow.reading.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
@@ -85,6 +85,12 @@ impl Hand {
         });
         Ok(answer)
     }
+}
+
+/// An agent answers nothing that is asked of people.
+fn agent(roles: &Roles) -> Forker {
+    let by = By { name: "agent".to_owned(), via: None };
+    Forker { by, roles: roles.clone(), answers: false }
 }
 
 fn from(run: RunId, task: &TaskOpened) -> ForkPoint {

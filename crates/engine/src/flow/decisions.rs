@@ -1,0 +1,103 @@
+//! What people decided in child runs, and so in the runs that asked for them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cairn_core::event::{Event, EventData};
+use cairn_core::flow::Graph;
+use cairn_core::id::RunId;
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::projection::run::{RunState, StepStatus};
+
+use super::plans::Plans;
+use super::reading::Reading;
+use crate::error::{Error, Result};
+
+/// How many runs are looked at before a decision is taken for granted.
+const RUNS_MAX: usize = 256;
+
+/// Knows what people decided.
+pub(super) struct Decisions {
+    pub(super) reading: Arc<Reading>,
+    pub(super) plans: Arc<Plans>,
+}
+
+impl Decisions {
+    /// The steps of a run that stand for child runs in which a person decided something, or of
+    /// which that is not known any more. A loop stands for those of its turns.
+    pub(super) async fn in_children(
+        &self,
+        graph: &Graph,
+        state: &RunState,
+    ) -> Result<BTreeSet<StepInstanceKey>> {
+        let over = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
+        let over = over.map(|(key, _)| key).filter(|key| graph.asks_others(&key.step));
+        let wanted: BTreeSet<StepInstanceKey> = over.cloned().collect();
+        let (mut decided, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut run = Some(state.run_id).filter(|_| !wanted.is_empty());
+        // What a fork kept of another run was done there.
+        while let Some(id) = run.take() {
+            let past = match self.reading.past(id).await {
+                Ok(past) => past,
+                Err(Error::RunUnknown(_)) => return Ok(wanted),
+                Err(error) => return Err(error),
+            };
+            for (instance, child) in children(&past.events) {
+                let Some(step) = standing_for(instance).find(|step| wanted.contains(step)) else {
+                    continue;
+                };
+                if !decided.contains(&step) && self.has_some(child).await? {
+                    decided.insert(step.clone());
+                }
+                seen.insert(step);
+            }
+            run = past.state.queued.and_then(|queued| queued.forked_from).map(|from| from.run_id);
+        }
+        let unknown = wanted.into_iter().filter(|key| graph.is_child(&key.step));
+        decided.extend(unknown.filter(|key| !seen.contains(key)));
+        Ok(decided)
+    }
+
+    /// Whether a person decided something in a run or in one that it asked for.
+    async fn has_some(&self, run: RunId) -> Result<bool> {
+        let (mut open, mut looked_at) = (vec![run], 0);
+        while let Some(run) = open.pop() {
+            looked_at += 1;
+            let past = match self.reading.past(run).await {
+                Ok(past) if looked_at <= RUNS_MAX => past,
+                // What cannot be looked at may have been decided by anybody.
+                Ok(_) | Err(Error::RunUnknown(_)) => return Ok(true),
+                Err(error) => return Err(error),
+            };
+            let Some(started) = &past.state.started else { continue };
+            let graph = &self.plans.get(started.workflow_hash).await?.graph;
+            let kept =
+                past.state.queued.as_ref().is_some_and(|queued| queued.forked_from.is_some());
+            let asked = |event: &Event| match &event.data {
+                EventData::TaskOpened(task) => graph.asks_people(&task.instance.step),
+                _ => false,
+            };
+            if kept || past.events.iter().any(asked) {
+                return Ok(true);
+            }
+            open.extend(children(&past.events).map(|(_, child)| child));
+        }
+        Ok(false)
+    }
+}
+
+/// The steps that may stand for an instance: itself, or a loop around it.
+fn standing_for(instance: &StepInstanceKey) -> impl Iterator<Item = StepInstanceKey> {
+    let path = &instance.loop_path;
+    let loops = path.iter().enumerate();
+    let loops = loops.map(|(depth, turn)| turn.of(path.get(..depth).unwrap_or_default()));
+    loops.chain([instance.clone()])
+}
+
+/// The child runs that a run asked for, and for which steps.
+fn children(events: &[Event]) -> impl Iterator<Item = (&StepInstanceKey, RunId)> {
+    events.iter().filter_map(|event| match &event.data {
+        EventData::ChildStarted(child) => Some((&child.instance, child.child_run_id)),
+        _ => None,
+    })
+}
