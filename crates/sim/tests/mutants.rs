@@ -29,7 +29,7 @@ struct Change {
     put: &'static str,
 }
 
-const MUTANTS: [Mutant; 8] = [
+const MUTANTS: [Mutant; 9] = [
     // A run that is cancelled while it waits counts as one less under way.
     Mutant {
         name: "subtraction-count",
@@ -51,6 +51,15 @@ const MUTANTS: [Mutant; 8] = [
             file: "crates/store/src/fence.rs",
             find: "        match held.cmp(&current) {",
             put: "        match if PLANTED { std::cmp::Ordering::Equal } else { held.cmp(&current) } {",
+        }],
+    },
+    // A fork keeps what people decided, whoever asks for it.
+    Mutant {
+        name: "approval-kept",
+        changes: &[Change {
+            file: "crates/core/src/flow/fork.rs",
+            find: "        Some(Does::Human) => !could_answer(graph, at, asker),",
+            put: "        Some(Does::Human) => !PLANTED && !could_answer(graph, at, asker),",
         }],
     },
     // What was decided happens before it is recorded.

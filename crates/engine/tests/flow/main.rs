@@ -7,6 +7,7 @@ mod disk;
 mod hand;
 mod kept;
 mod owners;
+mod papers;
 mod projects;
 mod recovery;
 mod runs;

@@ -10,7 +10,8 @@ use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_lang::graph;
 
 use super::book::{Entries, Told};
-use super::workflows;
+use super::workflows::{self, ALLOWED};
+use super::world::NOBODY;
 
 struct NoSecrets;
 
@@ -46,6 +47,7 @@ pub(super) fn check(book: &mut Entries) {
         let workflow = book.runs.get(run).map(|run| run.workflow.as_str()).unwrap_or_default();
         let Some(graph) = graphs.get(workflow) else { continue };
         replay(*run, events, graph, &mut wrong);
+        approved(*run, events, &mut wrong);
     }
     book.violations.extend(wrong);
 }
@@ -72,6 +74,29 @@ fn keys(book: &Entries, wrong: &mut Vec<String>) {
         }
         if received && !book.runs.contains_key(&run) {
             wrong.push(format!("{key} of {workflow} was received, and never begun"));
+        }
+    }
+}
+
+/// What only a person allows begins in a run in which a person said yes, or in a fork for which
+/// somebody who may say it did. One yes is worth one begin.
+fn approved(run: RunId, events: &[&Event], wrong: &mut Vec<String>) {
+    let mut yes = false;
+    for event in events {
+        match &event.data {
+            EventData::RunQueued(queued) => {
+                let vouched =
+                    queued.forked_from.as_ref().is_some_and(|from| !from.vouched.is_empty());
+                if vouched && queued.by.as_deref() == Some(NOBODY) {
+                    wrong.push(format!("{run} was vouched for by somebody who may not answer"));
+                }
+                yes |= vouched;
+            }
+            EventData::TaskAnswered(_) => yes = true,
+            EventData::StepStarted(step) if step.instance.step.as_str() == ALLOWED && !yes => {
+                wrong.push(format!("`{}` of {run} began, and nobody allowed it", step.instance));
+            }
+            _ => {}
         }
     }
 }

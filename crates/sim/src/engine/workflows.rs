@@ -19,6 +19,8 @@ pub(super) struct Written {
 
 /// The workflow whose setting is missing now and then.
 pub(super) const NEEDY: &str = "project.needy";
+/// The step that only a person allows.
+pub(super) const ALLOWED: &str = "allowed";
 
 /// Those that people and triggers ask for.
 pub(super) const ALL: [Written; 9] = [
@@ -80,8 +82,8 @@ graph:
         text: "name: ask
 graph:
   nodes:
-    - { id: q, type: human, prompt: May I?, cases: { approved: b, rejected: end } }
-    - { id: b, type: act, say: allowed }
+    - { id: q, type: human, prompt: May I?, cases: { approved: allowed, rejected: end } }
+    - { id: allowed, type: act, say: allowed }
 ",
     },
     Written {

@@ -30,6 +30,8 @@ use super::workflows::{self, Written};
 
 /// How often something may be polled before a world counts as stuck.
 const POLLS_MAX: u64 = 2_000_000;
+/// Somebody who may ask for forks, and answers nothing.
+pub(super) const NOBODY: &str = "an agent";
 
 /// What happened how often.
 pub type Counts = BTreeMap<&'static str, u64>;
@@ -301,12 +303,17 @@ impl World {
         let Some(run) = self.some_run() else { return };
         self.count("forked");
         let book = self.book.clone();
+        let (place, answers) = (self.machine.below(4), self.machine.percent(50));
         self.within(seat, |engine| {
             Box::pin(async move {
                 let Ok((_, state)) = engine.state(run).await else { return };
-                let Some(step) = state.steps.keys().next().cloned() else { return };
+                let step = state.steps.keys().nth(place).or(state.steps.keys().next()).cloned();
+                let Some(step) = step else { return };
                 let from = ForkPoint { run, step, changes: Vec::new(), on_new_plan: false };
-                if let Ok(forked) = engine.fork(&from, &Forker::local("somebody")).await {
+                // Who may not answer is called so, and never vouches for anything.
+                let name = if answers { "somebody" } else { NOBODY };
+                let asker = Forker { by: name.into(), roles: Roles::Any, answers };
+                if let Ok(forked) = engine.fork(&from, &asker).await {
                     book.open().promised.insert(forked.run);
                 }
             })
