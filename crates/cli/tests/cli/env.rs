@@ -79,8 +79,10 @@ impl TestEnv {
 
     /// Removes the blob that was stored last, whoever needs it.
     pub(crate) fn lose_a_blob(&self) {
-        let shelves = ["snapshots", "artifacts"].map(|shelf| self.home().join(shelf));
-        let blobs = shelves.iter().flat_map(|shelf| files(shelf));
+        let home = self.home();
+        let shelves = ["snapshots", "artifacts", "papers/snapshots", "papers/artifacts"];
+        let shelves = shelves.iter().map(|shelf| home.join(shelf)).filter(|shelf| shelf.exists());
+        let blobs = shelves.flat_map(|shelf| files(&shelf));
         let changed = |path: &PathBuf| path.metadata().unwrap().modified().unwrap();
         let last = blobs.map(|(_, path)| path).max_by_key(changed).unwrap();
         fs::remove_file(last).unwrap();

@@ -1,6 +1,7 @@
 use std::fs;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use crate::env::{SESSION, TestEnv};
 
@@ -17,11 +18,36 @@ fn a_bundle_becomes_the_session_it_was() {
     exit 0
     --- stdout
     imported sess_01hf7yat000000000000000007 with 11 events
+    --- stderr
+    it does nothing here before you say so: cairn session trust sess_01hf7yat000000000000000007
     ");
     assert_eq!(env.run(&["session", "verify", SESSION]).code, 0);
-    let here = env.run(&["session", "show", SESSION, "--json"]).stdout;
-    let there = TestEnv::with_session().run(&["session", "show", SESSION, "--json"]).stdout;
+    let shown = |env: &TestEnv| -> Value {
+        serde_json::from_str(&env.run(&["session", "show", SESSION, "--json"]).stdout).unwrap()
+    };
+    let (mut here, mut there) = (shown(&env), shown(&TestEnv::with_session()));
+    assert_eq!(here["imported"]["originalSessionId"], SESSION);
+    assert_eq!(here["runs"][0]["status"], "paused");
+    here.as_object_mut().unwrap().remove("imported");
+    for shown in [&mut here, &mut there] {
+        shown.as_object_mut().unwrap().retain(|name, _| name != "runs" && name != "latestRun");
+    }
     assert_eq!(here, there);
+    // Nobody sits at a terminal, so nobody says yes; whoever names the digest was shown it.
+    let asked = env.run(&["session", "trust", SESSION]);
+    assert_eq!(asked.code, 2, "{asked}");
+    assert!(asked.stderr.contains("error[USAGE_UNCONFIRMED]"), "{asked}");
+    let other = format!("sha256:{}", "0".repeat(64));
+    let refused = env.run(&["session", "trust", SESSION, "--root", &other]);
+    assert!(refused.stderr.contains("error[SESSION_OTHER_BUNDLE]"), "{refused}");
+    let claims: Value =
+        serde_json::from_str(&env.run(&["session", "trust", SESSION, "--json"]).stdout).unwrap();
+    assert_eq!((&claims["trusted"], &claims["events"]), (&Value::Bool(false), &Value::from(11)));
+    let root = claims["rootHash"].as_str().unwrap();
+    assert_eq!(env.run(&["session", "trust", SESSION, "--root", root]).code, 0);
+    assert!(shown(&env)["imported"]["trustedBy"].is_string());
+    let again = env.run(&["session", "import", "a.json", "--json"]).stdout;
+    assert!(again.contains(r#""again":true"#) && again.contains(r#""trusted":true"#), "{again}");
 }
 
 #[test]
@@ -29,18 +55,15 @@ fn a_bundle_whose_session_is_there_becomes_a_new_one() {
     let bundle = bundle();
     let env = TestEnv::with_session();
     let before = env.run(&["session", "show", SESSION, "--json"]).stdout;
-    assert_snapshot!(env.run_with_input(&["session", "import", "-"], bundle.as_bytes()), @r"
-    exit 0
-    --- stdout
-    imported sess_[fresh] with 11 events
-    --- stderr
-    there is a session sess_01hf7yat000000000000000007 already; this is a new one
-    ");
-    assert_snapshot!(env.run_with_input(&["session", "import", "-", "--json"], bundle.as_bytes()), @r#"
-    exit 0
-    --- stdout
-    {"asNew":true,"events":11,"originalSessionId":"sess_01hf7yat000000000000000007","sessionId":"sess_[fresh]"}
-    "#);
+    let told = env.run_with_input(&["session", "import", "-"], bundle.as_bytes());
+    assert!(told.stderr.contains(&format!("it was {SESSION}\n")), "{told}");
+    let again = env.run_with_input(&["session", "import", "-", "--json"], bundle.as_bytes());
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    let session = again["sessionId"].as_str().unwrap();
+    assert!(told.stdout.starts_with(&format!("imported {session} with 11 events")), "{told}");
+    assert_ne!(session, SESSION);
+    let said = ["again", "asNew", "trusted"].map(|name| again[name].as_bool().unwrap());
+    assert_eq!(said, [true, true, false], "{again}");
     assert_eq!(env.run(&["session", "show", SESSION, "--json"]).stdout, before);
     assert_eq!(env.run(&["session", "verify", "--all"]).code, 0);
 }

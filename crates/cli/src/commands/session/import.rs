@@ -69,7 +69,8 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let Some(claims) = claims else { return Ok(Exit::Success) };
     if !args.trust {
         if !config.output.json {
-            let hint = format!("nothing of it goes on before: cairn session trust {session}");
+            let hint =
+                format!("it does nothing here before you say so: cairn session trust {session}");
             config.output.remark(&hint);
         }
         return Ok(Exit::Success);
