@@ -83,6 +83,8 @@ codes! {
     FeatureWithoutEffect = "feature_without_effect";
     /// A field has no meaning any more.
     FieldIgnored = "field_ignored";
+    /// A host is none of those that the workflow limits itself to.
+    HostDenied = "host_denied";
     /// A name has the wrong form.
     InvalidId = "invalid_id";
     /// A value is out of range or empty.

@@ -128,6 +128,8 @@ struct Build<'a> {
     /// The folder that it stands in, with a `/` at its end unless it is the root.
     folder: &'a str,
     env: BTreeMap<String, EnvField>,
+    /// The hosts that it limits itself to.
+    hosts: Option<Vec<String>>,
     drafts: Vec<Draft<'a>>,
     /// Where each step is among the drafts.
     places: BTreeMap<String, usize>,
@@ -185,6 +187,7 @@ fn workflow<'a>(
         text: std::str::from_utf8(bytes).unwrap_or_default(),
         folder,
         env: env::settings(&fields),
+        hosts: head.policy.hosts.clone(),
         drafts: Vec::new(),
         places: BTreeMap::new(),
         links: Vec::new(),

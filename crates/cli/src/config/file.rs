@@ -21,11 +21,12 @@ pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 22] = [
     "autonomy",
     "bundled",
     "home",
     "http.allow",
+    "http.hosts",
     "limits.events_per_run",
     "limits.runs_at_once",
     "limits.runs_per_minute",
