@@ -135,6 +135,8 @@ codes! {
     Unreadable = "unreadable";
     /// Something that cannot be used here.
     Unsupported = "unsupported";
+    /// What somebody sent, a secret and a way out are in one workflow.
+    UntrustedWithSecret = "untrusted_with_secret";
     /// A value is of another type.
     WrongType = "wrong_type";
 }

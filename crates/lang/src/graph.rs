@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod edges;
 mod env;
+mod exposure;
 mod fault;
 mod flow;
 mod form;
@@ -212,6 +213,7 @@ fn workflow<'a>(
     build.payloads = build.payloads(&triggers, &entry, written);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);
+    build.exposure(&steps);
     build.folder_assets(&graph.spot);
     Some(build.plan(head, triggers, entry, steps, loops))
 }

@@ -1,4 +1,4 @@
-//! Hosts that a workflow limits itself to.
+//! Hosts that a workflow limits itself to, and what it is warned of without.
 
 use super::*;
 
@@ -43,4 +43,60 @@ fn hosts_are_hosts() {
     assert_eq!(given.unwrap(), ["a.example", "b.example"]);
     assert_eq!(plan("hosts: []\n").policy.hosts, Some(Vec::new()));
     assert_eq!(plan("").policy.hosts, None);
+}
+
+// case: secret.exposure
+#[test]
+fn what_was_sent_a_secret_and_a_way_out_are_too_much_for_one_workflow() {
+    let auth = "headers: {X: '{{ secret.KEY }}'}";
+    let fetch = "    - {id: fetch, type: http, url: 'https://x.example/', next: out}\n";
+    let post = |more: &str| {
+        format!("    - {{id: out, type: http, method: POST, url: 'https://x.example/', {more}}}\n")
+    };
+    let input = "triggers: [{type: manual, input: {n: {type: integer}}}]\n";
+    let limit = "hosts: [x.example]\n";
+    let payload = "body: '{{ event.payload.n }}'";
+    for (head, nodes, out) in [
+        ("", post(&format!("{auth}, {payload}")), "`out` writes outside (http POST)"),
+        (
+            "",
+            format!("{fetch}{}", post(&format!("{auth}, body: '{{{{ steps.fetch.body }}}}'"))),
+            "`out`",
+        ),
+        (
+            "",
+            String::from(
+                "    - {id: out, type: shell, command: [x], env: {K: '{{ secret.KEY }}', T: '{{ event.text }}'}}\n",
+            ),
+            "(shell)",
+        ),
+        (
+            "",
+            format!(
+                "{fetch}    - {{id: out, type: shell, command: [x], env: {{K: '{{{{ secret.KEY }}}}'}}}}\n"
+            ),
+            "",
+        ),
+        ("", post(auth), ""),
+        ("", post(payload), ""),
+        (
+            "",
+            post(&format!("{auth}, {payload}"))
+                .replace("POST", "GET")
+                .replace(payload, "query: {n: '{{ event.payload.n }}'}"),
+            "",
+        ),
+        (limit, post(&format!("{auth}, {payload}")), ""),
+        (input, post(&format!("{auth}, {payload}")), ""),
+        ("", post(&format!("{auth}, body: '{{{{ event.id }}}}'")), ""),
+    ] {
+        let told = told(head, &nodes);
+        assert_eq!(
+            told.matches("untrusted_with_secret").count(),
+            usize::from(!out.is_empty()),
+            "{head}{nodes}: {told}"
+        );
+        assert!(told.contains(out), "{head}{nodes}: {told}");
+        assert!(!told.contains("error["), "{head}{nodes}: {told}");
+    }
 }
