@@ -63,7 +63,8 @@ pub(crate) fn with_workflow(
 
 /// Where a run that is started here stands in its chain.
 pub(crate) fn chain() -> u32 {
-    chain::after(std::env::var(chain::VARIABLE).ok().as_deref())
+    let said = std::env::var_os(chain::VARIABLE);
+    chain::after(said.map(|said| said.to_string_lossy().into_owned()).as_deref())
 }
 
 /// What a run that is started here belongs to.

@@ -15,6 +15,7 @@ pub mod memory;
 mod open;
 mod plan;
 pub mod port;
+pub mod regular;
 pub mod verify;
 
 pub use error::{Error, Result};
