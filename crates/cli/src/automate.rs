@@ -83,5 +83,5 @@ pub(crate) fn run_id(text: &str) -> Result<RunId> {
 /// Tells whoever reads the log of this process.
 #[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
 fn trouble(what: &str) {
-    eprintln!("trouble: {what}");
+    eprintln!("trouble: {}", crate::output::plain(what));
 }
