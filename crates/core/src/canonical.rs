@@ -23,7 +23,7 @@ pub const DEPTH_MAX: usize = 64;
 pub const VALUES_MAX: usize = 4_000_000;
 
 /// How many bytes one text that somebody else made may take in memory, by estimate.
-pub const ROOM_MAX: usize = 96 << 20;
+pub const ROOM_MAX: usize = 112 << 20;
 
 /// The largest integer that every JSON reader keeps exact: 2^53.
 pub const INTEGER_MAX: u64 = 1 << 53;

@@ -32,11 +32,11 @@ fn a_bundle_of_countless_small_values_is_refused_at_once() {
     for (part, text, why) in [
         ("events", list("{\"a\":1}", 300_000), "event 0"),
         ("events", list("0", 1_200_000), "event 0"),
-        ("events", format!("[{}]", list("{\"a\":1}", 150_000)), "small values"),
+        ("events", format!("[{}]", list("{\"a\":1}", 200_000)), "small values"),
         ("manifest", list("0", 1_000_001), "items"),
         ("manifest", format!("[{}]", list("[[]]", 700_000)), "small values"),
         ("snapshots", members(100_001), "blobs"),
-        ("snapshots", format!("{{\"a\":{}}}", list("{\"a\":1}", 150_000)), "small values"),
+        ("snapshots", format!("{{\"a\":{}}}", list("{\"a\":1}", 200_000)), "small values"),
         ("pinnedWorkflows", members(100_001), "blobs"),
         ("blobs", members(10), "invalid type"),
         ("events", "[".repeat(100_000) + &"]".repeat(100_000), "deep"),
