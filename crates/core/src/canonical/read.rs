@@ -39,10 +39,12 @@ pub fn parse_foreign<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
 /// About how many bytes a text takes in memory, with what is read of it and its canonical form: an
 /// object with members has room for several at once, and so has a list.
 fn room(text: &[u8]) -> usize {
+    // A text is held as it came, as it was read and as it is written, with room to grow.
+    const COPIES: usize = 6;
     const OBJECT: usize = 680;
     const LIST: usize = 160;
     const VALUE: usize = 64;
-    let (mut room, mut rest) = (text.len().saturating_mul(3), text);
+    let (mut room, mut rest) = (text.len().saturating_mul(COPIES), text);
     while let Some(at) = rest.iter().position(|b| b"\",[{".contains(b)) {
         rest = rest.get(at..).unwrap_or_default();
         let (skip, cost) = match rest.first() {
