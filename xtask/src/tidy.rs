@@ -11,7 +11,9 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+mod cases;
 mod codes;
+mod dependencies;
 mod layers;
 mod links;
 mod locks;
@@ -62,6 +64,8 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let mut findings = layers::check(&edges, &manifests);
     findings.extend(codes::check(&codes, &pages));
     findings.extend(codes::untested(&codes, &rust));
+    findings.extend(cases::check(&pages, &rust));
+    findings.extend(dependencies(root)?);
     findings.extend(links::check(&pages, |path| root.join(path).exists()));
     findings.extend(locks::check(&pages, &rust));
     findings.extend(ports::check(&rust));
@@ -114,10 +118,27 @@ fn load(root: &Path, paths: &[PathBuf], extension: &str) -> Result<Vec<File>> {
         .collect()
 }
 
+/// Holds all dependencies to the rules of `deny.toml`.
+fn dependencies(root: &Path) -> Result<Vec<Finding>> {
+    let text = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
+    let (rules, lock) = (dependencies::Rules::read(&text("deny.toml")?), text("Cargo.lock")?);
+    let host = Command::new("rustc").arg("-vV").output().context("starting rustc")?;
+    let host = String::from_utf8_lossy(&host.stdout).into_owned();
+    let host = host.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc names no host")?;
+    let known = asked(root, &["--locked", "--filter-platform", host])?;
+    Ok(dependencies::check(rules.as_ref(), &lock, &known))
+}
+
 /// What cargo knows of the workspace's own packages.
 fn metadata(root: &Path) -> Result<Value> {
+    asked(root, &["--no-deps"])
+}
+
+fn asked(root: &Path, more: &[&str]) -> Result<Value> {
     let output = Command::new("cargo")
-        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .args(["metadata", "--format-version", "1"])
+        .args(more)
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()

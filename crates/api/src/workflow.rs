@@ -1,5 +1,9 @@
 //! Workflows as doors show them: what there is, and what is wrong with a source.
 
+mod capabilities;
+
+pub use capabilities::Capabilities;
+
 use cairn_engine::catalog::Found;
 use cairn_lang::diagnostic::{self, Severity};
 use cairn_lang::ids::{self, IdStatus};

@@ -63,7 +63,8 @@ pub(crate) fn with_workflow(
 
 /// Where a run that is started here stands in its chain.
 pub(crate) fn chain() -> u32 {
-    chain::after(std::env::var(chain::VARIABLE).ok().as_deref())
+    let said = std::env::var_os(chain::VARIABLE);
+    chain::after(said.map(|said| said.to_string_lossy().into_owned()).as_deref())
 }
 
 /// What a run that is started here belongs to.
@@ -82,5 +83,5 @@ pub(crate) fn run_id(text: &str) -> Result<RunId> {
 /// Tells whoever reads the log of this process.
 #[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
 fn trouble(what: &str) {
-    eprintln!("trouble: {what}");
+    eprintln!("trouble: {}", crate::output::plain(what));
 }

@@ -1,16 +1,20 @@
 //! Bundles: a whole session as one JSON document, checked completely before anything of it
 //! is believed.
 
+mod raw;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use self::raw::{RawBundle, RawContents, Versioned};
 use crate::canonical::{self, StrictValue};
 use crate::digest::Digest;
-use crate::event::{Event, EventData};
+use crate::event::{DedupeKey, Event, EventData};
 use crate::format::FORMAT;
 use crate::id::{BundleId, EventIndex, SessionId};
 use crate::journal::Tail;
@@ -79,8 +83,8 @@ impl Error {
 }
 
 /// A bundle.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Bundle {
     bundle_id: BundleId,
     bundle_schema_version: u64,
@@ -88,7 +92,7 @@ pub struct Bundle {
     integrity: Integrity,
     producer: Producer,
     /// There when the session was damaged and this is what could be saved of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     salvage: Option<Salvage>,
     session: Contents,
 }
@@ -129,11 +133,11 @@ pub struct Salvage {
     pub health: String,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Contents {
     /// Blobs that are not JSON, in base64.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     blobs: BTreeMap<String, String>,
     events: Vec<StrictValue>,
     manifest: Vec<StrictValue>,
@@ -205,15 +209,20 @@ fn encode(parts: Parts) -> Result<Vec<u8>, canonical::Error> {
 /// Unpacks a bundle, after checking everything that can be checked of it.
 pub fn unpack(bytes: &[u8]) -> Result<Opened, Error> {
     let bundle = read(bytes)?;
-    let found = entries(&bundle.session).map_err(invalid)?;
+    let session = &bundle.session;
+    let mut events = Events::new(session.session_id);
+    let (digest, length) = events.read(session)?;
+    let mut found = vec![entry("session/events", digest, length)];
+    let manifest = manifest_lines(session, &mut found)?;
+    let there = blobs(session, &mut found)?;
     check_integrity(&bundle.integrity, &found)?;
-    let events = check_events(&bundle.session)?;
-    check_manifest(&bundle.session, &events)?;
-    let blobs = check_blobs(&bundle.session, &events)?;
+    let events = events.checked()?;
+    check_manifest(session.session_id, &manifest, &events)?;
+    let blobs = needed(there, &events)?;
     let root = canonical::digest(&bundle.integrity).map_err(invalid)?;
     Ok(Opened {
         bundle: bundle.bundle_id,
-        session: bundle.session.session_id,
+        session: session.session_id,
         events,
         blobs,
         root,
@@ -225,23 +234,24 @@ fn invalid(error: impl std::fmt::Display) -> Error {
     Error::InvalidFormat(error.to_string())
 }
 
-fn read(bytes: &[u8]) -> Result<Bundle, Error> {
+fn read(bytes: &[u8]) -> Result<RawBundle<'_>, Error> {
     if bytes.len() > BYTES_MAX {
         let found = bytes.len();
         return Err(invalid(format_args!(
             "it has {found} bytes, and at most {BYTES_MAX} are read"
         )));
     }
-    let value: Value = canonical::parse(bytes).map_err(invalid)?;
-    match value.get("bundleSchemaVersion") {
-        Some(version) if version.as_u64() == Some(VERSION) => {}
+    let Versioned { bundle_schema_version } = serde_json::from_slice(bytes).map_err(invalid)?;
+    match bundle_schema_version.as_ref().map(|version| version.get()) {
+        Some(version) if version.parse() == Ok(VERSION) => {}
         Some(version) => {
+            let version: String = version.chars().take(64).collect();
             let what = format!("bundleSchemaVersion is {version}, and {VERSION} is known");
             return Err(Error::UnsupportedVersion(what));
         }
         None => return Err(invalid("it has no bundleSchemaVersion")),
     }
-    serde_json::from_value(value).map_err(invalid)
+    serde_json::from_slice(bytes).map_err(invalid)
 }
 
 impl Contents {
@@ -261,6 +271,21 @@ impl Contents {
             }
         }
     }
+}
+
+/// The bytes of a blob that is text in base64, and the digest and length of the text.
+fn blob(text: &str) -> Result<(Vec<u8>, Digest, u64), Error> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    if let Some(inner) = inner.filter(|inner| inner.bytes().all(plain)) {
+        // It is in canonical form as it stands, and may be long.
+        let bytes = STANDARD.decode(inner).map_err(invalid)?;
+        return Ok((bytes, Digest::of(text.as_bytes()), text.len() as u64));
+    }
+    let text: String = canonical::parse_foreign(text.as_bytes()).map_err(invalid)?;
+    let line = canonical::to_vec(&text).map_err(invalid)?;
+    let bytes = STANDARD.decode(text).map_err(invalid)?;
+    Ok((bytes, Digest::of(&line), line.len() as u64))
 }
 
 /// What a bundle's contents must be attested as.
@@ -309,10 +334,41 @@ fn check_integrity(said: &Integrity, found: &[Entry]) -> Result<(), Error> {
     }
 }
 
-fn check_events(session: &Contents) -> Result<Vec<Event>, Error> {
-    let mut facts = HashSet::new();
-    let mut events: Vec<Event> = Vec::with_capacity(session.events.len());
-    for (place, value) in session.events.iter().enumerate() {
+/// The events of a bundle, as far as they were read.
+struct Events {
+    session: SessionId,
+    read: Vec<Event>,
+    facts: HashSet<DedupeKey>,
+    /// What is wrong with the first that is wrong. Damage is told as such, and so the digests
+    /// are looked at first.
+    wrong: Option<Error>,
+    items: u64,
+}
+
+/// How many items are looked at once one of them is no event: far more than a session has.
+const ITEMS_MAX: u64 = 200_000;
+
+impl Events {
+    fn new(session: SessionId) -> Self {
+        Self { session, read: Vec::new(), facts: HashSet::new(), wrong: None, items: 0 }
+    }
+
+    /// Reads the events one by one, and gives the digest of all and their length.
+    fn read(&mut self, session: &RawContents<'_>) -> Result<(Digest, u64), Error> {
+        listed(session.events, |value, _| {
+            if self.wrong.is_none() {
+                self.wrong = self.take(&value).err();
+            }
+            self.items += 1;
+            match self.wrong.take_if(|_| self.items > ITEMS_MAX) {
+                Some(error) => Err(error),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn take(&mut self, value: &StrictValue) -> Result<(), Error> {
+        let place = self.read.len();
         let event = Event::from_value(value)
             .map_err(|error| invalid(format_args!("event {place}: {error}")))?;
         if event.newer.is_some() {
@@ -325,31 +381,99 @@ fn check_events(session: &Contents) -> Result<Vec<Event>, Error> {
             let found = event.index;
             return Err(Error::EventOrder(format!("event {found} stands at place {place}")));
         }
-        if event.session != session.session_id {
+        if event.session != self.session {
             return Err(Error::EventOrder(format!("event {place} belongs to another session")));
         }
-        if !facts.insert(event.dedupe_key()) {
+        if !self.facts.insert(event.dedupe_key()) {
             return Err(Error::EventOrder(format!("event {place} repeats an earlier fact")));
         }
-        events.push(event);
+        self.read.push(event);
+        Ok(())
     }
-    match events.first().map(|event| &event.data) {
-        Some(EventData::SessionCreated(_)) => {
-            lineage::check(&events).map_err(|broken| Error::EventOrder(broken.to_string()))?;
-            Ok(events)
+
+    /// The events, which are the log of one session.
+    fn checked(self) -> Result<Vec<Event>, Error> {
+        if let Some(error) = self.wrong {
+            return Err(error);
         }
-        _ => Err(Error::EventOrder("the first event is not session_created".into())),
+        match self.read.first().map(|event| &event.data) {
+            Some(EventData::SessionCreated(_)) => {
+                lineage::check(&self.read)
+                    .map_err(|broken| Error::EventOrder(broken.to_string()))?;
+                Ok(self.read)
+            }
+            _ => Err(Error::EventOrder("the first event is not session_created".into())),
+        }
     }
 }
 
-/// The manifest has to attest exactly the events that are there, byte for byte.
-fn check_manifest(session: &Contents, events: &[Event]) -> Result<(), Error> {
+/// Hands over every item of a list, read and in canonical form, and gives the digest and the
+/// length of the list in canonical form.
+fn listed(
+    list: &RawValue,
+    mut take: impl FnMut(StrictValue, &[u8]) -> Result<(), Error>,
+) -> Result<(Digest, u64), Error> {
+    let mut digest = Digest::running();
+    digest.update(b"[");
+    let mut between: &[u8] = b"";
+    raw::items(list, &mut |item| {
+        let value: StrictValue = canonical::parse_foreign(item.as_bytes()).map_err(invalid)?;
+        let line = canonical::to_vec(&value).map_err(invalid)?;
+        digest.update(between);
+        digest.update(&line);
+        between = b",";
+        take(value, &line)
+    })?;
+    digest.update(b"]");
+    Ok(digest.finish())
+}
+
+fn entry(path: impl Into<String>, sha256: Digest, bytes: u64) -> Entry {
+    Entry { bytes, path: path.into(), sha256 }
+}
+
+fn manifest_lines(session: &RawContents<'_>, found: &mut Vec<Entry>) -> Result<Vec<u8>, Error> {
     let mut lines = Vec::new();
-    for value in &session.manifest {
-        lines.extend(canonical::to_vec(value).map_err(invalid)?);
+    let (digest, length) = listed(session.manifest, |_, line| {
+        lines.extend_from_slice(line);
         lines.push(b'\n');
+        Ok(())
+    })?;
+    found.push(entry("session/manifest", digest, length));
+    Ok(lines)
+}
+
+/// Blobs by their digests, as their names have it.
+type There = BTreeMap<String, Vec<u8>>;
+
+/// Reads the blobs, and lists what they must be attested as.
+fn blobs(session: &RawContents<'_>, found: &mut Vec<Entry>) -> Result<There, Error> {
+    let mut there = There::new();
+    let json = [("snapshots", session.snapshots), ("pinnedWorkflows", session.pinned_workflows)];
+    for (folder, object) in json {
+        raw::members(object, &mut |name, text| {
+            let value: StrictValue = canonical::parse_foreign(text.as_bytes()).map_err(invalid)?;
+            let bytes = canonical::to_vec(&value).map_err(invalid)?;
+            let path = format!("session/{folder}/{name}");
+            found.push(entry(path, Digest::of(&bytes), bytes.len() as u64));
+            there.insert(name.to_owned(), bytes);
+            Ok(())
+        })?;
     }
-    let scan = manifest::scan(&lines);
+    let Some(object) = session.blobs else { return Ok(there) };
+    raw::members(object, &mut |name, text| {
+        let path = format!("session/blobs/{name}");
+        let (bytes, digest, length) = blob(text)?;
+        found.push(entry(path, digest, length));
+        there.insert(name.to_owned(), bytes);
+        Ok(())
+    })?;
+    Ok(there)
+}
+
+/// The manifest has to attest exactly the events that are there, byte for byte.
+fn check_manifest(session: SessionId, lines: &[u8], events: &[Event]) -> Result<(), Error> {
+    let scan = manifest::scan(lines);
     let place = scan.records.len();
     match scan.tail {
         Tail::Clean => {}
@@ -360,7 +484,7 @@ fn check_manifest(session: &Contents, events: &[Event]) -> Result<(), Error> {
     }
     let mut next = EventIndex(0);
     for record in &scan.records {
-        if record.session() != session.session_id {
+        if record.session() != session {
             return Err(Error::ManifestOrder("a record belongs to another session".into()));
         }
         let Record::SegmentClosed {
@@ -409,30 +533,29 @@ fn check_manifest(session: &Contents, events: &[Event]) -> Result<(), Error> {
 type Blobs = Vec<(BlobKind, Vec<u8>)>;
 
 /// Every blob is what its name says, and every pinned one is there.
-fn check_blobs(session: &Contents, events: &[Event]) -> Result<Blobs, Error> {
+fn needed(found: There, events: &[Event]) -> Result<Blobs, Error> {
     let mut there: BTreeMap<Digest, Vec<u8>> = BTreeMap::new();
-    let mut take = |name: &str, bytes: Vec<u8>| {
+    for (name, bytes) in found {
         let digest: Digest = name.parse().map_err(invalid)?;
         if Digest::of(&bytes) != digest {
             return Err(Error::IntegrityFailed(format!("the blob {digest} has other bytes")));
         }
         there.insert(digest, bytes);
-        Ok(())
-    };
-    for (name, value) in session.snapshots.iter().chain(&session.pinned_workflows) {
-        take(name, canonical::to_vec(value).map_err(invalid)?)?;
-    }
-    for (name, text) in &session.blobs {
-        take(name, STANDARD.decode(text).map_err(invalid)?)?;
     }
     let mut blobs = Blobs::new();
-    let mut taken = HashSet::new();
+    let mut taken: HashMap<Digest, Vec<(BlobKind, usize)>> = HashMap::new();
     for Pin { blob_kind, event_index, snapshot_ref, .. } in events.iter().flat_map(Event::pins) {
-        match there.get(&snapshot_ref) {
-            Some(bytes) if taken.insert((blob_kind, snapshot_ref)) => {
-                blobs.push((blob_kind, bytes.clone()));
+        let places = taken.entry(snapshot_ref).or_default();
+        if places.iter().any(|(kind, _)| *kind == blob_kind) {
+            continue;
+        }
+        let known = places.first().and_then(|(_, place)| blobs.get(*place));
+        let bytes = known.map(|(_, bytes): &(_, Vec<u8>)| bytes.clone());
+        match bytes.or_else(|| there.remove(&snapshot_ref)) {
+            Some(bytes) => {
+                places.push((blob_kind, blobs.len()));
+                blobs.push((blob_kind, bytes));
             }
-            Some(_) => {}
             None if blob_kind == BlobKind::Plan => return Err(Error::MissingPlan(snapshot_ref)),
             None => {
                 let (kind, digest, event) = (blob_kind, snapshot_ref, event_index);
@@ -442,3 +565,6 @@ fn check_blobs(session: &Contents, events: &[Event]) -> Result<Blobs, Error> {
     }
     Ok(blobs)
 }
+
+#[cfg(test)]
+mod tests;

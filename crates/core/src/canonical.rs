@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use exact::{check, exact, recorded};
-pub use read::{StrictValue, parse};
+pub use read::{StrictValue, parse, parse_foreign};
 pub use write::{to_vec, to_vec_within};
 
 use serde::Serialize;
@@ -21,6 +21,9 @@ pub const DEPTH_MAX: usize = 64;
 
 /// How many values one text may hold.
 pub const VALUES_MAX: usize = 4_000_000;
+
+/// How many bytes one text that somebody else made may take in memory, by estimate.
+pub const ROOM_MAX: usize = 112 << 20;
 
 /// The largest integer that every JSON reader keeps exact: 2^53.
 pub const INTEGER_MAX: u64 = 1 << 53;
@@ -46,6 +49,9 @@ pub enum Error {
     /// It holds too many values.
     #[error("the text holds more than {VALUES_MAX} values")]
     TooMany,
+    /// It would take too much room in memory.
+    #[error("the text holds so many small values that it would take more than {ROOM_MAX} bytes")]
+    TooMuchRoom,
     /// Anything else that serde reports, with its line and column.
     #[error("{0}")]
     Json(String),

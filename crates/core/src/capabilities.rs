@@ -7,6 +7,8 @@
 mod address;
 mod lines;
 
+pub use address::{host, without_port};
+
 use serde_json::{Map, Value};
 
 use crate::expression::{self, Expr};

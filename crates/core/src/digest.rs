@@ -17,11 +17,34 @@ pub struct Digest([u8; 32]);
 #[error("a digest is written `sha256:` and 64 lower-case hex digits")]
 pub struct InvalidDigest;
 
+/// A digest that is being made.
+pub struct Running(Sha256, u64);
+
+impl Running {
+    /// Takes more bytes in.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+        self.1 += bytes.len() as u64;
+    }
+
+    /// The digest of all bytes so far, and how many they are.
+    #[must_use]
+    pub fn finish(self) -> (Digest, u64) {
+        (Digest(self.0.finalize().into()), self.1)
+    }
+}
+
 impl Digest {
     /// The digest of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// A digest of bytes that come one after the other.
+    #[must_use]
+    pub fn running() -> Running {
+        Running(Sha256::new(), 0)
     }
 
     /// The digest of several byte strings, one behind the other.

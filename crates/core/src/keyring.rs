@@ -1,5 +1,6 @@
 //! The keys that sign tokens: a current one, and the one before it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine as _;
@@ -47,8 +48,21 @@ impl<'de> Deserialize<'de> for SigningKey {
         let refuse = || serde::de::Error::custom("a key is 32 bytes in base64");
         let text = String::deserialize(input)?;
         let bytes = STANDARD.decode(text).map_err(|_| refuse())?;
-        bytes.try_into().map(Self).map_err(|_| refuse())
+        let bytes: [u8; 32] = bytes.try_into().map_err(|_| refuse())?;
+        if is_guessable(&bytes) {
+            return Err(serde::de::Error::custom(
+                "a key is made of random bytes, and this one is not",
+            ));
+        }
+        Ok(Self(bytes))
     }
+}
+
+/// Whether the bytes of a key are none that chance gives: zeros, or a few values again and again.
+#[must_use]
+pub fn is_guessable(key: &[u8]) -> bool {
+    // Of 32 random bytes about 30 differ, and fewer than 8 never do.
+    key.iter().collect::<BTreeSet<_>>().len() < 8
 }
 
 /// The keys in use. A token signed by either is valid.
@@ -117,9 +131,14 @@ impl Keyring {
 mod tests {
     use super::*;
 
+    fn key(first: u8) -> SigningKey {
+        let mut bytes = [first; 32];
+        bytes.iter_mut().zip(0..).for_each(|(byte, at)| *byte += at);
+        SigningKey::new(bytes)
+    }
+
     #[test]
     fn a_key_is_valid_until_the_second_rotation() {
-        let key = |n| SigningKey::new([n; 32]);
         let ring = Keyring::new(key(1)).rotated(key(2));
         assert_eq!((ring.current.clone(), ring.previous.clone()), (key(2), Some(key(1))));
         let ring = ring.rotated(key(3));
@@ -132,15 +151,29 @@ mod tests {
         assert_eq!(format!("{:?}", SigningKey::new([7; 32])), "***");
     }
 
+    // case: keyring.guessable
+    #[test]
+    fn a_ring_that_anybody_could_guess_is_refused() {
+        let few = |i: usize| [1, 2, 3, 4, 5, 6, 7][i % 7];
+        for bytes in [[0; 32], [255; 32], [7; 32], std::array::from_fn(few)] {
+            let ring = Keyring::new(SigningKey::new(bytes)).encode().unwrap();
+            let error = Keyring::decode(&ring).unwrap_err().to_string();
+            assert!(error.contains("random"), "{bytes:?}: {error}");
+            let ring = Keyring::new(SigningKey::new(bytes)).rotated(key(1)).encode().unwrap();
+            assert!(Keyring::decode(&ring).is_err(), "{bytes:?} before it");
+        }
+    }
+
+    // case: keyring.damaged
     #[test]
     fn a_damaged_ring_is_refused() {
-        let good = String::from_utf8(Keyring::new(SigningKey::new([7; 32])).encode().unwrap());
+        let good = String::from_utf8(Keyring::new(key(7)).encode().unwrap());
         let good = good.unwrap();
         for bad in [
             &good[..good.len() - 1],
             &good.replace("\"v\":1", "\"v\":2"),
-            &good.replace("BwcH", "Bw"),
-            &good.replacen("BwcH", "BwcI", 1),
+            &good.replace("BwgJ", "Bw"),
+            &good.replacen("BwgJ", "BwgK", 1),
             "{}",
         ] {
             assert!(Keyring::decode(bad.as_bytes()).is_err(), "{bad}");

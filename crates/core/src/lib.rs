@@ -3,7 +3,7 @@
 //! Nothing here reads a file, a clock or a random number, and nothing is async: time,
 //! ids and bytes come in as arguments, decisions go out as values.
 //!
-//! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
+//! In reading order: names ([`id`], [`digest`], [`text`], [`instance`], [`hosts`]), canonical JSON
 //! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]) and
 //! what it can do ([`capabilities`]),
 //! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
@@ -21,6 +21,7 @@ pub mod expression;
 pub mod flow;
 pub mod format;
 pub mod guided;
+pub mod hosts;
 pub mod id;
 pub mod instance;
 pub mod journal;

@@ -239,6 +239,10 @@ pub struct Policy {
     /// The workflow that is started when a run fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_workflow_id: Option<String>,
+    /// The hosts that `http` steps may ask, such as `api.example.com` or `*.example.com`; without
+    /// a list, all in the public network. An empty list is none at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
     /// How many runs may start in a span of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,

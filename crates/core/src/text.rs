@@ -121,6 +121,7 @@ mod tests {
         assert_eq!(truncate("0123456789abcdef", 5), "\n\n[TR");
     }
 
+    // case: terminal.inert
     #[test]
     fn what_acts_on_a_terminal_is_written_out() {
         for (given, shown) in [

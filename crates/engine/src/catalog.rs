@@ -4,6 +4,7 @@
 
 mod across;
 mod identity;
+mod other;
 mod tree;
 
 pub use across::across;
@@ -320,7 +321,7 @@ impl Catalog {
         let name = tree::relative(whole.strip_prefix(root).unwrap_or(&whole));
         let (mut tree, left_out) = tree::neighbours(folder, root);
         tree.library = library(sources);
-        let bytes = tree::bytes(path).map_err(|source| tree::failed(path, source))?;
+        let bytes = tree::source(folder, path).map_err(|source| tree::failed(path, source))?;
         tree.files.insert(name.clone(), bytes);
         self.bind(&mut tree)?;
         let source = self.source(Some(root.to_owned()), tree, left_out);
@@ -453,13 +454,21 @@ impl Source {
     }
 
     fn workflow(&self, path: &str) -> Found {
-        let bytes = self.tree.files.get(path).cloned().unwrap_or_default();
-        let document = source::parse(path, &bytes).ok();
+        let mut bytes = self.tree.files.get(path).cloned().unwrap_or_default();
+        let document = source::parse(path, &bytes);
+        let foreign = other::is(document.as_ref().ok(), &bytes);
+        let at = document.as_ref().err().map(|fault| (fault.line, fault.column));
+        let document = document.ok().filter(|_| !foreign);
         // A file is of the dialect that it looks like.
         let outcome = match document.as_ref().is_some_and(graph::is_meant) {
+            _ if foreign => Err(vec![other::told(path, at)]),
             true => with(graph::compile(&self.tree, path, &self.types), self.left_out(path)),
             false => guided::compile(&self.tree, path, &Builtins::standard()),
         };
+        if foreign {
+            // What is no workflow is nobody's to show.
+            bytes.clear();
+        }
         let given = document.as_ref().and_then(|document| document.get("id")?.as_text());
         let id = outcome.as_ref().ok().map(|compiled| compiled.plan.workflow_id.as_str()).or(given);
         let id = id.unwrap_or(path).to_owned();

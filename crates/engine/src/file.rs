@@ -3,11 +3,16 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cairn_store::regular;
+
 use crate::error::{Error, Result};
+
+/// How long such a file may be.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// What the system said about a file.
 pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -15,9 +20,20 @@ pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::File { path, source: Arc::new(source) }
 }
 
+/// Where a path leads, without links and `..`. What does not exist is where it would be.
+pub(crate) fn whole(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let resolved = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        let above = fs::canonicalize(above).ok()?;
+        Some(if rest.as_os_str().is_empty() { above } else { above.join(rest) })
+    });
+    resolved.unwrap_or(path)
+}
+
 /// A file's content, or none when it is not there.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match regular::read(path, BYTES_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(path)(error)),
@@ -52,17 +68,6 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
         File::open(folder(to))?.sync_all()
     };
     rename().map_err(failed(to))
-}
-
-/// Why a file is not for its owner alone.
-pub(crate) fn exposed(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Some(format!("others may read it (mode {mode:o}); chmod 600 it"));
-    }
-    let foreign = metadata.uid() != rustix::process::geteuid().as_raw();
-    foreign.then(|| "it belongs to another user; chown it".to_owned())
 }
 
 fn folder(path: &Path) -> &Path {

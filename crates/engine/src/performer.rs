@@ -79,6 +79,8 @@ pub struct Ctx {
     pub assets: Arc<BTreeMap<String, Arc<[u8]>>>,
     /// The secrets that are in the settings.
     pub secrets: Vec<UsedSecret>,
+    /// The hosts that the workflow limits itself to; any host when it says nothing.
+    pub hosts: Option<Vec<String>>,
 }
 
 /// A secret that is in a step's settings.

@@ -83,6 +83,8 @@ codes! {
     FeatureWithoutEffect = "feature_without_effect";
     /// A field has no meaning any more.
     FieldIgnored = "field_ignored";
+    /// A host is none of those that the workflow limits itself to.
+    HostDenied = "host_denied";
     /// A name has the wrong form.
     InvalidId = "invalid_id";
     /// A value is out of range or empty.
@@ -133,6 +135,8 @@ codes! {
     Unreadable = "unreadable";
     /// Something that cannot be used here.
     Unsupported = "unsupported";
+    /// What somebody sent, a secret and a way out are in one workflow.
+    UntrustedWithSecret = "untrusted_with_secret";
     /// A value is of another type.
     WrongType = "wrong_type";
 }

@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod edges;
 mod env;
+mod exposure;
 mod fault;
 mod flow;
 mod form;
@@ -108,6 +109,10 @@ pub fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
 }
 
 fn warning(found: &Diagnostic) -> Option<Warning> {
+    // It follows from the plan, which keeps the hash that it had before anybody was warned.
+    if found.code == Code::UntrustedWithSecret {
+        return None;
+    }
     let code = found.code.name().parse().ok()?;
     Some(Warning { code, detail: StrictValue::new(json!({"pointer": found.pointer})) })
 }
@@ -128,6 +133,8 @@ struct Build<'a> {
     /// The folder that it stands in, with a `/` at its end unless it is the root.
     folder: &'a str,
     env: BTreeMap<String, EnvField>,
+    /// The hosts that it limits itself to.
+    hosts: Option<Vec<String>>,
     drafts: Vec<Draft<'a>>,
     /// Where each step is among the drafts.
     places: BTreeMap<String, usize>,
@@ -185,6 +192,7 @@ fn workflow<'a>(
         text: std::str::from_utf8(bytes).unwrap_or_default(),
         folder,
         env: env::settings(&fields),
+        hosts: head.policy.hosts.clone(),
         drafts: Vec::new(),
         places: BTreeMap::new(),
         links: Vec::new(),
@@ -209,6 +217,7 @@ fn workflow<'a>(
     build.payloads = build.payloads(&triggers, &entry, written);
     let flow = build.flow(&entry, &triggers);
     let (steps, loops) = build.steps(&flow);
+    build.exposure(&steps);
     build.folder_assets(&graph.spot);
     Some(build.plan(head, triggers, entry, steps, loops))
 }

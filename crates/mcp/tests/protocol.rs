@@ -275,6 +275,7 @@ steps:
     assert_eq!(fine["isError"], false, "{fine}");
 }
 
+// case: mcp.stdio
 #[tokio::test]
 async fn what_is_no_message_is_answered_and_the_rest_goes_on() {
     let list = current(&[("tools/list", json!({}))]);

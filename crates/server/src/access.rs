@@ -385,6 +385,7 @@ mod tests {
         }
     }
 
+    // case: auth.one-workflow
     #[test]
     fn a_token_for_one_workflow_reaches_nothing_else() {
         let one = somebody(&[Scope::Admin], &["project.a"]);

@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(audit.read(3, 2).await.unwrap().next_cursor, None);
     }
 
+    // case: audit.chain
     #[tokio::test]
     async fn a_change_to_any_line_is_found() {
         for (from, to) in [("run 1", "run 9"), ("admin", "adm1n"), ("\"index\":1", "\"index\":7")] {

@@ -104,6 +104,7 @@ mod tests {
         }
     }
 
+    // case: browser.host
     #[test]
     fn only_our_own_names_are_answered_for() {
         for value in [
@@ -134,6 +135,7 @@ mod tests {
         assert_eq!(host_code("localhost", "http://evil.com/"), "REQUEST_HOST_DENIED");
     }
 
+    // case: browser.origin
     #[test]
     fn an_origin_must_be_the_host_itself() {
         let host = Authority::from_static("localhost:7373");

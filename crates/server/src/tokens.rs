@@ -253,6 +253,7 @@ mod tests {
         Tokens::new(store.documents)
     }
 
+    // case: auth.expiry
     #[tokio::test]
     async fn a_token_is_good_until_it_expires_or_is_revoked() {
         let home = tempfile::tempdir().unwrap();

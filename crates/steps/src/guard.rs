@@ -12,6 +12,7 @@ mod resolve;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use cairn_core::hosts::normal;
 use url::{Host, Url};
 
 pub use address::{Kind, classify};
@@ -43,6 +44,12 @@ pub enum Denied {
         "`{0}` is a name for this machine or its network; the operator can allow it in `http.allow`"
     )]
     Name(String),
+    #[error(
+        "`{0}` is none of the hosts in `http.hosts` of the configuration; the operator can add it"
+    )]
+    Unlisted(String),
+    #[error("`{0}` is none of the `hosts` of the workflow; add it there, or ask one of those")]
+    OutsideWorkflow(String),
     #[error("`{0}` has no address")]
     NoAddress(String),
 }
@@ -84,6 +91,9 @@ pub fn check_url(url: Url, policy: &Policy) -> Result<Target, Denied> {
     if host.is_empty() {
         return Err(Denied::NoHost);
     }
+    if !policy.lists(&host, literal, port) {
+        return Err(Denied::Unlisted(host));
+    }
     if !PORTS.contains(&port) && !policy.allows_port(&host, literal, port) {
         return Err(Denied::Port { host, port });
     }
@@ -113,6 +123,13 @@ impl Guard {
         Self { policy: Arc::new(policy), resolver: Arc::new(System) }
     }
 
+    /// The same guard without what `http.allow` permits: for addresses that a server gave.
+    #[must_use]
+    pub fn without_permissions(&self) -> Self {
+        let policy = Arc::new(self.policy.without_permissions());
+        Self { policy, resolver: Arc::clone(&self.resolver) }
+    }
+
     /// The addresses of a name, all of which may be connected to. One bad one refuses the name.
     pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Denied> {
         let found = self.resolver.resolve(host).await.unwrap_or_default();
@@ -124,11 +141,6 @@ impl Guard {
         }
         Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
-}
-
-/// A name as names are compared.
-pub(crate) fn normal(name: &str) -> String {
-    name.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// Whether a name stands for this machine, or for what clouds tell their machines.

@@ -75,16 +75,16 @@ impl Performer for Http {
         let input = closed(
             &json!({
                 "body": told(any(), "What is sent: text as it is, anything else as JSON."),
-                "headers": told(texts_by_name(), "Headers. Secrets in them go to their allowed hosts only."),
+                "headers": told(texts_by_name(), "Headers. Secrets in them go to their allowed hosts only, and over `https` only, but for private addresses that the operator allows."),
                 "method": told(one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]), "`GET` when it is left out. Any but `GET` and `HEAD` carries an `Idempotency-Key`, the same for every try."),
                 "ok_status": told(json!({"type": "array", "items": whole()}), "The statuses that count as success; any below 400 when it is left out."),
                 "parse_response": told(one_of(&["json", "text"]), "With `json` the answer must be JSON. When it is left out, one that says that it is JSON is read as such."),
                 "query": told(texts_by_name(), "Parameters that are added to the address."),
-                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`). Data in its path or query is percent-encoded, unless it is passed through `raw_path`; a segment `.` or `..` is a failure."),
+                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`); `hosts` of the workflow and `http.hosts` of the configuration limit it further. Data in its path or query is percent-encoded, unless it is passed through `raw_path`; a segment `.` or `..` is a failure."),
             }),
             &["url"],
         );
-        let what = "Asks a web server. Redirects are followed, five at most, and headers stay behind when one leads to another host. An answer of more than 1 MiB is a failure.";
+        let what = "Asks a web server. Redirects are followed, five at most; each is held to the same rules, headers stay behind when one leads to another host, and none leads to what only `http.allow` permits. An answer of more than 1 MiB is a failure.";
         let example = json!({
             "method": "POST", "url": "https://api.example.com/orders",
             "headers": {"Authorization": "Bearer {{ secret.SHOP }}"},
@@ -111,7 +111,7 @@ impl Performer for Http {
         let mut request = request::Request::new(&input, ctx, &self.clients.guard.policy)?;
         for _ in 0..=REDIRECTS_MAX {
             let answer = self.clients.send(&request).await?;
-            match request.redirected(&answer, &self.clients.guard.policy)? {
+            match request.redirected(&answer, &self.clients.guard)? {
                 Some(next) => request = next,
                 None => return answer::outcome(answer, &input).await,
             }

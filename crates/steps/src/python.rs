@@ -130,6 +130,7 @@ impl Performer for Python {
             strict: true,
         };
         let done = process::run(job, &self.process).await?;
+        folder.require_small().await?;
         let told: Vec<String> =
             std::iter::once("python".to_owned()).chain(command.iter().skip(2).cloned()).collect();
         Ok(outcome(&done, &told, elapsed_ms(begun), input.parse_output))

@@ -31,6 +31,7 @@ pub(crate) mod tests {
             timeout: Duration::from_secs(30),
             assets: Arc::default(),
             secrets: Vec::new(),
+            hosts: None,
         }
     }
 }

@@ -99,6 +99,7 @@ impl Performer for Shell {
             strict: !guided,
         };
         let done = run(job, &self.options).await?;
+        folder.require_small().await?;
         Ok(outcome(&done, &command, elapsed_ms(begun), input.parse_output))
     }
 

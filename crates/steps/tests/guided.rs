@@ -220,6 +220,7 @@ async fn a_step_of_the_engine_can_be_forked_from() {
     assert_eq!(calls(home.path()), 2, "a fork performs it anew");
 }
 
+// case: time.instant-once
 #[tokio::test]
 async fn two_processes_perform_a_step_once() {
     let home = home();

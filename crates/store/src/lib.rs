@@ -16,6 +16,7 @@ mod open;
 mod papers;
 mod plan;
 pub mod port;
+pub mod regular;
 pub mod verify;
 
 pub use error::{Error, Result};

@@ -109,6 +109,7 @@ mod tests {
         Instant::new(&config).map_err(|faults| faults[0].message.clone())
     }
 
+    // case: time.instant-once
     #[test]
     fn an_instant_is_fired_once() {
         let at = instant(json!({"at": "2027-03-01T09:00:00+07:00"})).unwrap();

@@ -262,7 +262,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     person("USAGE_INVALID", 400, Exit::Usage, NEVER,
         "add --help to the command to see how it is used"),
     person("USAGE_UNCONFIRMED", 400, Exit::Usage, NEVER,
-        "add --yes if you are sure; of what was imported, name the digest that was shown with --root"),
+        "add --yes if you are sure"),
     answer("VALIDATION_ERROR", 400, Exit::Usage, NEVER,
         "correct the field that the message names and send the call again; nothing was recorded"),
     person("WORKFLOW_ELSEWHERE", 409, Exit::Conflict, after_ms(1_000),

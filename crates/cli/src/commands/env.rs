@@ -62,6 +62,11 @@ impl Target {
         Ok(Self { files, plan, vault: config.vault(&store)? })
     }
 
+    /// Whether a run could read the secrets that are kept.
+    fn secrets_can_be_read(&self) -> Result<()> {
+        home::block_on(async { Ok(self.vault.check().await?) })
+    }
+
     fn settings(&self) -> Result<Settings> {
         home::block_on(async {
             Ok(Settings::with_secrets(&self.plan, &self.files, &self.vault).await?)

@@ -19,7 +19,7 @@ mod follow;
 mod given;
 
 pub(crate) use follow::follow;
-pub(crate) use given::{Given, text_note, text_of, with_flag};
+pub(crate) use given::{Given, limited, text_note, text_of, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);

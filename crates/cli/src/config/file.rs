@@ -1,6 +1,5 @@
 //! The configuration file: TOML with a closed set of keys.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use cairn_api::error::{Error, Result};
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
 use cairn_lang::diagnostic::nearest;
+use cairn_store::regular;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,11 +21,12 @@ pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 22] = [
     "autonomy",
     "bundled",
     "home",
     "http.allow",
+    "http.hosts",
     "limits.events_per_run",
     "limits.runs_at_once",
     "limits.runs_per_minute",
@@ -44,6 +45,8 @@ pub(super) const KEYS: [&str; 21] = [
     "telemetry.endpoint",
     "workflows",
 ];
+/// How long a file may be.
+const BYTES_MAX: u64 = 1 << 20;
 /// How many seconds steps may have to end at most.
 pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
@@ -78,7 +81,7 @@ struct Fault {
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<File> {
     let failed = |source| Error::File { path: path.to_owned(), source };
-    let text = fs::read_to_string(path).map_err(failed)?;
+    let text = regular::read_text(path, BYTES_MAX).map_err(failed)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     parse(&text, folder).map_err(|Fault { line, what, nearest }| Error::ConfigInvalid {
         path: path.to_owned(),

@@ -87,3 +87,42 @@ fn every_example_is_in_the_list_and_has_a_page() {
         }
     }
 }
+
+#[test]
+fn every_example_says_what_it_can_do() {
+    let env = TestEnv::new();
+    let guided = folder().join("../guided");
+    let mut files: Vec<PathBuf> = [&folder(), &guided]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .map(|path| if path.is_dir() { path.join("workflow.yaml") } else { path })
+        .filter(|path| path.extension().is_some_and(|ext| ext == "yaml"))
+        .collect();
+    files.sort_by_key(|path| path.display().to_string());
+    let mut told = String::new();
+    for file in &files {
+        let file = file.to_str().unwrap();
+        let checked = env.run(&["workflow", "validate", file]);
+        assert_eq!(checked.code, 0, "{file}: {checked}");
+        told.push_str(&checked.stdout);
+        // Both commands say the same, and programs are told as much as people.
+        let lines = checked.stdout.lines().filter(|line| line.starts_with("  "));
+        let shown = env.run(&["workflow", "show", file]).stdout;
+        lines.for_each(|line| assert!(shown.contains(line), "{file}: {line}"));
+        let json =
+            |args: &[&str]| -> Value { serde_json::from_str(&env.run(args).stdout).unwrap() };
+        let of_show = json(&["workflow", "show", file, "--json"]);
+        let of_validate = json(&["workflow", "validate", file, "--json"]);
+        assert_eq!(of_show["capabilities"], of_validate["capabilities"][0]["can"], "{file}");
+    }
+    for line in [
+        "  command   issues: bash nodes/list.sh issues",
+        "  command   collect: bash nodes/changes.sh",
+        "  prompts   2 handed to an agent: write, risks",
+        "  person    page: asks anybody who may run it",
+        "  file      nodes/write.md",
+    ] {
+        assert!(told.lines().any(|told| told == line), "{line}: {told}");
+    }
+}

@@ -157,7 +157,7 @@ fn a_key_that_is_not_the_right_one_opens_nothing() {
     assert_snapshot!(set(&env, &["SHARED"], CANARY), @r"
     exit 8
     --- stderr
-    error[SECRET_KEY_UNUSABLE]: the master key [tmp]/.config/cairn/master.key cannot be used: others may read it (mode 644); chmod 600 it
+    error[SECRET_KEY_UNUSABLE]: the master key [tmp]/.config/cairn/master.key cannot be used: others may read it (mode 644); run `chmod 600 [tmp]/.config/cairn/master.key`
       → put the key right as the message says, then try again
     ");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();

@@ -197,7 +197,7 @@ fn a_token_that_others_can_read_is_not_used() {
     assert_snapshot!(env.run(&["serve", "--listen", "127.0.0.1:0"]), @r"
     exit 8
     --- stderr
-    error[ADMIN_TOKEN_UNUSABLE]: the admin token in [tmp]/home/keys/admin.token cannot be used: others may read it (mode 644); chmod 600 it
+    error[ADMIN_TOKEN_UNUSABLE]: the admin token in [tmp]/home/keys/admin.token cannot be used: others may read it (mode 644); run `chmod 600 [tmp]/home/keys/admin.token`
       → give the file mode 0600, or delete it: the next `cairn serve` makes a new token
     ");
 }

@@ -65,12 +65,15 @@ fn validate_marks_the_place_of_each_mistake() {
     assert_snapshot!(env.run(&["workflow", "validate", "workflows/triage.yaml"]), @r"
     exit 0
     --- stdout
+    project.triage can
+      prompts   3 handed to an agent: fetch, grade, decide
+      person    decide: asks the user
     1 workflow: 0 errors, 0 warnings
     ");
     assert_snapshot!(env.run(&["workflow", "validate", "workflows/deep", "--json"]), @r#"
     exit 3
     --- stdout
-    {"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"workflows/deep/bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"workflows/deep/bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"errors":2,"warnings":0,"workflows":1}
+    {"capabilities":[],"diagnostics":[{"code":"missing_field","column":5,"line":5,"message":"the step says nothing to do","path":"workflows/deep/bad.yaml","pointer":"/steps/0","severity":"error","suggestion":"add `prompt`, `promptBlocks`, `run` or `templateCall`"},{"code":"unknown_field","column":27,"line":5,"message":"the field `promt` is not known here","path":"workflows/deep/bad.yaml","pointer":"/steps/0/promt","severity":"error","suggestion":"did you mean `prompt`?"}],"errors":2,"warnings":0,"workflows":1}
     "#);
     assert_snapshot!(env.run(&["workflow", "validate", "nowhere.yaml"]), @r"
     exit 4
@@ -173,6 +176,9 @@ fn some_workflows_are_built_in() {
 
     contracts
       wr.contracts.user_dependency
+
+    can
+      prompts   3 handed to an agent: frame, work, prove
     ");
     assert_snapshot!(env.run(&["workflow", "validate"]), @r"
     exit 0
@@ -263,6 +269,10 @@ fn a_project_can_call_bundled_routines() {
 
     contracts
       wr.contracts.loop_control
+
+    can
+      prompts   3 handed to an agent: a.fetch, a.grade, a.decide
+      person    a.decide: asks the user
     ");
 }
 
@@ -283,11 +293,15 @@ fn show_draws_the_steps_with_loops_indented() {
 
     contracts
       wr.contracts.loop_control
+
+    can
+      prompts   3 handed to an agent: fetch, grade, decide
+      person    decide: asks the user
     ");
     assert_snapshot!(env.run(&["workflow", "show", "project.triage", "--json"]), @r#"
     exit 0
     --- stdout
-    {"contracts":["wr.contracts.loop_control"],"steps":[{"condition":null,"origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"fetch","title":"Fetch"},{"body":[{"condition":"grade.run","origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"grade","title":"Grade"},{"condition":null,"origin":{"source":"authored"},"outputContracts":[{"ref":"wr.contracts.loop_control","required":true}],"performs":null,"requireConfirmation":{"by":"user"},"stepId":"decide","title":"Decide"}],"loopId":"each","maxIterations":9,"repeat":{"contractRef":"wr.contracts.loop_control","kind":"until_decision"},"title":"Each issue"}],"workflow":{"description":"Sorts new issues.","errors":0,"idStatus":"namespaced","name":"Triage","path":"workflows/triage.yaml","sourceKind":"project","steps":3,"workflowHash":"sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600","workflowId":"project.triage"}}
+    {"capabilities":{"answers":[],"children":[],"commands":[],"databases":[],"files":[],"hosts":[],"people":[{"asks":"user","stepId":"decide"}],"prompts":["fetch","grade","decide"],"secrets":[],"tables":[],"unknown":[]},"contracts":["wr.contracts.loop_control"],"steps":[{"condition":null,"origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"fetch","title":"Fetch"},{"body":[{"condition":"grade.run","origin":{"source":"authored"},"outputContracts":[],"performs":null,"requireConfirmation":null,"stepId":"grade","title":"Grade"},{"condition":null,"origin":{"source":"authored"},"outputContracts":[{"ref":"wr.contracts.loop_control","required":true}],"performs":null,"requireConfirmation":{"by":"user"},"stepId":"decide","title":"Decide"}],"loopId":"each","maxIterations":9,"repeat":{"contractRef":"wr.contracts.loop_control","kind":"until_decision"},"title":"Each issue"}],"workflow":{"description":"Sorts new issues.","errors":0,"idStatus":"namespaced","name":"Triage","path":"workflows/triage.yaml","sourceKind":"project","steps":3,"workflowHash":"sha256:0fea60e1a9f5f904bea15f252845bbfaa76125a5f29a087a384852e89bb62600","workflowId":"project.triage"}}
     "#);
     assert_snapshot!(env.run(&["workflow", "show", "project.triagee"]), @r"
     exit 4
@@ -328,6 +342,11 @@ fn graphs_are_found_with_their_files() {
       judge  judge  (the engine does it: branch)  → false: alarm, true: end
       alarm  alarm  (the engine does it: shell)
       end  end  (the engine does it: end, from end)
+
+    can
+      command   alarm: bash nodes/alarm.sh
+      host      check: GET a host that the run decides, {{ env.SITE }}/health
+      file      nodes/alarm.sh
     "#);
     assert_snapshot!(env.run(&["workflow", "show", "workflows/uptime/workflow.yaml"]), @r#"
     exit 0
@@ -340,6 +359,11 @@ fn graphs_are_found_with_their_files() {
       judge  judge  (the engine does it: branch)  → false: alarm, true: end
       alarm  alarm  (the engine does it: shell)
       end  end  (the engine does it: end, from end)
+
+    can
+      command   alarm: bash nodes/alarm.sh
+      host      check: GET a host that the run decides, {{ env.SITE }}/health
+      file      nodes/alarm.sh
     "#);
     let plan = || env.run(&["workflow", "compile", "project.uptime", "--json"]).stdout;
     let before = plan();

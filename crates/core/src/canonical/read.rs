@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::exact::{integer, recorded};
 use super::write::{is_inexact, number};
-use super::{DEPTH_MAX, Error, INTEGER_MAX, VALUES_MAX};
+use super::{DEPTH_MAX, Error, INTEGER_MAX, ROOM_MAX, VALUES_MAX};
 
 /// Reads one JSON value, strictly, into `T`.
 ///
@@ -25,6 +25,38 @@ pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
     }
     let StrictValue(value) = serde_json::from_slice(text).map_err(named)?;
     T::deserialize(value).map_err(|error| Error::Json(error.to_string()))
+}
+
+/// Reads one JSON value that somebody else made: as [`parse`], and refused before it is read when
+/// it would take far more room in memory than in the text.
+pub fn parse_foreign<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
+    if room(text) > ROOM_MAX {
+        return Err(Error::TooMuchRoom);
+    }
+    parse(text)
+}
+
+/// About how many bytes a text takes in memory, with what is read of it and its canonical form: an
+/// object with members has room for several at once, and so has a list.
+fn room(text: &[u8]) -> usize {
+    // A text is held as it came, as it was read and as it is written, with room to grow.
+    const COPIES: usize = 6;
+    const OBJECT: usize = 680;
+    const LIST: usize = 160;
+    const VALUE: usize = 64;
+    let (mut room, mut rest) = (text.len().saturating_mul(COPIES), text);
+    while let Some(at) = rest.iter().position(|b| b"\",[{".contains(b)) {
+        rest = rest.get(at..).unwrap_or_default();
+        let (skip, cost) = match rest.first() {
+            Some(b'"') => (string_len(rest), VALUE / 2),
+            Some(b'{') => (1, OBJECT),
+            Some(b'[') => (1, LIST),
+            _ => (1, VALUE),
+        };
+        room = room.saturating_add(cost);
+        rest = rest.get(skip..).unwrap_or_default();
+    }
+    room
 }
 
 /// About how many values a text holds: each takes far more room in memory than in the text.

@@ -7,8 +7,19 @@ use crate::expression::{self, Piece};
 ///
 /// Only what every reader of addresses takes for the same host counts as written out; anything
 /// else is shown whole, as something that the run decides.
-pub(super) fn host(url: &str) -> Host {
+#[must_use]
+pub fn host(url: &str) -> Host {
     literal(url).map_or_else(|| Host::Decided(url.to_owned()), Host::Literal)
+}
+
+/// The host of a [`Host::Literal`], as hosts are compared.
+#[must_use]
+pub fn without_port(authority: &str) -> &str {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => authority,
+    };
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }
 
 fn literal(url: &str) -> Option<String> {

@@ -33,6 +33,7 @@ fn lines(plan: &Plan) -> String {
     Capabilities::of(plan).lines().join("\n")
 }
 
+// case: approval.capabilities
 #[test]
 fn everything_that_reaches_out_is_listed_in_the_order_of_the_plan() {
     let header = json!({"Authorization": "Bearer {{ secret.SHOP }}"});

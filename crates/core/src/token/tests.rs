@@ -69,6 +69,7 @@ fn the_longest_compact_token_is_short_enough() {
     assert_eq!(Label::new(""), None);
 }
 
+// case: token.changed
 #[test]
 fn every_changed_character_is_refused() {
     let flip = |text: &str, at: usize, by: u8| {
@@ -94,6 +95,7 @@ fn every_changed_character_is_refused() {
     }
 }
 
+// case: token.kind
 #[test]
 fn one_kind_is_not_taken_for_another() {
     let ack = attempt().sign(Purpose::Ack, &keys()).unwrap();
@@ -106,6 +108,7 @@ fn one_kind_is_not_taken_for_another() {
     assert_eq!(wrong, Err(Error::BadSignature));
 }
 
+// case: token.spelling
 #[test]
 fn one_token_has_one_spelling() {
     let good = canonical::to_vec(&AttemptWire {
@@ -139,6 +142,7 @@ fn one_token_has_one_spelling() {
     assert_eq!(verify(&text.replacen("v1", "v2", 1)), Err(Error::UnsupportedVersion));
 }
 
+// case: token.rotation
 #[test]
 fn a_token_is_valid_until_the_second_rotation() {
     let text = compact().sign(Kind::Continue, &keys());
@@ -148,6 +152,7 @@ fn a_token_is_valid_until_the_second_rotation() {
     assert_eq!(verify(&once.rotated(key(9))), Err(Error::BadSignature));
 }
 
+// case: token.scope
 #[test]
 fn an_attempt_belongs_to_its_node_alone() {
     assert_eq!(attempt().belongs_to(&state()), Ok(()));

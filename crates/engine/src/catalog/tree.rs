@@ -10,11 +10,15 @@ use std::sync::Arc;
 
 use cairn_lang::ids::SourceKind;
 use cairn_lang::source::{BYTES_MAX, SourceTree};
+use cairn_store::regular;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Directory;
 use crate::error::Error;
+
+/// Where the kernel shows itself: none of it is anybody's file.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 8;
@@ -70,7 +74,7 @@ impl Below {
         for path in paths {
             let name = path.strip_prefix(root).unwrap_or(&path);
             let is_asset = assets.contains(&path);
-            let read = if is_asset { asset(root, name) } else { bytes(&path) };
+            let read = if is_asset { asset(root, name) } else { source(root, &path) };
             match read {
                 Ok(bytes) => drop(files.insert(relative(name), bytes)),
                 Err(source) => unreadable.push(Unreadable::of(path, &source, is_asset)),
@@ -173,6 +177,7 @@ fn asset(root: &Path, name: &Path) -> io::Result<Vec<u8>> {
 }
 
 const LINK: &str = "it is a link, and what a workflow uses must be in its own folder";
+const LEADS_OUT: &str = "it is a link, and leads out of the folder that it is in";
 const NAMED_TWICE: &str = "it has another name elsewhere, and would change with that";
 const NO_FILE: &str = "it is no regular file";
 
@@ -182,9 +187,24 @@ pub(super) fn is_source(path: &Path) -> bool {
     matches!(ending, Some("json" | "yaml" | "yml"))
 }
 
+/// The bytes of a file that may be a workflow. A link to it stays below the root, so that whoever
+/// brings a folder of workflows cannot have other files of the machine read and shown.
+pub(super) fn source(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    let whole = fs::canonicalize(path)?;
+    if !whole.starts_with(fs::canonicalize(root)?) {
+        return Err(io::Error::other(LEADS_OUT));
+    }
+    bytes(&whole)
+}
+
 /// No more than shows that a file is too long.
 pub(super) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    limited(fs::File::open(path)?)
+    let whole = fs::canonicalize(path)?;
+    // Shared memory is a place for files like any other.
+    if KERNEL.iter().any(|folder| whole.starts_with(folder)) && !whole.starts_with("/dev/shm") {
+        return Err(io::Error::other(NO_FILE));
+    }
+    limited(regular::open(&whole, fs::OpenOptions::new().read(true))?)
 }
 
 fn limited(file: fs::File) -> io::Result<Vec<u8>> {
@@ -224,6 +244,7 @@ mod tests {
 
     use super::*;
 
+    // case: path.links
     #[test]
     fn the_files_of_a_workflow_are_its_own() {
         let home = tempfile::tempdir().unwrap();
@@ -254,6 +275,43 @@ mod tests {
             ("pipe.sh", NO_FILE),
         ];
         assert_eq!(told, wanted.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    }
+
+    // case: path.source
+    #[test]
+    fn a_source_is_a_regular_file_below_its_root() {
+        let home = tempfile::tempdir().unwrap();
+        let (root, outside) = (home.path().join("workflows"), home.path().join("workflows-too"));
+        fs::create_dir_all(root.join("deep")).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(root.join("deep/own.yaml"), "own").unwrap();
+        fs::write(outside.join("other.yaml"), "TOKEN=hidden").unwrap();
+        let pipe = root.join("pipe.yaml");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let links = [
+            ("inner.yaml", "deep/own.yaml", None),
+            ("twice.yaml", "inner.yaml", None),
+            ("out.yaml", "../workflows-too/other.yaml", Some(LEADS_OUT)),
+            ("chain.yaml", "out.yaml", Some(LEADS_OUT)),
+            ("environ.yaml", "/proc/self/environ", Some(LEADS_OUT)),
+            ("zero.yaml", "/dev/zero", Some(LEADS_OUT)),
+            ("piped.yaml", "pipe.yaml", Some("a named pipe")),
+        ];
+        for (name, to, told) in links {
+            symlink(to, root.join(name)).unwrap();
+            let read = source(&root, &root.join(name));
+            match (read, told) {
+                (Ok(bytes), None) => assert_eq!(bytes, b"own", "{name}"),
+                (Err(error), Some(told)) => {
+                    assert!(error.to_string().contains(told), "{name}: {error}");
+                }
+                (read, _) => panic!("{name}: {read:?}"),
+            }
+        }
+        for path in ["/proc/self/environ", "/proc/1/cmdline", "/dev/zero", "/sys/kernel/notes"] {
+            let read = source(Path::new("/"), Path::new(path));
+            assert!(read.is_err(), "{path}");
+        }
     }
 
     #[test]

@@ -11,11 +11,13 @@ pub const VARIABLE: &str = "CAIRN_CHAIN";
 /// How many runs may have led to one.
 const LINKS_MAX: u32 = 8;
 
-/// Where a run stands that is started by one that said this. Who says nothing, or nothing that
-/// can be read, begins a chain.
+/// Where a run stands that is started by one that said this. Who says nothing begins a chain; who
+/// says something that cannot be read is at its end, since whoever breaks the count may be in a
+/// loop.
 #[must_use]
 pub fn after(said: Option<&str>) -> u32 {
-    said.and_then(|said| said.trim().parse::<u32>().ok()).map_or(0, |place| place.saturating_add(1))
+    let Some(said) = said else { return 0 };
+    said.trim().parse::<u32>().map_or(u32::MAX, |place| place.saturating_add(1))
 }
 
 /// Refuses a chain that is too long to be meant.
@@ -30,14 +32,16 @@ pub(super) fn require_short(workflow: &str, place: u32) -> Result<()> {
 mod tests {
     use super::*;
 
+    // case: limit.loop
     #[test]
     fn a_chain_grows_by_one_with_every_run() {
         assert_eq!(after(None), 0);
         assert_eq!(after(Some("0")), 1);
         assert_eq!(after(Some(" 7 ")), 8);
-        assert_eq!(after(Some("-1")), 0);
-        assert_eq!(after(Some("many")), 0);
-        assert_eq!(after(Some("4294967295")), u32::MAX);
+        for said in ["-1", "many", "", " ", "1.5", "0x1", "4294967295", "99999999999", "\u{fffd}"] {
+            assert_eq!(after(Some(said)), u32::MAX, "{said:?}");
+            assert!(require_short("w", after(Some(said))).is_err(), "{said:?}");
+        }
         assert!(require_short("w", 8).is_ok());
         assert_eq!(require_short("w", 9).unwrap_err().code(), "TRIGGER_LOOP");
     }

@@ -184,6 +184,7 @@ impl Steps {
             timeout,
             assets: Arc::clone(&ready.assets),
             secrets: used(graph, instance),
+            hosts: graph.plan.policy.hosts.clone(),
             trace: Some(trace),
         };
         let limit = timeout.saturating_add(performer.grace());

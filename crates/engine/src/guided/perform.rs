@@ -139,6 +139,7 @@ impl Inner {
             timeout: Duration::MAX,
             assets: Arc::default(),
             secrets: Vec::new(),
+            hosts: position.plan.policy.hosts.clone(),
         };
         let r#type = owed.r#type.as_str();
         let outcome = match (self.performers.get(r#type), filled(owed.config, &seen)) {

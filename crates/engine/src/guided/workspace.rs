@@ -10,6 +10,10 @@ use cairn_core::guided::decide;
 use cairn_core::id::{EventId, RunId};
 use cairn_core::projection::session::SessionView;
 use cairn_core::text::truncate;
+use cairn_store::regular;
+
+/// How much of a file of the project is read.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// What is checked out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,7 +28,7 @@ pub(super) fn checkout(path: &Path) -> Option<Checkout> {
     let path = fs::canonicalize(path).ok()?;
     let root = path.ancestors().find(|folder| folder.join(".git").exists())?;
     let git = git_folder(&root.join(".git"))?;
-    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = text(&git.join("HEAD"))?;
     let head = head.trim();
     let checkout = |branch, head| Checkout { root: root.to_owned(), branch, head };
     match head.strip_prefix("ref: ") {
@@ -36,26 +40,31 @@ pub(super) fn checkout(path: &Path) -> Option<Checkout> {
     }
 }
 
+/// A small file of the project, if it is one.
+fn text(path: &Path) -> Option<String> {
+    regular::read_text(path, BYTES_MAX).ok()
+}
+
 /// The folder itself, or the one that a worktree's file names.
 fn git_folder(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path.to_owned());
     }
-    let text = fs::read_to_string(path).ok()?;
+    let text = text(path)?;
     let named = text.trim().strip_prefix("gitdir: ")?;
     Some(path.parent()?.join(named))
 }
 
 /// What a reference points at: its own file, or its line in the packed ones.
 fn resolve(git: &Path, reference: &str) -> Option<String> {
-    let common = fs::read_to_string(git.join("commondir")).ok();
+    let common = text(&git.join("commondir"));
     let common = common.map_or_else(|| git.to_owned(), |named| git.join(named.trim()));
     let loose = [git, &common].into_iter().find_map(|folder| {
-        let text = fs::read_to_string(folder.join(reference)).ok()?;
+        let text = text(&folder.join(reference))?;
         is_sha(text.trim()).then(|| text.trim().to_owned())
     });
     loose.or_else(|| {
-        let packed = fs::read_to_string(common.join("packed-refs")).ok()?;
+        let packed = text(&common.join("packed-refs"))?;
         let line = packed.lines().find(|line| line.ends_with(&format!(" {reference}")))?;
         line.split(' ').next().filter(|sha| is_sha(sha)).map(str::to_owned)
     })

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cairn_core::keyring::is_guessable;
+use cairn_store::regular;
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -84,6 +86,15 @@ impl MasterKey {
         Some(Self(bytes))
     }
 
+    /// The key, unless anybody could guess it.
+    pub(super) fn require_random(self, path: Option<&Path>) -> Result<Self> {
+        if is_guessable(self.0.as_slice()) {
+            let what = "its bytes are not random; make one with `head -c 32 /dev/urandom | base64`";
+            return Err(unusable(path, what));
+        }
+        Ok(self)
+    }
+
     /// The key as text.
     pub(super) fn text(&self) -> Zeroizing<String> {
         Zeroizing::new(STANDARD.encode(*self.0))
@@ -132,14 +143,15 @@ pub(super) fn unusable(path: Option<&Path>, what: impl Into<String>) -> Error {
 
 /// The key in a file.
 pub(super) fn read(path: &Path) -> Result<Option<MasterKey>> {
-    if let Some(what) = file::exposed(path) {
+    if let Some(what) = regular::exposed(path) {
         return Err(unusable(Some(path), what));
     }
     let Some(bytes) = file::read_if_there(path)? else { return Ok(None) };
     let bytes = Zeroizing::new(bytes);
     let key = std::str::from_utf8(&bytes).ok().and_then(MasterKey::parse);
     let damaged = "it does not hold 32 bytes in base64 or hex; put a backup in its place";
-    key.map(Some).ok_or_else(|| unusable(Some(path), damaged))
+    let key = key.ok_or_else(|| unusable(Some(path), damaged))?;
+    key.require_random(Some(path)).map(Some)
 }
 
 /// Puts a key into a file that only its owner can read.
@@ -155,6 +167,7 @@ mod tests {
     use super::*;
     use crate::trigger::HookSecret;
 
+    // case: secret.types
     #[test]
     fn nothing_that_holds_a_secret_shows_it() {
         let word = "CANARY-7f3a";

@@ -3,6 +3,8 @@
 //! A value is bound to its scope, name and version. A code over the whole document says that
 //! no record was left out, put back, or taken from an older copy.
 
+mod anchor;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
+use self::anchor::Anchor;
 use super::Secret;
 use super::key::{self, KeySource, MasterKey, Purpose};
 use super::seal::{self, Place};
@@ -267,6 +270,7 @@ impl Vault {
             *record = record.resealed(&old, &fresh, &record.whose())?;
         }
         let count = content.records.len();
+        content.generation += 1;
         self.write(version, content, &fresh).await?;
         if let (KeySource::File(path), None) = (&self.key, to) {
             file::rename(&next(path), path)?;
@@ -275,11 +279,28 @@ impl Vault {
     }
 
     async fn read(&self) -> Result<Option<Seen>> {
-        let Some(found) = self.documents.read(&DOCUMENT).await? else { return Ok(None) };
+        if let Some(what) = self.documents.exposed(&DOCUMENT).await? {
+            let what = format!("{} cannot be trusted: {what}", self.place());
+            return Err(Error::SecretDecrypt { name: None, what });
+        }
+        let anchor = Anchor::read(&*self.documents).await?;
+        let require = |found| match &anchor {
+            Some(anchor) => anchor.require(found, &*self.documents, &self.place()),
+            None => Ok(()),
+        };
+        let Some(found) = self.documents.read(&DOCUMENT).await? else {
+            return require(None).map(|()| None);
+        };
         let content = canonical::parse(found.bytes.trim_ascii_end()).ok();
         let content = content.filter(|content: &Content| content.v == VERSION);
         let content = content.ok_or_else(|| self.damaged())?;
+        require(Some((content.generation, &found.bytes)))?;
         Ok(Some(Seen { content, version: found.version }))
+    }
+
+    /// Whether the secrets that are there can be read: the key is, and it is theirs.
+    pub async fn check(&self) -> Result<()> {
+        self.unlocked().await.map(drop)
     }
 
     fn place(&self) -> String {
@@ -296,7 +317,8 @@ impl Vault {
         let path = match &self.key {
             KeySource::Given(text) => {
                 let what = "it is not 32 bytes in base64 or hex";
-                return MasterKey::parse(text.expose()).ok_or_else(|| key::unusable(None, what));
+                let key = MasterKey::parse(text.expose());
+                return key.ok_or_else(|| key::unusable(None, what))?.require_random(None);
             }
             KeySource::File(path) => path,
         };
@@ -329,8 +351,7 @@ impl Vault {
 
     /// Whoever copies the data directory must not have the key to it.
     fn require_outside(&self, path: &Path) -> Result<()> {
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if whole(path).starts_with(whole(&self.home)) {
+        if file::whole(path).starts_with(file::whole(&self.home)) {
             let what = "it lies in the data directory, which it protects; keep it elsewhere";
             return Err(key::unusable(Some(path), what));
         }
@@ -403,8 +424,8 @@ impl Vault {
         content.mac = Some(content.mac(key)?);
         let bytes =
             canonical::to_vec(&content).map_err(|error| Error::Broken(error.to_string()))?;
-        self.documents.replace(&DOCUMENT, seen.as_ref(), bytes).await?;
-        Ok(())
+        self.documents.replace(&DOCUMENT, seen.as_ref(), bytes.clone()).await?;
+        Anchor::write(&*self.documents, content.generation, &bytes).await
     }
 }
 

@@ -6,6 +6,7 @@ use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{DataTable, EnvField, TableAccess, VisibleWhen};
 use cairn_core::text::Slug;
 
+use super::header;
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source::Value;
@@ -67,7 +68,7 @@ fn setting(item: &Spot<'_>) -> Option<EnvField> {
     let widget = widget.unwrap_or("text");
     let options = list_for(&fields, "options", widget == "dropdown", widget);
     let columns = list_for(&fields, "columns", widget == "kvlist", widget);
-    let hosts = fields.texts("hosts");
+    let hosts = fields.get("hosts").map(|spot| header::hosts(&spot)).unwrap_or_default();
     if let Some(spot) = fields.get("hosts").filter(|_| widget != "secret") {
         spot.error(Code::Conflict, "only a secret is kept to `hosts`");
     }

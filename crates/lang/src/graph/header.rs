@@ -1,5 +1,6 @@
 //! What a workflow says about itself, and the limits on its runs.
 
+use cairn_core::hosts::HostPattern;
 use cairn_core::plan::{Policy, RateLimit, Retention};
 
 use crate::diagnostic::Code;
@@ -14,6 +15,7 @@ pub(super) const FIELDS: &[&str] = &[
     "enabled",
     "env",
     "graph",
+    "hosts",
     "id",
     "max_duration_sec",
     "name",
@@ -91,6 +93,7 @@ pub(super) fn policy(fields: &Fields<'_>) -> Policy {
     Policy {
         concurrency_max: count("concurrency", 100_000),
         duration_max_ms: count("max_duration_sec", SECONDS_MAX).map(millis),
+        hosts: fields.get("hosts").map(|spot| hosts(&spot)),
         error_workflow_id: fields.get("on_error").and_then(|spot| error_workflow(&spot)),
         rate_limit: fields.get("rate_limit").and_then(|spot| rate_limit(&spot)),
         retention: fields.get("retention").and_then(|spot| retention(&spot)),
@@ -109,6 +112,24 @@ fn error_workflow(spot: &Spot<'_>) -> Option<String> {
         return None;
     }
     Some(text.to_owned())
+}
+
+/// A list of hosts, each in the form in which hosts are compared.
+pub(super) fn hosts(spot: &Spot<'_>) -> Vec<String> {
+    let mut hosts = Vec::new();
+    for item in spot.items() {
+        let Some(text) = item.filled() else { continue };
+        match text.parse::<HostPattern>() {
+            Ok(host) => hosts.push(host.to_string()),
+            Err(error) => {
+                let hint = "write `api.example.com`, or `*.example.com` for every host below it";
+                item.error_hint(Code::InvalidValue, error.to_string(), hint);
+            }
+        }
+    }
+    hosts.sort();
+    hosts.dedup();
+    hosts
 }
 
 /// `60/min`, or `{max: 60, per_sec: 60}`.

@@ -1,6 +1,8 @@
 //! Places where data must not become something else.
 
+use cairn_core::capabilities::{self, Host};
 use cairn_core::expression::{Call, Expr, Piece, Template};
+use cairn_core::hosts;
 
 use super::Build;
 use super::reference::Written;
@@ -15,6 +17,7 @@ impl Build<'_> {
         template: Template,
     ) -> Template {
         self.host(here, written, &template);
+        self.within_hosts(written, &template);
         let piece = |(place, piece): (usize, Piece)| match piece {
             // What comes first is or begins the host.
             Piece::Value { value, trims } if place > 0 => {
@@ -70,6 +73,19 @@ impl Build<'_> {
                 }
             }
         }
+    }
+
+    /// Refuses a host that is written out and is none of those the workflow limits itself to.
+    fn within_hosts(&self, written: &Written<'_, '_>, template: &Template) {
+        let Some(hosts) = &self.hosts else { return };
+        let Host::Literal(authority) = capabilities::host(&template.to_string()) else { return };
+        let name = capabilities::without_port(&authority);
+        if hosts::any_fits(hosts, name) {
+            return;
+        }
+        let message = format!("`{name}` is none of the `hosts` that the workflow may ask");
+        let hint = format!("add `{name}` to `hosts`, or ask one of those there");
+        written.spot.error_hint(Code::HostDenied, message, hint);
     }
 
     /// Refuses what somebody sent, unless the expression validates it.

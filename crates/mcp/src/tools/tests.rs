@@ -9,6 +9,7 @@ const EVERY: ToolSet = ToolSet { start_session: true };
 /// How large the answer to `tools/list` may be, in bytes: agents carry it all the time.
 const LISTING_MAX: usize = 12_000;
 
+// case: mcp.tools-pinned
 #[test]
 fn the_list_of_tools_is_pinned() {
     assert_json_snapshot!("tools", listing(&table(EVERY)));

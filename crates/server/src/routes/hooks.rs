@@ -145,7 +145,8 @@ async fn secrets(
 
 /// Where a run stands in its chain, as far as whoever asks for it says.
 pub(super) fn chain(headers: &HeaderMap) -> u32 {
-    let said = headers.get(engine::flow::chain::HEADER).and_then(|said| said.to_str().ok());
+    // What is no text is nothing that a step says.
+    let said = headers.get(engine::flow::chain::HEADER).map(|said| said.to_str().unwrap_or("?"));
     engine::flow::chain::after(said)
 }
 

@@ -42,7 +42,11 @@ impl World {
             engine: Automations::new(parts, Options::default()),
             catalog,
             triggers: cairn_triggers::catalog::all(cairn_triggers::channel::Channels::default()),
-            vault: Vault::new(&store, home.path(), KeySource::Given(Secret::new("00".repeat(32)))),
+            vault: Vault::new(
+                &store,
+                home.path(),
+                KeySource::Given(Secret::new("0123456789abcdef".repeat(4))),
+            ),
         };
         let config = crate::Config {
             admin_token: Digest::of(TOKEN.as_bytes()),
@@ -104,6 +108,7 @@ async fn only_probes_and_signed_requests_are_public() {
     assert_eq!(public, ["/healthz", "/readyz", "/hooks/{*path}"]);
 }
 
+// case: auth.every-route
 #[tokio::test]
 async fn every_other_route_wants_the_token() {
     let world = World::new().await;
@@ -156,6 +161,7 @@ async fn a_token_opens_what_its_scope_says_and_nothing_else() {
     }
 }
 
+// case: audit.every-change
 #[tokio::test]
 async fn every_call_that_changes_something_is_on_record() {
     let world = World::new().await;

@@ -6,6 +6,7 @@ use crate::client::World;
 
 const HELLO: &str = "name: Hello\ngraph: { nodes: [{ id: a, type: end, result: hi }] }\n";
 
+// case: auth.one-workflow
 #[tokio::test]
 async fn a_token_for_one_workflow_sees_and_starts_no_other() {
     let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
@@ -93,6 +94,7 @@ async fn an_admin_makes_and_revokes_tokens() {
     assert!(server.get("/api/v1/audit").await.body.contains("tokens:write"));
 }
 
+// case: auth.role
 #[tokio::test]
 async fn a_role_is_needed_for_every_way_to_start_a_workflow_that_asks_for_it() {
     let guarded = "name: Guarded

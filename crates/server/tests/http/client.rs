@@ -125,7 +125,7 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
 }
 
 fn vault(store: &Store, home: &Path) -> Vault {
-    Vault::new(store, home, KeySource::Given(Secret::new("07".repeat(32))))
+    Vault::new(store, home, KeySource::Given(Secret::new("0123456789abcdef".repeat(4))))
 }
 
 impl Server {

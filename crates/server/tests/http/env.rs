@@ -71,6 +71,7 @@ async fn settings_are_listed_set_checked_and_taken_away() {
     assert_eq!(server.get("/api/v1/workflows/nobody/env").await.code(), "WORKFLOW_NOT_FOUND");
 }
 
+// case: secret.never-shown
 #[tokio::test]
 async fn a_secret_can_be_set_and_forgotten_and_is_never_shown() {
     let world = World::new(&[("needy", NEEDY)]);

@@ -82,6 +82,7 @@ pub(crate) async fn ready(server: &Server) {
     server.until("/api/v1/triggers", |page| page["items"][0].is_object()).await;
 }
 
+// case: webhook.replay
 #[tokio::test]
 async fn a_delivery_starts_one_run_however_often_it_comes() {
     let world = world(&answering("immediately", END)).await;
@@ -132,6 +133,7 @@ async fn what_is_not_genuine_has_no_effect() {
     assert_eq!(server.get("/api/v1/runs").await.json()["items"], json!([]));
 }
 
+// case: webhook.body-limit
 #[tokio::test]
 async fn a_body_that_goes_on_for_too_long_is_refused_before_it_is_kept() {
     let world = world(&answering("immediately, body_max: 1000", END)).await;
@@ -148,6 +150,7 @@ async fn a_body_that_goes_on_for_too_long_is_refused_before_it_is_kept() {
     assert_eq!(server.send(lie).await.code(), "REQUEST_TOO_LARGE");
 }
 
+// case: webhook.hidden
 #[tokio::test]
 async fn paths_that_are_not_there_and_paths_that_are_off_look_the_same() {
     let text = workflow("enabled: false\n", END).replace(", RESPOND", "");
@@ -183,6 +186,7 @@ async fn a_run_that_fails_tells_its_sender_no_more_than_that() {
     assert!(!answer.body.contains("workings"), "{}", answer.body);
 }
 
+// case: browser.answer
 #[tokio::test]
 async fn what_a_workflow_answers_is_nothing_that_a_browser_would_run() {
     let nodes = "{ id: a, type: webhook_respond, status: 203, body: '<script>alert(1)</script>', headers: { Content-Type: text/html, X-Own: kept, X-Frame-Options: ALLOWALL, Set-Cookie: a=b, Access-Control-Allow-Origin: '*', Content-Security-Policy: none }, next: b }
@@ -200,6 +204,7 @@ async fn what_a_workflow_answers_is_nothing_that_a_browser_would_run() {
     assert_eq!((header("set-cookie"), header("access-control-allow-origin")), (None, None));
 }
 
+// case: limit.rate
 #[tokio::test]
 async fn more_than_may_begin_are_told_when_to_come_back() {
     let text = answering("immediately", END)
@@ -221,12 +226,13 @@ async fn more_than_may_begin_are_told_when_to_come_back() {
     assert_eq!((direct.status, direct.code().as_str()), (429, "RUN_RATE_LIMITED"));
 }
 
+// case: limit.loop
 #[tokio::test]
 async fn runs_that_start_one_another_come_to_an_end() {
     let world = world(&answering("immediately", END)).await;
     let server = world.serve().await;
     ready(&server).await;
-    for (id, place, status) in [("last", "7", 202), ("next", "8", 409), ("odd", "many", 202)] {
+    for (id, place, status) in [("last", "7", 202), ("next", "8", 409), ("odd", "many", 409)] {
         let delivery = Delivery { id, ..Delivery::default() };
         let answer = delivery.send_with(&server, &[("cairn-chain", place)]).await;
         assert_eq!(answer.status, status, "{place}: {}", answer.body);

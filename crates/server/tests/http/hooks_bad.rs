@@ -11,6 +11,7 @@ async fn runs(server: &Server) -> usize {
     server.get("/api/v1/runs").await.json()["items"].as_array().unwrap().len()
 }
 
+// case: webhook.hidden
 #[tokio::test]
 async fn a_path_does_not_tell_which_methods_it_takes() {
     let world =
@@ -33,6 +34,7 @@ async fn a_path_does_not_tell_which_methods_it_takes() {
     assert_eq!(runs(&server).await, 0);
 }
 
+// case: webhook.signature-of-another
 #[tokio::test]
 async fn the_secret_of_another_workflow_signs_nothing() {
     let one = workflow("", END).replace(", RESPOND", "");
@@ -56,6 +58,7 @@ async fn the_secret_of_another_workflow_signs_nothing() {
     assert_eq!(fine.send(&server).await.status, 202);
 }
 
+// case: webhook.replay
 #[tokio::test]
 async fn a_replay_is_the_same_run_until_it_is_stale() {
     let world = world(&workflow("", END).replace("RESPOND", "tolerance_sec: 2")).await;

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use crate::client::Server;
 
+// case: webhook.body-limit
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_not_read() {
     let server = Server::start().await;
@@ -37,6 +38,7 @@ async fn a_head_that_is_too_long_is_refused() {
     assert_eq!(server.ask("GET", "/healthz", &many).await.status, 431);
 }
 
+// case: http.smuggling
 #[tokio::test]
 async fn requests_that_two_readers_could_read_differently_are_refused() {
     let server = Server::start().await;
@@ -66,6 +68,7 @@ async fn slow_clients_do_not_hold_up_others() {
     assert_eq!(answer.unwrap().status, 200);
 }
 
+// case: http.slow
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_finishes_its_head_is_let_go() {
     let server = Server::start().await;

@@ -20,6 +20,7 @@ async fn all_of(server: &Server, sent: &str) -> String {
     String::from_utf8(said).unwrap()
 }
 
+// case: http.smuggling
 #[tokio::test]
 async fn a_request_that_ends_in_two_places_is_refused_and_hides_no_other() {
     let server = Server::start().await;
@@ -143,6 +144,7 @@ async fn a_body_that_does_not_come_is_given_up() {
     trickle.await.unwrap();
 }
 
+// case: http.slow
 #[tokio::test]
 async fn slow_bodies_do_not_hold_up_others() {
     let server = Server::start().await;
@@ -186,6 +188,7 @@ async fn whoever_asks_before_sending_too_much_is_told_at_once() {
     assert!(!said.contains("100 Continue") && said.starts_with("HTTP/1.1 401 "), "{said:?}");
 }
 
+// case: webhook.body-limit
 #[tokio::test]
 async fn a_body_without_a_length_is_read_no_further_than_it_may_be() {
     let server = Server::start().await;

@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 
 use crate::client::{Server, TOKEN};
 
+// case: health.silent
 #[tokio::test]
 async fn health_says_ok_and_nothing_else() {
     let server = Server::start().await;
@@ -12,6 +13,7 @@ async fn health_says_ok_and_nothing_else() {
     assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"status":"ready"}"#));
 }
 
+// case: browser.headers
 #[tokio::test]
 async fn every_answer_carries_the_headers_that_protect_browsers() {
     let server = Server::start().await;
@@ -54,6 +56,7 @@ async fn a_problem_names_its_page_and_says_what_to_do() {
     "#);
 }
 
+// case: token.header-only
 #[tokio::test]
 async fn tokens_count_in_the_header_only() {
     let server = Server::start().await;
@@ -67,6 +70,7 @@ async fn tokens_count_in_the_header_only() {
     assert_eq!(server.ask("GET", path, &twice).await.code(), "AUTH_TOKEN_INVALID");
 }
 
+// case: browser.host
 #[tokio::test]
 async fn other_hosts_are_misdirected() {
     let server = Server::start().await;
@@ -87,6 +91,7 @@ async fn other_hosts_are_misdirected() {
     assert_eq!(server.ask("GET", "http://evil.com/healthz", &[]).await.status, 421);
 }
 
+// case: browser.origin
 #[tokio::test]
 async fn other_sites_pages_are_turned_away_even_with_a_token() {
     let server = Server::start().await;

@@ -238,6 +238,7 @@ async fn workflows_are_listed_shown_and_checked() {
     assert_eq!(server.call("POST", path, Some(&outside)).await.code(), "REQUEST_INVALID");
 }
 
+// case: metrics.labels
 #[tokio::test]
 async fn figures_are_counted_by_fixed_words() {
     let world = World::new(&[("greet", GREET)]);
@@ -256,6 +257,7 @@ async fn figures_are_counted_by_fixed_words() {
     }
 }
 
+// case: auth.approver
 #[tokio::test]
 async fn only_who_is_asked_may_answer() {
     let text = APPROVE.replace("prompt: May it?", "prompt: May it?, who: [boss]");

@@ -120,6 +120,7 @@ async fn parameters_that_make_no_sense_are_named() {
     assert_eq!(server.get("/api/v1/sessions?limit=200").await.status, 200);
 }
 
+// case: auth.exact-id
 #[tokio::test]
 async fn only_the_exact_id_finds_a_session() {
     let server = Server::start().await;

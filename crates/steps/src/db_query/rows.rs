@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(Rows::new(names, 1).err().unwrap().code, "DB_COLUMNS");
     }
 
+    // case: sql.limits
     #[test]
     fn rows_and_bytes_are_counted() {
         let mut rows = Rows::new(vec!["a".into()], 2).unwrap();

@@ -319,6 +319,7 @@ mod tests {
         assert_eq!(told("SELECT a ? 'k'", Postgres, 0), "SELECT a ? 'k' []");
     }
 
+    // case: sql.one-statement
     #[test]
     fn one_statement_is_taken_and_no_more() {
         for (text, dialect) in [

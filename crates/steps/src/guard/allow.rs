@@ -3,13 +3,16 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use super::Denied;
 use super::address::{Kind, classify};
-use super::{Denied, normal};
+use cairn_core::hosts::{HostPattern, normal};
 
-/// What may be connected to beside the public network.
+/// What may be connected to: a part of the public network, or all of it, and what is allowed
+/// beside it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     allowed: Vec<Allowed>,
+    hosts: Option<Vec<HostPattern>>,
 }
 
 /// One permission: `host`, `*.host`, an address or a network such as `10.0.0.0/8`, each with
@@ -40,7 +43,29 @@ impl Policy {
     /// These permissions.
     #[must_use]
     pub const fn new(allowed: Vec<Allowed>) -> Self {
-        Self { allowed }
+        Self { allowed, hosts: None }
+    }
+
+    /// The same permissions, and of the public network these hosts only.
+    #[must_use]
+    pub fn limited_to(self, hosts: Option<Vec<HostPattern>>) -> Self {
+        Self { hosts, ..self }
+    }
+
+    /// The same hosts of the public network, and nothing beside it.
+    pub(super) fn without_permissions(&self) -> Self {
+        Self { allowed: Vec::new(), hosts: self.hosts.clone() }
+    }
+
+    /// Whether a host is one of those that requests are limited to. What is allowed by its own
+    /// name or address need not be listed twice.
+    pub(super) fn lists(&self, host: &str, literal: Option<IpAddr>, port: u16) -> bool {
+        let Some(hosts) = &self.hosts else { return true };
+        let allowed = |allowed: &Allowed| {
+            let address = literal.is_some_and(|address| allowed.what.has_address(address));
+            allowed.port.holds(port) && (address || allowed.what.has_name(host))
+        };
+        hosts.iter().any(|listed| listed.fits(host)) || self.allowed.iter().any(allowed)
     }
 
     /// Whether an address of a host may be connected to.

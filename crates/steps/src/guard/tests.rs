@@ -14,6 +14,7 @@ fn fate(url: &str, allowed: &[&str]) -> String {
     }
 }
 
+// case: request.inner-address
 #[test]
 fn every_spelling_of_an_inner_address_is_known() {
     for url in [
@@ -93,6 +94,7 @@ fn public_addresses_pass() {
     }
 }
 
+// case: request.inner-name
 #[test]
 fn names_for_this_machine_are_known_without_asking() {
     for url in [
@@ -108,6 +110,7 @@ fn names_for_this_machine_are_known_without_asking() {
     }
 }
 
+// case: request.scheme
 #[test]
 fn only_plain_web_addresses_are_used() {
     for (url, why) in [

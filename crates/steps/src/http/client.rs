@@ -13,7 +13,7 @@ use rustls_platform_verifier::ConfigVerifierExt as _;
 
 use super::denied;
 use super::request::Request;
-use crate::guard::{Denied, Guard};
+use crate::guard::{Denied, Guard, Target, classify};
 
 /// How long connecting may take.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -39,7 +39,11 @@ impl Clients {
         let mut addresses = match target.literal {
             Some(_) => Vec::new(),
             None => {
-                let found = self.guard.addresses(&target.host, target.port).await;
+                let found = if request.written {
+                    self.guard.addresses(&target.host, target.port).await
+                } else {
+                    self.guard.without_permissions().addresses(&target.host, target.port).await
+                };
                 found.map_err(|error| match error {
                     Denied::NoAddress(_) => unreached(&error.to_string()),
                     error => denied(&error),
@@ -47,6 +51,9 @@ impl Clients {
             }
         };
         addresses.sort();
+        if request.secret && target.url.scheme() == "http" {
+            only_inside(target, &addresses)?;
+        }
         let client = self.client((target.host.clone(), target.port, addresses))?;
         let sent = request.build(&client)?;
         client.execute(sent).await.map_err(|error| unreached(&in_words(&error)))
@@ -86,6 +93,20 @@ impl Clients {
         let tls = config()?;
         Ok(self.tls.get_or_init(|| tls).clone())
     }
+}
+
+/// Refuses to send a secret through the public network in the clear. Inside, where only what the
+/// operator allows is reached, development goes without certificates.
+fn only_inside(target: &Target, addresses: &[SocketAddr]) -> Result<(), Failed> {
+    let mut all = addresses.iter().map(SocketAddr::ip).chain(target.literal);
+    if all.all(|address| classify(address).is_some()) {
+        return Ok(());
+    }
+    let message = format!(
+        "the request to `{}` has a secret in it, and `http` sends it in the clear; use `https`",
+        target.host
+    );
+    Err(Failed::new("SECRET_NEEDS_HTTPS", message))
 }
 
 /// What is believed of servers: what the system believes.

@@ -1,19 +1,21 @@
 //! Where a command runs: in the run's workspace, or in a folder of its own.
 
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cairn_engine::performer::{Ctx, Failed};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use tempfile::TempDir;
+use tempfile::{Builder, TempDir};
 
 /// A folder to run in. One that was made for it goes when this is dropped.
 pub(crate) struct Folder {
     path: PathBuf,
-    _own: Option<TempDir>,
+    own: Option<TempDir>,
 }
 
 impl Folder {
@@ -24,14 +26,16 @@ impl Folder {
             let (path, own) = match workspace {
                 Some(path) => (path, None),
                 None => {
-                    let own = TempDir::with_prefix("cairn-step-").map_err(|e| unmade(&e))?;
+                    let private = Permissions::from_mode(0o700);
+                    let made = Builder::new().prefix("cairn-step-").permissions(private).tempdir();
+                    let own = made.map_err(|error| unmade(&error))?;
                     (own.path().to_owned(), Some(own))
                 }
             };
             for (name, bytes) in assets.iter() {
                 lay_out(&path, name, bytes)?;
             }
-            Ok(Self { path, _own: own })
+            Ok(Self { path, own })
         });
         made.await.unwrap_or_else(|error| Err(unmade(&io::Error::other(error))))
     }
@@ -44,18 +48,61 @@ impl Folder {
                 "the run has no workspace; start it with `workspacePath`",
             )
         })?;
-        let Some(cwd) = cwd else { return Ok(Self { path: workspace, _own: None }) };
+        let Some(cwd) = cwd else { return Ok(Self { path: workspace, own: None }) };
         let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !cwd.components().all(inner) {
             let message = format!("`{}` leaves the workspace", cwd.display());
             return Err(Failed::new("SHELL_FOLDER", message));
         }
-        Ok(Self { path: workspace.join(cwd), _own: None })
+        Ok(Self { path: workspace.join(cwd), own: None })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Looks at what a command left in a folder of its own: more than may be there is a failure.
+    pub(crate) async fn require_small(&self) -> Result<(), Failed> {
+        if self.own.is_none() {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        let looked =
+            tokio::task::spawn_blocking(move || within_limits(&path, FILES_MAX, BYTES_MAX));
+        looked.await.unwrap_or_else(|error| Err(unmade(&io::Error::other(error))))
+    }
+}
+
+/// How many files and folders a command may leave behind.
+const FILES_MAX: u64 = 10_000;
+/// How much room they may take.
+const BYTES_MAX: u64 = 1 << 30;
+
+fn within_limits(folder: &Path, files_max: u64, bytes_max: u64) -> Result<(), Failed> {
+    let (mut files, mut bytes) = (0_u64, 0_u64);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // What cannot be looked into is removed with the rest.
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            files += 1;
+            bytes = bytes.saturating_add(metadata.blocks().saturating_mul(512));
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+            let too_much = match () {
+                () if files > files_max => format!("more than {files_max} files"),
+                () if bytes > bytes_max => format!("files of more than {bytes_max} bytes"),
+                () => continue,
+            };
+            let message = format!(
+                "the command left {too_much} in its folder; clean up in it, or write elsewhere"
+            );
+            return Err(Failed::new("SHELL_FOLDER_TOO_LARGE", message));
+        }
+    }
+    Ok(())
 }
 
 fn unmade(error: &io::Error) -> Failed {
@@ -179,6 +226,7 @@ mod tests {
         lay_out(root.path(), "mine", b"own").unwrap();
     }
 
+    // case: path.leads-out
     #[test]
     fn no_path_and_no_link_leads_out() {
         let root = tempfile::tempdir().unwrap();
@@ -190,5 +238,23 @@ mod tests {
             assert_eq!(error.code, "SHELL_ASSET", "{path}");
         }
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    // case: path.quota
+    #[tokio::test]
+    async fn a_folder_is_for_its_owner_alone_and_has_bounds() {
+        let folder = Folder::open(&crate::settings::tests::ctx()).await.unwrap();
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700);
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        for name in ["a", "b", "deep/c"] {
+            fs::write(folder.path().join(name), vec![7; 10_000]).unwrap();
+        }
+        std::os::unix::fs::symlink("/", folder.path().join("root")).unwrap();
+        assert_eq!(folder.require_small().await, Ok(()));
+        let told = |files, bytes| within_limits(folder.path(), files, bytes).map_err(|e| e.message);
+        assert_eq!(told(5, 1 << 20), Ok(()));
+        assert!(told(4, 1 << 20).unwrap_err().contains("more than 4 files"));
+        assert!(told(5, 20_000).unwrap_err().contains("more than 20000 bytes"));
     }
 }

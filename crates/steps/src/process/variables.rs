@@ -152,6 +152,7 @@ fn denied(message: String) -> Failed {
 mod tests {
     use super::*;
 
+    // case: process.environment
     #[test]
     fn what_changes_the_code_that_runs_is_denied() {
         for name in [

@@ -96,6 +96,7 @@ async fn postgres_keeps_values_as_they_are() {
     assert_eq!(db.code("SELECT $1::bytea", json!({"args": ["%"]})).await, "DB_ARGS");
 }
 
+// case: sql.values
 #[tokio::test]
 async fn postgres_takes_values_only_as_values() {
     let server = postgres();
@@ -144,6 +145,7 @@ async fn postgres_takes_values_only_as_values() {
     assert!(open <= 8, "{open}");
 }
 
+// case: sql.limits
 #[tokio::test]
 async fn postgres_statements_end_with_their_time_or_their_step() {
     let server = postgres();
@@ -203,6 +205,7 @@ async fn a_postgres_value_that_is_far_too_large_is_named_and_not_kept() {
     assert_eq!(db.rows("SELECT 2 AS x", json!([])).await, json!([{"x": 2}]));
 }
 
+// case: sql.server-files
 #[tokio::test]
 async fn the_files_of_a_postgres_server_are_out_of_reach() {
     let server = postgres();

@@ -129,6 +129,7 @@ async fn a_command_is_recorded_as_long_as_it_runs() {
     assert_eq!(records(folder.path()), [] as [PathBuf; 0]);
 }
 
+// case: process.survivors
 #[tokio::test]
 async fn what_an_owner_left_is_ended_however_it_hides() {
     for line in HIDDEN {
@@ -153,6 +154,7 @@ async fn what_an_owner_left_is_ended_however_it_hides() {
 /// How to change a member of a record.
 type Change = (&'static str, fn(&Value) -> Value);
 
+// case: process.not-ours
 #[tokio::test]
 async fn what_is_not_proven_ours_is_left_alone() {
     let foreign: [(&str, &[Change]); 6] = [

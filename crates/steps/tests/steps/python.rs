@@ -111,6 +111,7 @@ async fn a_package_whose_file_changed_is_not_installed() {
     assert!(failed.message.to_lowercase().contains("hash"), "{failed}");
 }
 
+// case: python.requirements
 #[tokio::test]
 async fn requirements_without_digests_stop_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();

@@ -69,6 +69,7 @@ async fn in_an_automation_an_exit_code_is_a_failure_with_an_output() {
     assert_eq!(fine.fault, None);
 }
 
+// case: process.environment
 #[tokio::test]
 async fn it_gets_what_it_is_given_and_little_else() {
     let given = json!({"env": {"N": 7, "T": "x y"}, "stdin": "in", "cwd": "inner"});
@@ -135,6 +136,7 @@ async fn its_time_is_limited_and_so_is_that_of_its_children() {
     assert_eq!(done.output["exit_code"], Value::Null);
 }
 
+// case: process.survivors
 #[tokio::test]
 async fn nothing_survives_however_it_hides() {
     for hidden in [
@@ -180,6 +182,7 @@ async fn a_command_that_kills_its_keeper_does_not_get_away() {
     until("both sleepers die", || !runs(&format!("sleep\0{seconds}"))).await;
 }
 
+// case: process.bomb
 #[tokio::test]
 async fn too_many_processes_end_all_of_them() {
     let seconds = unique_seconds();
@@ -207,6 +210,7 @@ async fn a_long_output_keeps_its_end_in_a_guided_run() {
     assert_eq!(done.output["truncated"], json!(true));
 }
 
+// case: limit.output
 #[tokio::test]
 async fn a_command_of_an_automation_that_prints_too_much_is_stopped() {
     for line in ["yes", "yes >&2"] {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::shell::{automated, runs, stdout, unique_seconds};
 use crate::world::{ctx, perform, settings, until};
 
+// case: process.bomb
 #[tokio::test]
 async fn a_command_that_eats_memory_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
@@ -47,6 +48,7 @@ async fn a_command_that_only_computes_ends_with_its_time() {
     until("nobody computes any more", || !runs(&format!("sleep\0{seconds}"))).await;
 }
 
+// case: path.quota
 #[tokio::test]
 async fn a_file_that_is_too_large_is_named() {
     for line in [

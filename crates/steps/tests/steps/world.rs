@@ -35,6 +35,7 @@ pub(crate) fn ctx() -> Ctx {
         timeout: Duration::from_secs(30),
         assets: Arc::default(),
         secrets: Vec::new(),
+        hosts: None,
     }
 }
 

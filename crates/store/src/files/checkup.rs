@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -82,25 +82,9 @@ pub fn document_mode(root: &Path, name: &Name) -> Option<u32> {
     mode_of(&root.join(name.as_str()))
 }
 
-/// Why others than the owner may read a path, in words that follow its name.
-pub(super) fn exposed(path: &Path) -> Option<String> {
-    if let Some(mode) = mode_of(path)
-        && mode & 0o077 != 0
-    {
-        return Some(format!("others may read it (mode {mode:o}); chmod 600 it"));
-    }
-    is_foreign(path).then(|| "it belongs to another user; chown it".to_owned())
-}
-
 /// Who may read and write a path: the low nine bits.
 pub(super) fn mode_of(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
-}
-
-/// Whether a path belongs to another user.
-pub(super) fn is_foreign(path: &Path) -> bool {
-    let me = rustix::process::geteuid().as_raw();
-    fs::metadata(path).is_ok_and(|metadata| metadata.uid() != me)
 }
 
 /// Makes the data directory, for its owner alone.

@@ -15,10 +15,13 @@ use super::lock::LockFile;
 use super::pace::blocking;
 use crate::error::{Error, Result};
 use crate::port::documents::{Document, Documents, Name, Stamp, Version};
+use crate::regular;
 
 /// How often the lock of a folder is tried, a hundredth of a second apart. It is held for one
 /// write, so a holder that takes longer has stopped.
 const TRIES: u32 = 500;
+/// How long a document may be. What is longer is none that was written here.
+const BYTES_MAX: u64 = 256 << 20;
 /// Clocks of file systems tick this often at least: what changed longer ago has been seen to.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -64,6 +67,9 @@ impl FileDocuments {
 impl Documents for FileDocuments {
     async fn read(&self, name: &Name) -> Result<Option<Document>> {
         let path = self.layout.document(name);
+        if self.fs.stat(&path).is_ok_and(|stat| stat.len > BYTES_MAX) {
+            return Err(failed("reading", &path)(ErrorKind::FileTooLarge.into()));
+        }
         Ok(read_if_there(&*self.fs, &path)?.map(Document::of))
     }
 
@@ -114,7 +120,7 @@ impl Documents for FileDocuments {
     }
 
     async fn exposed(&self, name: &Name) -> Result<Option<String>> {
-        Ok(checkup::exposed(&self.layout.document(name)))
+        Ok(regular::exposed(&self.layout.document(name)))
     }
 
     fn place(&self, name: &Name) -> String {

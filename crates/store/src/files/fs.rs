@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use crate::regular;
+
 /// A file system.
 pub trait Fs: Send + Sync {
     /// Opens a file.
@@ -134,18 +136,18 @@ pub struct Disk;
 impl Fs for Disk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        options.read(true).mode(0o600).custom_flags(0);
+        options.read(true).mode(0o600);
         match how {
             Open::Read => &mut options,
             Open::Write => options.write(true),
             Open::Create => options.write(true).create(true),
             Open::CreateNew => options.write(true).create_new(true),
         };
-        Ok(Box::new(DiskFile(options.open(path)?)))
+        Ok(Box::new(DiskFile(regular::open(path, &mut options)?)))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        regular::read(path, u64::MAX)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

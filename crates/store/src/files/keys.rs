@@ -11,6 +11,7 @@ use super::layout::Layout;
 use super::lock::LockFile;
 use crate::error::{Error, Result};
 use crate::port::Keys;
+use crate::regular;
 
 pub(super) struct FileKeys {
     fs: Arc<dyn Fs>,
@@ -31,7 +32,7 @@ impl FileKeys {
     }
 
     fn read(&self) -> Result<Option<Keyring>> {
-        if let Some(what) = super::checkup::exposed(&self.path()) {
+        if let Some(what) = regular::exposed(&self.path()) {
             return Err(self.unusable(what));
         }
         let Some(bytes) = read_if_there(&*self.fs, &self.path())? else { return Ok(None) };

@@ -98,6 +98,7 @@ async fn what_is_no_bundle() {
     assert_eq!(refused(huge.as_bytes()).await, "BUNDLE_INVALID_FORMAT");
 }
 
+// case: bundle.version
 #[tokio::test]
 async fn versions_that_are_not_known() {
     for version in [json!(0), json!(2), json!("1"), json!(null), json!(1.5)] {
@@ -110,6 +111,7 @@ async fn versions_that_are_not_known() {
     assert_eq!(record, "BUNDLE_UNSUPPORTED_VERSION");
 }
 
+// case: bundle.integrity
 #[tokio::test]
 async fn contents_that_were_changed() {
     let notes = |bundle: &mut Value| {
@@ -165,6 +167,7 @@ async fn events_that_are_no_log() {
     assert_eq!(headless, "BUNDLE_EVENT_ORDER_INVALID");
 }
 
+// case: bundle.paths
 #[tokio::test]
 async fn manifests_that_lead_elsewhere() {
     for path in ["../../keys/keyring.json", "/etc/passwd", "events/0-1.jsonl", ""] {

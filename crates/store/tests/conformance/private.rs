@@ -39,7 +39,8 @@ async fn only_their_owner_can_read_documents_and_the_audit_record() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     assert_ne!(given.store.documents.stamp(&TOKENS).await.unwrap(), before);
     let told = given.store.documents.exposed(&TOKENS).await.unwrap().unwrap();
-    assert_eq!(told, "others may read it (mode 640); chmod 600 it");
+    let wanted = format!("others may read it (mode 640); run `chmod 600 {}`", path.display());
+    assert_eq!(told, wanted);
     assert_eq!(files::document_mode(&home, &TOKENS), Some(0o640));
     // The next one is for its owner alone again.
     let version = given.store.documents.read(&TOKENS).await.unwrap().unwrap().version;

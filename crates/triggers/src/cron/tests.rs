@@ -20,6 +20,7 @@ fn after(schedule: &Schedule, from: &str, count: usize) -> Vec<String> {
     std::iter::successors(schedule.next_after(ms(from)), next).take(count).map(text).collect()
 }
 
+// case: time.clock
 #[test]
 fn clocks_that_change_are_followed() {
     // A line, a zone, from when, and the instants that follow.
@@ -184,6 +185,7 @@ fn a_wrong_zone_is_told_with_the_nearest() {
     insta::assert_snapshot!(told("Mars"), @"there is no time zone `Mars`; write a name such as `Europe/Berlin`, or leave it out for UTC");
 }
 
+// case: time.missed
 #[test]
 fn what_was_missed_is_made_up_for_as_the_settings_say() {
     let (last, now) = (ms("2026-11-13T10:00:00Z"), ms("2026-11-13T13:10:00Z"));

@@ -143,6 +143,7 @@ fn a_signed_request_fires_under_its_id() {
     );
 }
 
+// case: webhook.signature-missing
 #[test]
 fn an_unsigned_or_wrongly_signed_request_fires_nothing() {
     let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -229,6 +230,7 @@ fn an_unsigned_or_wrongly_signed_request_fires_nothing() {
     );
 }
 
+// case: webhook.stale
 #[test]
 fn an_old_or_early_request_fires_nothing() {
     let at = |sec: u64| {
@@ -243,6 +245,7 @@ fn an_old_or_early_request_fires_nothing() {
     assert_eq!(code(&sent.to(&strict, NOW, &[held(SECRET)])), "401 WEBHOOK_STALE");
 }
 
+// case: webhook.rotation
 #[test]
 fn a_replaced_secret_is_good_for_its_grace() {
     let new = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -256,6 +259,7 @@ fn a_replaced_secret_is_good_for_its_grace() {
     assert_eq!(send(new, NOW + 1000), "ok");
 }
 
+// case: webhook.signature-form
 #[test]
 fn signatures_of_github_have_one_form() {
     let hook = hook(json!({"signature": "github"}));
@@ -344,6 +348,7 @@ fn a_plain_hmac_is_found_in_its_header() {
     assert_eq!(code(&sent.to(&plain, NOW, &[held("k")])), "401 WEBHOOK_SIGNATURE_BAD");
 }
 
+// case: webhook.peer
 #[test]
 fn only_the_allowed_addresses_send() {
     let from = |config: &Value, peer: &str, forwarded: Option<&str>| {
@@ -451,6 +456,7 @@ fn wrong_settings_are_told() {
     ");
 }
 
+// case: webhook.constant-time
 #[test]
 fn signatures_are_compared_by_one_function() {
     let text = include_str!("signature.rs");

@@ -13,6 +13,7 @@ async fn survives(pool: &Pool, what: &str, job: Job, codes: &[&str]) {
     assert_eq!(pool.run(&jq(". + 1", json!(1))).await, Ok(json!(2)), "behind {what}");
 }
 
+// case: expr.jq
 #[tokio::test]
 async fn programs_that_never_end_or_eat_all_memory() {
     let pool = Pool::new(settings());
@@ -58,6 +59,7 @@ async fn programs_that_reach_out() {
     }
 }
 
+// case: expr.endless
 #[tokio::test]
 async fn templates_that_never_end_or_eat_all_memory() {
     let pool = Pool::new(settings());
@@ -83,6 +85,7 @@ async fn templates_that_never_end_or_eat_all_memory() {
     survives(&pool, range, template(range, json!({})), &["EXPR_FAILED", "EXPR_MEMORY"]).await;
 }
 
+// case: expr.pattern
 #[tokio::test]
 async fn patterns_that_take_their_time() {
     let pool = Pool::new(settings());
@@ -124,6 +127,7 @@ async fn a_job_that_takes_too_long_is_cut_off() {
     assert_eq!(pool.idle(), 0);
 }
 
+// case: expr.rendered-once
 #[tokio::test]
 async fn data_is_not_read_as_a_template() {
     let pool = Pool::new(settings());

@@ -1,7 +1,7 @@
 //! `cairn env check`: whether a run would find what it needs.
 
 use cairn_api::Exit;
-use cairn_api::env::Checked;
+use cairn_api::env::{Checked, Fault};
 use cairn_api::error::Result;
 use cairn_engine::settings;
 
@@ -22,7 +22,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
     let settings = target.settings()?;
-    let checked = Checked::of(&target.plan, &settings);
+    let mut checked = Checked::of(&target.plan, &settings);
+    if target.plan.env.iter().any(|field| field.secret)
+        && let Err(error) = target.secrets_can_be_read()
+    {
+        let envelope = error.envelope();
+        let (message, suggestion) = (envelope.message, envelope.suggestion);
+        checked.faults.push(Fault { name: "master key".to_owned(), message, suggestion });
+        checked.ready = false;
+    }
     let exit = if checked.ready { Exit::Success } else { Exit::Invalid };
     let output = &config.output;
     if output.json {

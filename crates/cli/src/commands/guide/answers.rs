@@ -1,7 +1,6 @@
 //! Answers to steps: typed in, or read from a file.
 
 use std::collections::VecDeque;
-use std::io::Read as _;
 use std::path::Path;
 
 use cairn_api::error::{Error, Result};
@@ -11,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Args;
+use crate::commands::run::limited;
 
 /// What somebody at a terminal wants.
 pub(super) enum Given {
@@ -64,12 +64,14 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let mut text = String::new();
         let read = match path.to_str() {
-            Some("-") => std::io::stdin().lock().read_to_string(&mut text),
-            _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+            Some("-") => limited(std::io::stdin().lock()),
+            _ => std::fs::File::open(path).and_then(limited),
         };
-        read.map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let text = read.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into())
+        });
+        let text = text.map_err(|source| Error::File { path: path.to_owned(), source })?;
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let answers = match text.trim_start().starts_with('[') {
             true => serde_json::from_str(&text),

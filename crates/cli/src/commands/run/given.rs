@@ -1,13 +1,15 @@
 //! What a run is given on the command line.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use cairn_api::error::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::commands::guide::fact;
 use crate::output::{Output, plain};
+
+/// How many bytes are read of what a run is given.
+const INPUT_MAX: u64 = 16 << 20;
 
 /// The payload of an event.
 #[derive(clap::Args)]
@@ -87,10 +89,21 @@ fn parsed(given: &str) -> Result<Value> {
 
 fn read(given: &str) -> Result<Vec<u8>> {
     let failed = |source| Error::File { path: given.into(), source };
-    if given != "-" {
-        return std::fs::read(Path::new(given)).map_err(failed);
-    }
+    // A pipe is fine here: whoever names it waits for it.
+    let bytes = match given {
+        "-" => limited(std::io::stdin().lock()),
+        _ => std::fs::File::open(given).and_then(limited),
+    };
+    bytes.map_err(failed)
+}
+
+/// Everything that comes, up to the limit of what a run is given.
+pub(crate) fn limited(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    from.take(INPUT_MAX + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= INPUT_MAX) {
+        return Ok(bytes);
+    }
+    let message = format!("it has more than {INPUT_MAX} bytes");
+    Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, message))
 }

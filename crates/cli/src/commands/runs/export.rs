@@ -1,5 +1,8 @@
 //! `cairn runs export`: a run as two files, for other programs.
 
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use cairn_api::Exit;
@@ -48,6 +51,13 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.join(name);
     let failed = |source| Error::File { path: path.clone(), source };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    std::fs::write(&path, bytes).map_err(failed)
+    // It may hold what is nobody else's business.
+    let written = || {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(bytes)
+    };
+    written().map_err(failed)
 }

@@ -66,7 +66,11 @@ pub(super) async fn trust(
 ) -> Result<()> {
     let session = claims.session;
     if root.is_none() && !confirmed(session)? {
-        return Err(Error::Unconfirmed(format!("trusting {session}")));
+        return Err(Error::Usage {
+            message: format!("nobody said that {session} may go on here"),
+            suggestion: "say yes at a terminal, or name the digest that was shown with --root"
+                .to_owned(),
+        });
     }
     let workspace = how.workspace.as_ref().map(std::fs::canonicalize).transpose();
     let workspace = workspace.map_err(|source| {

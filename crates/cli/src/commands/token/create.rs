@@ -34,6 +34,9 @@ pub(crate) struct Args {
     expires: Span,
 }
 
+/// How many days a token is good at most, unless it is for good: a hundred years.
+const DAYS_MAX: u64 = 36_500;
+
 /// How long a token is good; none is for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span(Option<u64>);
@@ -53,7 +56,9 @@ fn span_ms(text: &str) -> std::result::Result<Span, String> {
     };
     let number = text.strip_suffix(unit).and_then(|number| number.parse::<u64>().ok());
     let number = number.filter(|number| *number > 0).ok_or_else(wrong)?;
-    number.checked_mul(unit_ms).map(|ms| Span(Some(ms))).ok_or_else(wrong)
+    let long = || format!("that is too long: {DAYS_MAX}d at most, or `never`");
+    let span = number.checked_mul(unit_ms).filter(|ms| *ms <= DAYS_MAX * 86_400_000);
+    span.map(|ms| Span(Some(ms))).ok_or_else(long)
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -85,6 +90,11 @@ mod tests {
         assert_eq!(span_ms("90d"), Ok(Span(Some(90 * 86_400_000))));
         assert_eq!(span_ms("1s"), Ok(Span(Some(1_000))));
         assert_eq!(span_ms("never"), Ok(Span(None)));
+        assert_eq!(span_ms("36500d"), Ok(Span(Some(DAYS_MAX * 86_400_000))));
+        for text in ["36501d", "213503982335d", "18446744073709551615s", "99999999999999999999s"] {
+            assert!(span_ms(text).is_err(), "{text}");
+        }
+        assert!(span_ms("213503982335d").unwrap_err().contains("too long"));
         for text in ["", "d", "0d", "-1d", "1w", "90", "1.5h", "99999999999999999999d", "5é"] {
             assert!(span_ms(text).is_err(), "{text}");
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::workflow::Summary;
+use cairn_api::workflow::{self, Summary};
+use cairn_core::capabilities::Capabilities;
 use cairn_core::plan::{Action, Dialect, Edge, Loop, OnFailure, Plan, Repeat, Step, StepSource};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             "workflow": Summary::of(&found, &[]),
             "steps": order.iter().map(|id| item(plan, id)).collect::<Vec<_>>(),
             "contracts": contracts,
+            "capabilities": workflow::Capabilities::of(plan),
         }))?;
         return Ok(Exit::Success);
     }
@@ -57,6 +59,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         for contract in &plan.contracts {
             output.line(&format!("  {}", contract.r#ref))?;
         }
+    }
+    let can = Capabilities::of(plan).lines();
+    if !can.is_empty() {
+        output.line("\ncan")?;
+        can.iter().try_for_each(|line| output.line(&format!("  {line}")))?;
     }
     Ok(Exit::Success)
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::workflow::Diagnostic;
+use cairn_api::workflow::{self, Diagnostic};
+use cairn_core::capabilities::Capabilities;
 use cairn_engine::catalog::{Found, Source, across};
 use serde_json::json;
 
@@ -18,7 +19,10 @@ use crate::sources;
 /// Say what is wrong with workflows, and where
 ///
 /// Without a path, every workflow in a directory that `cairn workflow list` looks into is
-/// checked. The exit code is 3 when any has an error; warnings alone are fine.
+/// checked. The exit code is 3 when any has an error; warnings alone are fine. Of a file that is
+/// named here and is right, it also says what the workflow can do: the commands it runs, the
+/// hosts and databases it asks, its secrets, files, prompts and questions. With `--json` it says
+/// so of every workflow.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn workflow validate\n  cairn workflow validate triage.yaml workflows/\n  cairn workflow validate . --format sarif > workflows.sarif"
@@ -81,10 +85,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             "errors": errors,
             "warnings": warnings,
             "diagnostics": diagnostics,
+            "capabilities": found.iter().filter_map(capabilities).collect::<Vec<_>>(),
         }))?;
     } else {
         for (found, told) in found.iter().zip(&told) {
             marks::render(found, told).iter().try_for_each(|line| output.line(line))?;
+        }
+        for found in found.iter().filter(|found| args.paths.contains(&found.path)) {
+            can(found).iter().try_for_each(|line| output.line(line))?;
         }
         if told.iter().filter(|told| !told.is_empty()).count() > 1 {
             summary(&found, &told).iter().try_for_each(|line| output.line(line))?;
@@ -98,6 +106,27 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         ))?;
     }
     Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+}
+
+/// What a workflow can do, for programs.
+fn capabilities(found: &Found) -> Option<serde_json::Value> {
+    let plan = &found.outcome.as_ref().ok()?.plan;
+    Some(json!({
+        "workflowId": plan.workflow_id,
+        "path": found.path.display().to_string(),
+        "can": workflow::Capabilities::of(plan),
+    }))
+}
+
+/// What a workflow can do, a line for each thing.
+fn can(found: &Found) -> Vec<String> {
+    let Ok(compiled) = &found.outcome else { return Vec::new() };
+    let lines = Capabilities::of(&compiled.plan).lines();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let title = format!("{} can", plain(&compiled.plan.workflow_id));
+    std::iter::once(title).chain(lines.iter().map(|line| format!("  {line}"))).collect()
 }
 
 /// How many mistakes each workflow has that has any, a line each.

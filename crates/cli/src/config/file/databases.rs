@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cairn_lang::diagnostic::nearest;
 use cairn_steps::db_query::{Database, Given};
+use cairn_store::regular;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -11,6 +12,9 @@ use super::{Fault, path, text, wrong};
 
 /// Every key that the table of a database may have.
 const KEYS: [&str; 5] = ["password_env", "password_file", "read_only", "socket", "url"];
+
+/// How long a file with a password may be.
+const PASSWORD_MAX: u64 = 64 << 10;
 
 /// Reads the table of one database.
 pub(super) fn read(
@@ -39,7 +43,7 @@ pub(super) fn read(
             }
             "password_file" => {
                 let file = path(&whole, value, line, folder)?;
-                let found = std::fs::read_to_string(&file).map_err(|error| {
+                let found = regular::read_text(&file, PASSWORD_MAX).map_err(|error| {
                     fault(line, format!("`{whole}`: `{}` cannot be read: {error}", file.display()))
                 })?;
                 given.password = Some(found.trim_end_matches(['\r', '\n']).to_owned());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cairn_core::hosts::{HostPattern, InvalidHost};
 use cairn_steps::catalog::Settings;
 use cairn_steps::db_query::Database;
 use cairn_steps::guard::{Allowed, Guard, Policy};
@@ -13,8 +14,14 @@ use toml::de::DeValue;
 use super::{Fault, path, text, texts, wrong};
 
 /// The keys that concern steps, beside the databases.
-pub(super) const KEYS: [&str; 5] =
-    ["http.allow", "processes.allow_env", "python.index", "python.interpreter", "python.wheels"];
+pub(super) const KEYS: [&str; 6] = [
+    "http.allow",
+    "http.hosts",
+    "processes.allow_env",
+    "python.index",
+    "python.interpreter",
+    "python.wheels",
+];
 
 /// What the file says about steps.
 #[derive(Default)]
@@ -22,6 +29,7 @@ pub(crate) struct Steps {
     pub(super) allow_env: Vec<String>,
     pub(super) databases: BTreeMap<String, Database>,
     pub(super) http_allow: Vec<Allowed>,
+    pub(super) http_hosts: Option<Vec<HostPattern>>,
     pub(super) python_index: Option<String>,
     pub(super) python_interpreter: Option<PathBuf>,
     pub(super) python_wheels: Option<PathBuf>,
@@ -46,6 +54,18 @@ impl Steps {
                 self.http_allow =
                     allowed.map_err(|what| Fault { what, ..wrong(key, wanted, value, line) })?;
                 ("http.allow", json!(given))
+            }
+            "http.hosts" => {
+                let wanted = "a list of hosts, such as [\"api.example.com\", \"*.example.net\"]";
+                let given = texts(key, value, line, wanted)?;
+                let hosts = given.iter().map(|text| text.parse::<HostPattern>());
+                let hosts: Result<Vec<HostPattern>, InvalidHost> = hosts.collect();
+                let fault = |error: InvalidHost| Fault {
+                    what: error.to_string(),
+                    ..wrong(key, wanted, value, line)
+                };
+                self.http_hosts = Some(hosts.map_err(fault)?);
+                ("http.hosts", json!(given))
             }
             "processes.allow_env" => {
                 self.allow_env = texts(key, value, line, "a list of names")?;
@@ -86,7 +106,7 @@ impl Steps {
     /// Each key that has a value, and its line when that is from the file.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, Value, Option<usize>)> {
         let default = |key| match key {
-            "python.index" | "python.wheels" => None,
+            "http.hosts" | "python.index" | "python.wheels" => None,
             "python.interpreter" => Some(json!("python3")),
             _ => Some(json!([])),
         };
@@ -99,7 +119,8 @@ impl Steps {
     /// The settings that this makes of those of somebody who says nothing.
     pub(crate) fn settings(&self, mut settings: Settings) -> Settings {
         settings.databases.clone_from(&self.databases);
-        settings.guard = Guard::new(Policy::new(self.http_allow.clone()));
+        settings.guard =
+            Guard::new(Policy::new(self.http_allow.clone()).limited_to(self.http_hosts.clone()));
         settings.process.allow_env.clone_from(&self.allow_env);
         let python = &mut settings.python;
         if let Some(interpreter) = &self.python_interpreter {

@@ -33,6 +33,10 @@ impl Place {
         self.folder.path().join("home/secrets/vault.json")
     }
 
+    fn anchor(&self) -> PathBuf {
+        self.folder.path().join("home/keys/vault.anchor.json")
+    }
+
     fn content(&self) -> serde_json::Value {
         serde_json::from_slice(&fs::read(self.file()).unwrap()).unwrap()
     }
@@ -161,11 +165,12 @@ async fn what_was_changed_by_something_else_opens_nothing() {
     );
 }
 
+// case: secret.sealed
 #[tokio::test]
 async fn another_key_opens_nothing() {
     let place = Place::new();
     place.vault().set(&Scope::Global, "A", &Secret::new("value"), 1).await.unwrap();
-    let other = Secret::new("07".repeat(32));
+    let other = Secret::new("0123456789abcdef".repeat(4));
     let vault = place.with_key(KeySource::Given(other));
     assert_eq!(code(vault.reveal(&Scope::Global, "A").await), "SECRET_DECRYPT_FAILED");
     assert_eq!(
@@ -225,6 +230,8 @@ async fn a_crash_in_a_rotation_loses_nothing() {
         fs::write(next(&place.key()), waiting).unwrap();
         fs::set_permissions(next(&place.key()), fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(place.file(), content).unwrap();
+        // The crash came before the anchor, which knows nothing of it.
+        let _ = fs::remove_file(place.anchor());
     };
     put(&old_key, &new_key, &old_vault);
     assert_eq!(vault.reveal(&Scope::Global, "A").await.unwrap().expose(), "value");
@@ -240,7 +247,7 @@ async fn a_crash_in_a_rotation_loses_nothing() {
 #[tokio::test]
 async fn a_given_key_is_rotated_into_a_file() {
     let place = Place::new();
-    let given = place.with_key(KeySource::Given(Secret::new("07".repeat(32))));
+    let given = place.with_key(KeySource::Given(Secret::new("0123456789abcdef".repeat(4))));
     given.set(&Scope::Global, "A", &Secret::new("value"), 1).await.unwrap();
     assert_eq!(code(given.rotate(None).await), "SECRET_KEY_UNUSABLE");
     assert_eq!(given.rotate(Some(&place.key())).await.unwrap(), 1);
@@ -287,4 +294,79 @@ async fn secrets_follow_a_workflow_that_was_moved() {
     vault.set(&a, "OTHER", &Secret::new("another"), 5).await.unwrap();
     assert_eq!(code(vault.rebind(&identity("a"), &identity("b")).await), "VALIDATION_ERROR");
     assert_eq!(vault.reveal(&b, "OTHER").await.unwrap().expose(), "own");
+}
+
+// case: vault.put-back
+#[tokio::test]
+async fn an_older_vault_that_is_put_back_is_noticed() {
+    let place = Place::new();
+    let vault = place.vault();
+    let set = async |value: &str| vault.set(&Scope::Global, "KEY", &Secret::new(value), 1).await;
+    set("first-value").await.unwrap();
+    let (first, anchor) = (fs::read(place.file()).unwrap(), place.anchor());
+    let first_anchor = fs::read(&anchor).unwrap();
+    set("second-value").await.unwrap();
+    let second = fs::read(place.file()).unwrap();
+    let revealed =
+        async || vault.reveal(&Scope::Global, "KEY").await.map(|s| s.expose().to_owned());
+    assert_eq!(revealed().await.unwrap(), "second-value");
+    // The older copy is sealed under the same key, and refused for all that.
+    fs::write(place.file(), &first).unwrap();
+    for told in [revealed().await.map(drop), vault.list().await.map(drop), set("x").await.map(drop)]
+    {
+        let error = told.unwrap_err();
+        assert_eq!(error.code(), "SECRET_DECRYPT_FAILED");
+        assert!(error.to_string().contains("older copy"), "{error}");
+    }
+    fs::remove_file(place.file()).unwrap();
+    assert!(vault.list().await.unwrap_err().to_string().contains("is gone"));
+    fs::write(place.file(), &second).unwrap();
+    fs::set_permissions(place.file(), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(revealed().await.unwrap(), "second-value");
+    // A crash came before the anchor.
+    fs::write(&anchor, &first_anchor).unwrap();
+    assert_eq!(revealed().await.unwrap(), "second-value");
+    vault.rotate(None).await.unwrap();
+    assert_eq!(revealed().await.unwrap(), "second-value");
+    fs::write(place.file(), &second).unwrap();
+    assert_eq!(code(vault.list().await), "SECRET_DECRYPT_FAILED");
+    // Without an anchor, as earlier versions left it, there is nothing to compare with.
+    fs::remove_file(&anchor).unwrap();
+    assert_eq!(code(vault.list().await), "ok");
+}
+
+// case: vault.key-outside
+#[tokio::test]
+async fn a_link_does_not_bring_the_key_outside() {
+    let place = Place::new();
+    let home = place.folder.path().join("home");
+    fs::create_dir_all(home.join("inner")).unwrap();
+    let link = place.folder.path().join("outside");
+    std::os::unix::fs::symlink(home.join("inner"), &link).unwrap();
+    let file = place.folder.path().join("key-link");
+    fs::write(home.join("inner/real.key"), "").unwrap();
+    std::os::unix::fs::symlink(home.join("inner/real.key"), &file).unwrap();
+    for key in [link.join("master.key"), link.join("deep/../master.key"), file] {
+        let vault = place.with_key(KeySource::File(key.clone()));
+        let told = vault.set(&Scope::Global, "KEY", &Secret::new("a-value"), 1).await;
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains("data directory"), "{}: {told}", key.display());
+    }
+}
+
+// case: keyring.guessable
+#[tokio::test]
+async fn a_key_that_anybody_could_guess_is_not_used() {
+    let place = Place::new();
+    for bytes in ["00", "ff", "07", "0102"] {
+        let text = bytes.repeat(64 / bytes.len());
+        let vault = place.with_key(KeySource::Given(Secret::new(&text)));
+        let told = vault.set(&Scope::Global, "KEY", &Secret::new("a-value"), 1).await;
+        assert_eq!(code(told), "SECRET_KEY_UNUSABLE", "{bytes}");
+        fs::create_dir_all(place.key().parent().unwrap()).unwrap();
+        fs::write(place.key(), &text).unwrap();
+        fs::set_permissions(place.key(), fs::Permissions::from_mode(0o600)).unwrap();
+        let told = place.vault().set(&Scope::Global, "KEY", &Secret::new("a-value"), 1).await;
+        assert_eq!(code(told), "SECRET_KEY_UNUSABLE", "{bytes}");
+    }
 }

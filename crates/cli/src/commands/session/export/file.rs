@@ -1,7 +1,8 @@
 //! Writing to a file that the user named.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Writes to what a path stands for: where a link leads, or straight into a device or a pipe.
@@ -35,7 +36,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     name.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(name);
     let written = (|| {
-        let mut file = File::create_new(&part)?;
+        // It may hold what is nobody else's business.
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&part, path)

@@ -1,0 +1,184 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn hides(secret: &str) -> Redactor {
+    Redactor::new([("KEY", &Secret::new(secret))])
+}
+
+/// A text in lines of so many letters.
+fn wrapped(text: &str, columns: usize, end: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    letters.chunks(columns).map(|line| line.iter().collect::<String>() + end).collect()
+}
+
+fn hex(text: &str, upper: bool) -> String {
+    let byte = |byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") };
+    text.bytes().map(byte).collect()
+}
+
+/// JSON in ASCII alone, as `json.dumps` of Python writes it.
+fn dumps(text: &str) -> String {
+    let unit = |letter: char| {
+        let mut units = [0; 2];
+        let units = letter.encode_utf16(&mut units).iter();
+        units.map(|unit| format!("\\u{unit:04x}")).collect::<String>()
+    };
+    let json = Value::from(text).to_string();
+    json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unit(c) }).collect()
+}
+
+fn percent(text: &str, upper: bool) -> String {
+    let byte = |b: u8| match b {
+        b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
+        b if upper => format!("%{b:02X}"),
+        b => format!("%{b:02x}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A name, and how it writes a text.
+type Encoding = (&'static str, fn(&str) -> String);
+
+const ENCODINGS: &[Encoding] = &[
+    ("raw", |s| s.to_owned()),
+    ("reversed", |s| s.chars().rev().collect()),
+    ("base64", |s| STANDARD.encode(s)),
+    ("base64, shifted by one", |s| STANDARD.encode(format!("x{s}yy"))),
+    ("base64, shifted by two", |s| STANDARD.encode(format!("user:{s}"))),
+    ("base64url", |s| URL_SAFE.encode(format!("xx{s}"))),
+    ("base64, 76 columns", |s| {
+        wrapped(&STANDARD.encode(format!("{}{s}", "p".repeat(51))), 76, "\n")
+    }),
+    ("base64, 64 columns", |s| {
+        wrapped(&STANDARD.encode(format!("{}{s}", "p".repeat(43))), 64, "\n")
+    }),
+    ("base64, MIME", |s| wrapped(&STANDARD.encode(format!("{}{s}z", "p".repeat(52))), 76, "\r\n")),
+    ("base64, indented", |s| {
+        wrapped(&STANDARD.encode(format!("{}{s}", "p".repeat(41))), 64, "\n    ")
+    }),
+    ("base64, in JSON", |s| json!(wrapped(&STANDARD.encode(s), 7, "\n")).to_string()),
+    ("base64, in JSON with carriage returns", |s| {
+        json!(wrapped(&STANDARD.encode(s), 7, "\r\n")).to_string()
+    }),
+    ("hex", |s| hex(s, false)),
+    ("hex, upper case", |s| hex(s, true)),
+    ("hex, wrapped", |s| wrapped(&hex(s, false), 10, "\n")),
+    ("percent", |s| percent(s, true)),
+    ("percent, lower case", |s| percent(s, false)),
+    ("form", |s| percent(s, true).replace("%20", "+")),
+    ("json", |s| json!({"k": s}).to_string()),
+    ("json in json", |s| json!(json!({"k": s}).to_string()).to_string()),
+    ("json.dumps", dumps),
+    ("json.dumps, upper case", |s| {
+        let escape = |part: &str| part.get(..4).unwrap().to_uppercase() + part.get(4..).unwrap();
+        let text = dumps(s);
+        let mut parts = text.split("\\u");
+        let first = parts.next().unwrap().to_owned();
+        parts.fold(first, |all, part| all + "\\u" + &escape(part))
+    }),
+    ("json.dumps twice", |s| dumps(&dumps(s))),
+    ("json, slashes escaped", |s| json!(s).to_string().replace('/', "\\/")),
+    ("html", |s| {
+        s.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    }),
+    ("two lines", |s| wrapped(s, s.chars().count() / 2 + 1, "\n")),
+];
+
+// case: secret.disguise
+#[test]
+fn a_secret_is_hidden_in_every_form() {
+    for secret in [
+        "pa ss/\"wörd+1",
+        "sk-live-0123456789abcdefABCDEF",
+        "пароль-🔑-секрет",
+        r#"C:\new\"x"&<y>"#,
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    ] {
+        let redactor = hides(secret);
+        for (name, encode) in ENCODINGS {
+            let text = format!("before {} after", encode(secret));
+            let hidden = redactor.text(&text).into_owned();
+            assert!(hidden.contains("[secret:KEY]"), "{name} of {secret}: {text} became {hidden}");
+            assert!(
+                hidden.starts_with("before ") && hidden.ends_with(" after"),
+                "{name}: {hidden}"
+            );
+            // What stays of base64 are the letters at the ends, which others share.
+            let stays =
+                hidden.replace("[secret:KEY]", "").replace("before ", "").replace(" after", "");
+            assert!(!stays.contains(secret), "{name} of {secret}: {hidden}");
+            let own = encode(secret).matches(['p', '\r', '\n', ' ']).count();
+            assert!(stays.len() <= own + 80, "{name} of {secret}: {hidden}");
+        }
+        assert_eq!(redactor.text(&format!("a {secret} b")), "a [secret:KEY] b");
+    }
+}
+
+#[test]
+fn short_secrets_are_not_looked_for_across_lines() {
+    let redactor = hides("123456");
+    assert_eq!(redactor.text("123\n456"), "123\n456");
+    assert_eq!(redactor.text("x 123456\ny"), "x [secret:KEY]\ny");
+}
+
+#[test]
+fn values_are_searched_to_their_last_corner() {
+    let redactor = hides("12345678");
+    let value = json!({"12345678": [{"n": 12_345_678, "m": 7}, "is 12345678!", null, true]});
+    let hidden =
+        json!({"[secret:KEY]": [{"n": "[secret:KEY]", "m": 7}, "is [secret:KEY]!", null, true]});
+    assert_eq!(redactor.value(value), hidden);
+}
+
+#[test]
+fn without_secrets_nothing_is_touched() {
+    let none = Redactor::new([]);
+    assert!(none.is_empty() && hides("short").is_empty());
+    assert!(matches!(none.text("plain"), Cow::Borrowed("plain")));
+    assert!(matches!(hides("something").text("plain"), Cow::Borrowed("plain")));
+}
+
+#[test]
+fn what_cannot_be_searched_is_not_shown() {
+    let blind = Redactor(Finder::Blind);
+    assert!(!blind.is_empty());
+    assert_eq!(blind.text("plain"), UNSEARCHED);
+    for value in [json!("plain"), json!(7), json!({"plain": [true]})] {
+        assert_eq!(blind.value(value), json!(UNSEARCHED));
+    }
+}
+
+#[test]
+fn of_two_secrets_the_longer_counts() {
+    let (long, short) = (Secret::new("secret-value-long"), Secret::new("secret-value"));
+    let both = Redactor::new([("SHORT", &short), ("LONG", &long)]);
+    assert_eq!(both.text("secret-value-long secret-value"), "[secret:LONG] [secret:SHORT]");
+}
+
+#[test]
+fn a_line_of_a_long_secret_is_hidden_too() {
+    let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n";
+    let redactor = hides(key);
+    assert_eq!(redactor.text("x MIIEvQIBADANBgkqhkiG9w0B y"), "x [secret:KEY] y");
+    assert_eq!(redactor.text(key.trim_end()), "[secret:KEY]");
+    let encoded = wrapped(&STANDARD.encode(key), 20, "\n");
+    assert!(redactor.text(&encoded).contains("[secret:KEY]"), "{encoded}");
+}
+
+proptest! {
+    #[test]
+    fn no_secret_is_left(
+        secret in "[ -~é]{6,40}", before in "[ -~]{0,9}", after in "[ -~]{0,9}",
+    ) {
+        let redactor = hides(&secret);
+        let text = format!("{before}{secret}{after}");
+        prop_assert!(!redactor.text(&text).contains(&secret) || "[secret:KEY]".contains(&secret));
+        prop_assert!(redactor.text(&STANDARD.encode(&text)).contains("[secret:KEY]"));
+        let twice = redactor.text(&redactor.text(&text)).into_owned();
+        prop_assert!(twice.contains("[secret:"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Hosts that a workflow limits itself to, and what it is warned of without.
+
+use super::*;
+
+fn told(head: &str, nodes: &str) -> String {
+    let env = "env: [{name: URL, widget: url}, {name: KEY, widget: secret}]";
+    match compile(&format!("name: T\n{env}\n{head}graph:\n  nodes:\n{nodes}")) {
+        Ok(compiled) => lines(&compiled.warnings),
+        Err(found) => lines(&found),
+    }
+}
+
+// case: request.hosts
+#[test]
+fn a_literal_host_is_one_of_those_that_the_workflow_names() {
+    for (hosts, url, fine) in [
+        ("", "https://any.example/", true),
+        ("hosts: [api.example.com]\n", "https://api.example.com/x", true),
+        ("hosts: [API.Example.com.]\n", "https://api.EXAMPLE.com:8443/x", true),
+        ("hosts: ['*.example.com']\n", "https://a.b.example.com", true),
+        ("hosts: [api.example.com]\n", "{{ env.URL }}/x", true),
+        ("hosts: ['*.example.com']\n", "https://example.com/", false),
+        ("hosts: [api.example.com]\n", "https://api.example.com.evil.example/", false),
+        ("hosts: [api.example.com]\n", "https://evil.example/{{ env.URL }}", false),
+        ("hosts: []\n", "https://api.example.com/", false),
+    ] {
+        let told = told(hosts, &format!("    - {{id: a, type: http, url: \"{url}\"}}\n"));
+        assert_eq!(told.is_empty(), fine, "{hosts} {url}: {told}");
+        assert!(fine || told.contains("host_denied"), "{hosts} {url}: {told}");
+    }
+}
+
+#[test]
+fn hosts_are_hosts() {
+    let nodes = "    - {id: a, type: end}\n";
+    for host in ["https://example.com", "example.com:443", "*.com", "a/b", "'{{ env.URL }}'"] {
+        let told = told(&format!("hosts: [{host}]\n"), nodes);
+        assert!(told.contains("invalid_value"), "{host}: {told}");
+    }
+    let text = |hosts: &str| format!("name: T\n{hosts}graph: {{nodes: [{{id: a, type: end}}]}}\n");
+    let plan = |hosts: &str| compile(&text(hosts)).unwrap().plan;
+    let given = plan("hosts: [b.example, A.example., b.example]\n").policy.hosts;
+    assert_eq!(given.unwrap(), ["a.example", "b.example"]);
+    assert_eq!(plan("hosts: []\n").policy.hosts, Some(Vec::new()));
+    assert_eq!(plan("").policy.hosts, None);
+}
+
+// case: secret.exposure
+#[test]
+fn what_was_sent_a_secret_and_a_way_out_are_too_much_for_one_workflow() {
+    let auth = "headers: {X: '{{ secret.KEY }}'}";
+    let fetch = "    - {id: fetch, type: http, url: 'https://x.example/', next: out}\n";
+    let post = |more: &str| {
+        format!("    - {{id: out, type: http, method: POST, url: 'https://x.example/', {more}}}\n")
+    };
+    let input = "triggers: [{type: manual, input: {n: {type: integer}}}]\n";
+    let limit = "hosts: [x.example]\n";
+    let payload = "body: '{{ event.payload.n }}'";
+    for (head, nodes, out) in [
+        ("", post(&format!("{auth}, {payload}")), "`out` writes outside (http POST)"),
+        (
+            "",
+            format!("{fetch}{}", post(&format!("{auth}, body: '{{{{ steps.fetch.body }}}}'"))),
+            "`out`",
+        ),
+        (
+            "",
+            String::from(
+                "    - {id: out, type: shell, command: [x], env: {K: '{{ secret.KEY }}', T: '{{ event.text }}'}}\n",
+            ),
+            "(shell)",
+        ),
+        (
+            "",
+            format!(
+                "{fetch}    - {{id: out, type: shell, command: [x], env: {{K: '{{{{ secret.KEY }}}}'}}}}\n"
+            ),
+            "",
+        ),
+        ("", post(auth), ""),
+        ("", post(payload), ""),
+        (
+            "",
+            post(&format!("{auth}, {payload}"))
+                .replace("POST", "GET")
+                .replace(payload, "query: {n: '{{ event.payload.n }}'}"),
+            "",
+        ),
+        (limit, post(&format!("{auth}, {payload}")), ""),
+        (input, post(&format!("{auth}, {payload}")), ""),
+        ("", post(&format!("{auth}, body: '{{{{ event.id }}}}'")), ""),
+    ] {
+        let told = told(head, &nodes);
+        assert_eq!(
+            told.matches("untrusted_with_secret").count(),
+            usize::from(!out.is_empty()),
+            "{head}{nodes}: {told}"
+        );
+        assert!(told.contains(out), "{head}{nodes}: {told}");
+        assert!(!told.contains("error["), "{head}{nodes}: {told}");
+    }
+}
