@@ -201,3 +201,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_branch_on_what_is_never_true_or_false_needs_a_default() {
+    let with = |expr: &str| {
+        with_nodes(&format!(
+            "  nodes:\n    - {{ id: a, type: shell, command: [df], next: b }}\n    - {{ id: b, type: branch, expr: {expr}, cases: {{ 'true': c, 'false': end }} }}\n    - {{ id: c, type: log, message: x }}\n"
+        ))
+    };
+    for expr in ["steps.a.stdout", "steps.a.exit_code", "\"'true'\""] {
+        let found = with(expr).err().unwrap_or_default();
+        assert!(found.contains("`b` has no edge for `default`"), "{expr}: {found}");
+    }
+    for expr in ["event.payload.x", "steps.a.json", "steps.a.exit_code == 0"] {
+        assert!(with(expr).is_ok(), "{expr}");
+    }
+}
