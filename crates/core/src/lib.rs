@@ -5,13 +5,14 @@
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`]), canonical JSON
 //! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
-//! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
+//! which kinds of step there are ([`catalog`]), what a command may be given ([`command`]), what templates give ([`expression`]), what
 //! follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
 //! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
 
 pub mod bundle;
 pub mod canonical;
 pub mod catalog;
+pub mod command;
 pub mod digest;
 pub mod error;
 pub mod event;

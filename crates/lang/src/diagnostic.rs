@@ -69,6 +69,8 @@ macro_rules! codes {
 codes! {
     /// A template's argument is not used by it.
     ArgumentUnused = "argument_unused";
+    /// A step takes whatever a run brings as an argument, options too.
+    ArgumentsTrusted = "arguments_trusted";
     /// A check can be passed by writing a phrase.
     CheckGameable = "check_gameable";
     /// Two things exclude each other.

@@ -76,7 +76,7 @@ fn setting<'p>(plan: &'p Plan, step: &str, name: &str) -> &'p Value {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let plan = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:87d78e998f334e26d8b38097f911f61b645e28aadbe401404932fe4690051dc1");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:21dd91840c56b2cdffc9ad298dbef67e5a865480d3fd193c2f8ccfaa2db203e0");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }
 

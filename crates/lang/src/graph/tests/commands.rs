@@ -199,3 +199,45 @@ fn a_form_that_takes_any_text_vouches_for_nothing() {
     let fine = with("^[a-z]+$").map_err(|wrong| lines(&wrong));
     assert!(fine.is_ok(), "{fine:?}");
 }
+
+#[test]
+fn a_plan_says_what_was_sent() {
+    let plan = with_nodes(
+        "  nodes:\n    - { id: a, type: shell, command: [df, -h, '{{ event.payload.x }}', '--a={{ event.payload.y }}', '{{ env.URL }}', '{{ event.payload.n | int }}'], stdin: '{{ event.payload.z }}' }\n",
+    )
+    .unwrap();
+    assert_eq!(
+        setting(&plan, "a", "sent"),
+        &json!({"arguments": [{"at": 2, "lead": 0}, {"at": 3, "lead": 4}], "stdin": true})
+    );
+    let plan = with_nodes(
+        "  nodes:\n    - { id: a, type: shell, command: [df, '{{ env.URL }}'], stdin: x }\n",
+    );
+    assert_eq!(setting(&plan.unwrap(), "a", "sent"), &json!(null));
+    let own = with_nodes("  nodes:\n    - { id: a, type: shell, command: [df], sent: {} }\n");
+    assert!(own.unwrap_err().contains("the field `sent` is not known here"));
+}
+
+#[test]
+fn only_what_a_program_honours_keeps_an_option_away() {
+    for command in
+        [r#"[df, "-X"]"#, r#"[df, "--X"]"#, r#"[df, "-vX"]"#, r#"[df, "+X"]"#, r#"[own, --, "-X"]"#]
+    {
+        let wrong = wrong(command, "");
+        assert!(wrong.contains("cannot be an option"), "{command}: {wrong}");
+    }
+    for command in [r#"[df, "--x=X"]"#, r#"[df, --, "-X"]"#, r#"[df, "a-X"]"#] {
+        assert_eq!(wrong(command, ""), "", "{command}");
+    }
+}
+
+#[test]
+fn a_command_of_commands_is_read_in_bounded_time() {
+    for word in ["xargs", "env", "node", "find, '-exec'", "timeout, '5'", "sudo"] {
+        let words = vec![word; 2_000].join(", ");
+        let begun = std::time::Instant::now();
+        let found = wrong(&format!("[{words}, 'X']"), ", stdin: 'X'");
+        assert!(found.contains("tainted_value"), "{word}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{word}");
+    }
+}
