@@ -52,7 +52,10 @@ impl<'a> Build<'a> {
                 (Some(from), Some(target)) => self.link(from, case, &target, named.as_ref()),
                 (Some(from), None) => drop(self.torn.insert(from)),
                 // It may be meant to be the edge of any.
-                (None, _) => self.torn.extend(0..self.drafts.len()),
+                (None, _) if self.torn.len() < self.drafts.len() => {
+                    self.torn.extend(0..self.drafts.len());
+                }
+                (None, _) => {}
             }
         }
         self.merges();

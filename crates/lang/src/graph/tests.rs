@@ -1,5 +1,6 @@
 mod commands;
 mod edits;
+mod hostile;
 mod mistakes;
 mod named;
 mod templates;
