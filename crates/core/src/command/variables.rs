@@ -27,7 +27,6 @@ const NAMES: &[&str] = &[
     "DOTNET_ADDITIONAL_DEPS",
     "DOTNET_SHARED_STORE",
     "DOTNET_STARTUP_HOOKS",
-    "EDITOR",
     "EMACSLOADPATH",
     "ENV",
     "EXINIT",
@@ -78,7 +77,6 @@ const NAMES: &[&str] = &[
     "OPENSSL_CONF",
     "OPENSSL_ENGINES",
     "OPENSSL_MODULES",
-    "PAGER",
     "PATH",
     "PATHEXT",
     "PHPRC",
@@ -163,15 +161,15 @@ const PREFIXES: &[&str] = &[
 
 /// Endings of such names.
 const SUFFIXES: &[&str] = &[
+    "EDITOR",
     "FLAGS",
+    "PAGER",
     "_ASKPASS",
-    "_EDITOR",
     "_EXEC_PATH",
     "_INIT",
     "_LINKER",
     "_OPTIONS",
     "_OPTS",
-    "_PAGER",
     "_PRELOAD",
     "_PROXY",
     "_PROXY_COMMAND",

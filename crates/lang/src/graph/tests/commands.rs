@@ -241,3 +241,13 @@ fn a_command_of_commands_is_read_in_bounded_time() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{word}");
     }
 }
+
+#[test]
+fn a_step_that_trusts_its_arguments_is_reported() {
+    let text = "name: Test\ngraph:\n  nodes:\n    - { id: a, type: shell, command: [tar, '{{ event.payload.x }}', -I, '{{ event.payload.x }}'], trusts_arguments: true }\n";
+    let warnings = lines(&compile(text).unwrap().warnings);
+    assert!(warnings.contains("warning[arguments_trusted]"), "{warnings}");
+    assert!(warnings.contains("the step `a` takes whatever a run brings"), "{warnings}");
+    let untrusting = compile(&text.replace("true", "false")).unwrap_err();
+    assert!(lines(&untrusting).contains("error[tainted_value]"));
+}
