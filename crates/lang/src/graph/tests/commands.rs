@@ -103,7 +103,7 @@ fn data_that_would_become_program_text_in_any_command() {
         r#"[docker, run, image, python3, -c, "X"]"#,
         r#"[mytool, /usr/bin/node, "X"]"#,
         r#"[kubectl, node, bash, -c, "X"]"#,
-        r#"[df, "{{ event.payload.x | matches('.*') }}", bash, -c, "{{ env.URL }}"]"#,
+        r#"[own, "{{ event.payload.x | matches('.*') }}", bash, -c, "{{ env.URL }}"]"#,
         r#"["{{ event.payload.x | matches('.*') }}"]"#,
         r#"["{{ event.payload.x | matches('(?s).+') }}"]"#,
     ] {
@@ -233,8 +233,14 @@ fn only_what_a_program_honours_keeps_an_option_away() {
 
 #[test]
 fn a_command_of_commands_is_read_in_bounded_time() {
-    for word in ["xargs", "env", "node", "find, '-exec'", "timeout, '5'", "sudo"] {
-        let words = vec![word; 2_000].join(", ");
+    for (first, word) in [
+        ("xargs", "xargs"),
+        ("env", "env"),
+        ("own", "node"),
+        ("find", "'-exec', find"),
+        ("sudo", "timeout, '5'"),
+    ] {
+        let words = format!("{first}, {}", vec![word; 2_000].join(", "));
         let begun = std::time::Instant::now();
         let found = wrong(&format!("[{words}, 'X']"), ", stdin: 'X'");
         assert!(found.contains("tainted_value"), "{word}");

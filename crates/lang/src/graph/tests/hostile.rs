@@ -41,13 +41,13 @@ fn unknown_keys_are_counted() {
 
 #[test]
 fn broken_steps_edges_and_names_are_told_soon() {
-    let steps = repeated(|n| format!("    - {{ id: s{n}, type: nothing{n} }}\n"));
-    told(&format!("name: Test\ngraph:\n  nodes:\n{steps}"));
+    let steps = repeated(|n| format!("{{id: s{n}}},"));
+    told(&format!("name: Test\ngraph:\n  nodes: [{steps}]\n"));
     let steps: String =
         (0..900).map(|n| format!("    - {{ id: s{n}, type: nothing{n}, no{n}: 1 }}\n")).collect();
     told(&format!("name: Test\ngraph:\n  nodes:\n{steps}"));
-    let edges = repeated(|n| format!("    - {{ from: nowhere{n}, to: nobody{n} }}\n"));
-    told(&format!("name: Test\n{NODES}  edges:\n{edges}"));
+    let edges = repeated(|n| format!("{{from: n{n}}},"));
+    told(&format!("name: Test\n{NODES}  edges: [{edges}]\n"));
     let long = "n".repeat(400_000);
     told(&format!("name: Test\n{NODES}  edges:\n    - {{ from: {long}, to: a }}\n"));
     let fields = repeated(|n| format!(", no{n}: 1"));
