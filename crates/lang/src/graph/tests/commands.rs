@@ -232,6 +232,7 @@ fn only_what_a_program_honours_keeps_an_option_away() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
 fn a_command_of_commands_is_read_in_bounded_time() {
     for (first, word) in [
         ("xargs", "xargs"),

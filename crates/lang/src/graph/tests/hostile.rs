@@ -12,6 +12,7 @@ const MANY: usize = 60_000;
 const SOON: Duration = Duration::from_secs(10);
 
 /// What is told of a file that does not compile.
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
 fn told(text: &str) -> Vec<Diagnostic> {
     let begun = Instant::now();
     let found = compile(text).unwrap_err();
