@@ -82,6 +82,8 @@ pub enum Takes {
     Expression,
     /// A program and its arguments: data is no program, and no program text.
     Command,
+    /// The arguments of a program that the step itself names: data is none of its options.
+    Arguments,
     /// An address: data is not its host.
     Address,
     /// The path of a file beside the workflow.

@@ -4,16 +4,17 @@
 //! ids and bytes come in as arguments, decisions go out as values.
 //!
 //! In reading order: names ([`id`], [`digest`], [`text`], [`instance`], [`hosts`]), canonical JSON
-//! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]) and
-//! what it can do ([`capabilities`]),
-//! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
-//! follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
+//! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]),
+//! what is to happen ([`plan`]) and what it can do ([`capabilities`]), which kinds of step there are
+//! ([`catalog`]), what a command may be given ([`command`]), what templates give ([`expression`]),
+//! what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
 //! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
 
 pub mod bundle;
 pub mod canonical;
 pub mod capabilities;
 pub mod catalog;
+pub mod command;
 pub mod digest;
 pub mod error;
 pub mod event;

@@ -69,6 +69,8 @@ macro_rules! codes {
 codes! {
     /// A template's argument is not used by it.
     ArgumentUnused = "argument_unused";
+    /// A step takes whatever a run brings as an argument, options too.
+    ArgumentsTrusted = "arguments_trusted";
     /// A check can be passed by writing a phrase.
     CheckGameable = "check_gameable";
     /// Two things exclude each other.
@@ -123,6 +125,8 @@ codes! {
     TooDeep = "too_deep";
     /// Something is too long.
     TooLong = "too_long";
+    /// More is wrong than is told.
+    TooMany = "too_many";
     /// A field that is not known here.
     UnknownField = "unknown_field";
     /// A name that nothing has.
@@ -153,9 +157,15 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// How many bytes a name may have for which another is looked for.
+const NEAREST_MAX: usize = 128;
+
 /// The name that was most likely meant, if one is near.
 #[must_use]
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > NEAREST_MAX {
+        return None;
+    }
     let given = given.to_lowercase();
     let rank = |name: &'a str| {
         let lower = name.to_lowercase();

@@ -1,7 +1,8 @@
 //! Reads documents field by field, and collects everything that is wrong with them.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest};
 use crate::source::{Entry, Node, Position, Value};
@@ -9,23 +10,81 @@ use crate::source::{Entry, Node, Position, Value};
 /// How many names are listed where none of them is near to the one that was given.
 const LISTED_MAX: usize = 12;
 
+/// How many diagnostics are told; of those beyond, how many there are.
+pub(crate) const TOLD_MAX: usize = 100;
+
+/// How many characters of a name are quoted.
+const QUOTED_MAX: usize = 80;
+
 /// What was found so far.
 #[derive(Default)]
 pub(crate) struct Report {
     list: RefCell<Vec<Diagnostic>>,
+    /// What was found, told or not, so that nothing counts twice.
+    seen: RefCell<BTreeSet<u64>>,
+    /// Whether an error is among those that are not told.
+    hides_error: Cell<bool>,
 }
 
 impl Report {
     pub(crate) fn add(&self, diagnostic: Diagnostic) {
-        self.list.borrow_mut().push(diagnostic);
+        let mut hasher = DefaultHasher::new();
+        let Diagnostic { path, line, column, code, pointer, message, .. } = &diagnostic;
+        (path, line, column, code.name(), pointer, message).hash(&mut hasher);
+        if !self.seen.borrow_mut().insert(hasher.finish()) {
+            return;
+        }
+        if self.is_full() {
+            let hides = self.hides_error.get() || diagnostic.severity == Severity::Error;
+            self.hides_error.set(hides);
+        } else {
+            self.list.borrow_mut().push(diagnostic);
+        }
     }
 
-    /// Everything, in order and once.
+    /// Whether what is found from now on is only counted.
+    fn is_full(&self) -> bool {
+        self.list.borrow().len() >= TOLD_MAX
+    }
+
+    /// Everything, in order and once, and how much was left out.
     pub(crate) fn take(&self) -> Vec<Diagnostic> {
         let mut list = self.list.take();
         list.sort();
-        list.dedup();
+        let more = self.seen.take().len().saturating_sub(list.len());
+        if let Some(last) = list.last().filter(|_| more > 0).cloned() {
+            let severity = if self.hides_error.get() { Severity::Error } else { Severity::Warning };
+            list.push(Diagnostic {
+                severity,
+                code: Code::TooMany,
+                pointer: String::new(),
+                message: format!("and {} more", grouped(more)),
+                suggestion: None,
+                ..last
+            });
+        }
         list
+    }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A name as far as it is quoted.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(QUOTED_MAX) {
+        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
+        None => name.to_owned(),
     }
 }
 
@@ -134,11 +193,18 @@ impl<'a> Spot<'a> {
         given: &str,
         names: impl IntoIterator<Item = &'n str>,
     ) {
-        let names: Vec<&str> = names.into_iter().collect();
-        let listed = || (2..=LISTED_MAX).contains(&names.len()).then(|| known(&names));
-        let hint = meant(given, &names).or_else(listed);
-        let message = format!("there is no {what} `{given}`");
+        let message = format!("there is no {what} `{}`", short(given));
+        let hint = self.hint(|| {
+            let names: Vec<&str> = names.into_iter().collect();
+            let listed = || (2..=LISTED_MAX).contains(&names.len()).then(|| known(&names));
+            meant(given, &names).or_else(listed)
+        });
         self.say(Severity::Error, self.node.at, Code::UnknownName, message, hint);
+    }
+
+    /// What to do about something, unless it is only counted.
+    fn hint(&self, hint: impl FnOnce() -> Option<String>) -> Option<String> {
+        if self.report.is_full() { None } else { hint() }
     }
 
     pub(crate) fn wrong_type(&self, wanted: &str) {
@@ -200,8 +266,8 @@ impl<'a> Spot<'a> {
         let found = choices.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
         if found.is_none() {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            let hint = meant(given, &names);
-            let message = format!("`{given}` is not one of {}", quoted(&names));
+            let hint = self.hint(|| meant(given, &names));
+            let message = format!("`{}` is not one of {}", short(given), quoted(&names));
             self.say(Severity::Error, self.node.at, Code::UnknownValue, message, hint);
         }
         found
@@ -253,9 +319,10 @@ impl<'a> Spot<'a> {
         };
         for entry in entries.iter().filter(|entry| !names.contains(&entry.key.as_str())) {
             let here = self.child(&entry.key, &entry.node);
-            let message = format!("the field `{}` is not known here", entry.key);
-            let hint = meant(&entry.key, names).unwrap_or_else(|| known(names));
-            here.say(Severity::Error, entry.key_at, Code::UnknownField, message, Some(hint));
+            let message = format!("the field `{}` is not known here", short(&entry.key));
+            let hint = || Some(meant(&entry.key, names).unwrap_or_else(|| known(names)));
+            let hint = self.hint(hint);
+            here.say(Severity::Error, entry.key_at, Code::UnknownField, message, hint);
         }
         let entries = entries.iter().map(|entry| (entry.key.as_str(), entry)).collect();
         Some(Fields { spot: self.clone(), entries })

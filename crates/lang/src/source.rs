@@ -1,6 +1,7 @@
 //! Source texts: files by path, and documents that know where each value stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Number};
 
@@ -167,16 +168,30 @@ impl Node {
     }
 }
 
-/// Puts a key into a map that does not have it yet.
-fn insert(entries: &mut Vec<Entry>, entry: Entry) -> Result<(), Fault> {
-    if let Some(first) = entries.iter().find(|known| known.key == entry.key) {
-        let Position { line, .. } = first.key_at;
-        let message = format!("`{}` stands twice in one map, first in line {line}", entry.key);
-        let fault = Fault::new(entry.key_at, Code::DuplicateKey, message);
-        return Err(fault.hint("keep one of the two"));
+/// The entries of a map that is being read.
+#[derive(Default)]
+struct Entries {
+    list: Vec<Entry>,
+    /// The digests of their keys, so that none of them is looked for one by one.
+    seen: BTreeSet<u64>,
+}
+
+impl Entries {
+    /// Adds a key that is not there yet.
+    fn insert(&mut self, entry: Entry) -> Result<(), Fault> {
+        let mut hasher = DefaultHasher::new();
+        entry.key.hash(&mut hasher);
+        if !self.seen.insert(hasher.finish())
+            && let Some(first) = self.list.iter().find(|known| known.key == entry.key)
+        {
+            let Position { line, .. } = first.key_at;
+            let message = format!("`{}` stands twice in one map, first in line {line}", entry.key);
+            let fault = Fault::new(entry.key_at, Code::DuplicateKey, message);
+            return Err(fault.hint("keep one of the two"));
+        }
+        self.list.push(entry);
+        Ok(())
     }
-    entries.push(entry);
-    Ok(())
 }
 
 /// A number as every JSON reader takes it.

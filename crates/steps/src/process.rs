@@ -1,5 +1,6 @@
 //! Running commands: each under a supervisor that ends all it started, whatever it did to hide.
 
+pub(crate) mod arguments;
 mod cgroup;
 mod descent;
 mod folder;

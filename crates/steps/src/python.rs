@@ -12,12 +12,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use cairn_core::catalog::schema::{closed, one_of, shown, text, texts, texts_by_name, told};
+use cairn_core::catalog::schema::{closed, flag, one_of, shown, text, texts, texts_by_name, told};
 use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::command::Sent;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::process::arguments::{self, Given};
 use crate::process::told::{Parse, outcome};
 use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables, timed_out};
 use crate::settings;
@@ -45,6 +47,9 @@ impl Options {
     }
 }
 
+/// How many words stand before the arguments of a script: the interpreter, an option, the script.
+const FIXED: usize = 3;
+
 pub(crate) struct Python {
     process: process::Options,
     venvs: Venvs,
@@ -60,6 +65,11 @@ struct Input {
     env: BTreeMap<String, Value>,
     stdin: Option<Value>,
     parse_output: Option<Parse>,
+    #[serde(default)]
+    trusts_arguments: bool,
+    /// What of the arguments was sent.
+    #[serde(default)]
+    sent: Sent,
 }
 
 impl Python {
@@ -79,6 +89,7 @@ impl Performer for Python {
                 "requirements": told(text(), "A file beside the workflow with the packages that the script needs, each as `name==version --hash=sha256:…`."),
                 "script": told(text(), "The script, a file beside the workflow."),
                 "stdin": told(text(), "What the script reads."),
+                "trusts_arguments": told(flag(), "Whether whatever a run brings may be an argument, options too."),
             }),
             &["script"],
         );
@@ -86,6 +97,7 @@ impl Performer for Python {
         let example = json!({"script": "nodes/process.py", "requirements": "nodes/requirements.txt", "stdin": "{{ steps.fetch.json | tojson }}", "parse_output": "json"});
         let input = shown(told(input, what), &example);
         StepType::new("python", Class::Effectful, input, output_schema()).taking(&[
+            ("args", Takes::Arguments),
             ("env.*", Takes::Secrets),
             ("requirements", Takes::Asset),
             ("script", Takes::Asset),
@@ -113,6 +125,9 @@ impl Performer for Python {
         let fixed = [interpreter, "-I".to_owned(), input.script.clone()];
         let command: Vec<String> = fixed.into_iter().chain(input.args.iter().map(plain)).collect();
         let variables = Variables::safe(ctx, folder.path());
+        let variables = variables.give(&input.env, &self.process.allow_env)?.into_list();
+        let given = Given { ctx, sent: &input.sent, from: FIXED, trusts: input.trusts_arguments };
+        arguments::check(&command, &given, &variables, folder.path())?;
         // What is installed by now took its part of the time.
         let left = ctx.timeout.saturating_sub(asked.elapsed());
         if left.is_zero() {
@@ -122,7 +137,7 @@ impl Performer for Python {
         let job = Job {
             session: ctx.session,
             command: &command,
-            variables: variables.give(&input.env, &self.process.allow_env)?.into_list(),
+            variables,
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: Keep::All(STREAM_MAX),

@@ -12,10 +12,12 @@ use cairn_core::catalog::schema::{
     any, closed, flag, one_of, shown, text, texts_by_name, told, whole,
 };
 use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::command::Sent;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::process::arguments::{self, Given};
 use crate::process::told::{Parse, outcome};
 use crate::process::{Folder, Job, Keep, Options, STOP_MAX, Variables, run};
 use crate::settings;
@@ -39,6 +41,12 @@ struct Input {
     /// What the command reads.
     stdin: Option<Value>,
     parse_output: Option<Parse>,
+    /// Whether whatever a run brings may be an argument.
+    #[serde(default)]
+    trusts_arguments: bool,
+    /// What of the command and its input was sent.
+    #[serde(default)]
+    sent: Sent,
     /// Where, from the workspace. Only guided runs have it.
     cwd: Option<PathBuf>,
     /// How long it may take. Only guided runs have it: the engine times automations.
@@ -62,6 +70,7 @@ impl Performer for Shell {
                 "env": told(texts_by_name(), "Variables to set. What changes how programs work, such as `PATH`, is denied."),
                 "parse_output": told(one_of(&["json", "text"]), "With `json`, standard output must be JSON, and is there as `json` too."),
                 "stdin": told(text(), "What the command reads."),
+                "trusts_arguments": told(flag(), "Whether whatever a run brings may be an argument, options too."),
             }),
             &["command"],
         );
@@ -87,11 +96,14 @@ impl Performer for Shell {
             true => Variables::inherited(ctx),
             false => Variables::safe(ctx, folder.path()),
         };
+        let variables = variables.give(&input.env, &self.options.allow_env)?.into_list();
+        let given = Given { ctx, sent: &input.sent, from: 0, trusts: input.trusts_arguments };
+        arguments::check(&command, &given, &variables, folder.path())?;
         let begun = Instant::now();
         let job = Job {
             session: ctx.session,
             command: &command,
-            variables: variables.give(&input.env, &self.options.allow_env)?.into_list(),
+            variables,
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: if guided { Keep::End(GUIDED_MAX) } else { Keep::All(STREAM_MAX) },

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::{Ask, Effect, Fault, Outcome, inline};
 use super::decide::{Deciding, Fate, is_taken};
-use super::graph::{Does, Place, Strategy};
+use super::graph::{Does, Place, Strategy, When};
 use super::scope::value;
 use crate::canonical;
 use crate::catalog::Class;
@@ -171,6 +171,9 @@ impl Deciding<'_, '_> {
         match place.does {
             Does::Branch => {
                 let case = case_of(&settings);
+                if let Err(fault) = led_on(place, &case) {
+                    return self.failed(instance, fault, 0);
+                }
                 self.complete(instance, json!({"value": settings}), Some(case), 0);
             }
             Does::Parallel => self.complete(instance, json!({}), None, 0),
@@ -335,6 +338,27 @@ pub(super) fn recordable(what: &str, value: &Value) -> Result<(), Fault> {
         Fault { kind, ..Fault::new("VALUE_INVALID", format!("{what} cannot be recorded: {error}")) }
     })
 }
+
+/// Whether a case has an edge of its own, or one for all others.
+fn led_on(place: &Place, case: &str) -> Result<(), Fault> {
+    let cases = place.outs.iter().filter_map(|out| match &out.when {
+        When::Case(case) => Some(case.as_str()),
+        _ => None,
+    });
+    let known: Vec<&str> = cases.collect();
+    if known.is_empty() || known.contains(&case) || known.contains(&"default") {
+        return Ok(());
+    }
+    let shown: String = case.chars().take(CASE_SHOWN_MAX).collect();
+    let message = format!(
+        "`expr` gives `{shown}`, which is none of its cases ({}); add `default`",
+        known.join(", ")
+    );
+    Err(Fault::new("BRANCH_CASE", message))
+}
+
+/// How many characters of a case are shown that has no edge.
+const CASE_SHOWN_MAX: usize = 80;
 
 /// The case that a value stands for.
 fn case_of(value: &Value) -> String {

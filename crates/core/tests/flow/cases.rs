@@ -87,6 +87,21 @@ fn a_merge_with_an_untaken_input_neither_hangs_nor_spins() {
 }
 
 #[test]
+fn a_branch_that_leads_nowhere_fails() {
+    let nodes = "
+        { id: s, type: branch, expr: event.payload.n, cases: { 'true': x, 'false': y } }
+        { id: x, type: log, message: x }
+        { id: y, type: log, message: y }
+    ";
+    let told = play(nodes, json!({"n": "TRUE"}));
+    assert!(told.contains("BRANCH_CASE") && told.contains("run failed"), "{told}");
+    for fine in [json!(true), json!("false")] {
+        let told = play(nodes, json!({"n": fine}));
+        assert!(told.contains("run completed"), "{told}");
+    }
+}
+
+#[test]
 fn a_merge_of_which_no_input_is_taken_is_passed_over() {
     let nodes = "
         { id: s, type: branch, expr: event.payload.n, cases: { '1': x, default: end } }

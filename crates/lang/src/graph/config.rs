@@ -7,6 +7,7 @@ use cairn_core::expression::{self, Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
 
+use super::command::TRUSTS;
 use super::flow::Flow;
 use super::node::COMMON;
 use super::reference::{Look, Written};
@@ -31,8 +32,19 @@ impl Build<'_> {
         for (name, spot) in
             fields.all().filter(|(name, _)| !COMMON.contains(name) && *name != "branches")
         {
-            if let Some(value) = self.value(place, flow, &spot, &mut vec![name]) {
-                match draft.kind.map(|kind| kind.takes(&[name])) {
+            let takes = draft.kind.map(|kind| kind.takes(&[name]));
+            let value = match takes {
+                Some(Takes::Command) => self.command(place, flow, &spot, fields, &mut config),
+                Some(Takes::Arguments) => self.arguments(place, flow, &spot, fields, &mut config),
+                _ => self.value(place, flow, &spot, &mut vec![name]),
+            };
+            match name {
+                "env" => self.environment(place, flow, &spot),
+                TRUSTS => self.trusting(place, &spot),
+                _ => {}
+            }
+            if let Some(value) = value {
+                match takes {
                     Some(Takes::AssetFor(other)) => {
                         if let Some(spot) = fields.get(other) {
                             let message = format!("the step has both `{name}` and `{other}`");
@@ -84,10 +96,6 @@ impl Build<'_> {
         let kind = self.drafts.get(here)?.kind?;
         let takes = kind.takes(path);
         match takes {
-            Takes::Command => {
-                let input = self.drafts.get(here)?.fields.as_ref().and_then(|f| f.get("stdin"));
-                return self.command(here, flow, spot, input.as_ref());
-            }
             Takes::Asset => return self.asset(spot).map(|path| json!(path)),
             Takes::AssetFor(field) => {
                 return self

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use cairn_core::catalog::{Cases, StepType, Takes};
-use cairn_core::expression::expression;
+use cairn_core::expression::{Expr, expression};
 use cairn_core::text::Slug;
 use serde_json::json;
 
+use super::schema::{self, Output};
 use super::{Build, Draft, EDGES_MAX};
 use crate::diagnostic::Code;
 use crate::read::{Spot, quoted};
@@ -51,7 +52,10 @@ impl<'a> Build<'a> {
                 (Some(from), Some(target)) => self.link(from, case, &target, named.as_ref()),
                 (Some(from), None) => drop(self.torn.insert(from)),
                 // It may be meant to be the edge of any.
-                (None, _) => self.torn.extend(0..self.drafts.len()),
+                (None, _) if self.torn.len() < self.drafts.len() => {
+                    self.torn.extend(0..self.drafts.len());
+                }
+                (None, _) => {}
             }
         }
         self.merges();
@@ -295,15 +299,44 @@ impl<'a> Build<'a> {
     /// The outcomes that a step can have. One that picks its case by an expression which is
     /// true or false has these two.
     fn outcomes(&self, draft: &Draft<'a>, kind: &StepType) -> Cases {
-        let chosen = kind.sinks.iter().find(|sink| sink.takes == Takes::Expression);
-        let chosen = chosen.filter(|_| kind.cases == Cases::Any);
-        let spot = chosen.and_then(|sink| draft.fields.as_ref()?.get(&sink.path));
-        let is_step = |name: &str| self.places.contains_key(name);
-        let expr = spot.and_then(|spot| expression(spot.node.as_text()?, &is_step).ok());
-        match expr.is_some_and(|expr| expr.is_boolean()) {
+        match self.chosen_by(draft, kind).is_some_and(|expr| expr.is_boolean()) {
             true => Cases::Of(vec!["true".to_owned(), "false".to_owned()]),
             false => kind.cases.clone(),
         }
+    }
+
+    /// The expression that a step picks its case by.
+    fn chosen_by(&self, draft: &Draft<'a>, kind: &StepType) -> Option<Expr> {
+        let chosen = kind.sinks.iter().find(|sink| sink.takes == Takes::Expression);
+        let chosen = chosen.filter(|_| kind.cases == Cases::Any)?;
+        let spot = draft.fields.as_ref()?.get(&chosen.path)?;
+        expression(spot.node.as_text()?, &|name: &str| self.places.contains_key(name)).ok()
+    }
+
+    /// Whether what a step picks its case by is known to be neither true nor false.
+    fn is_no_boolean(&self, draft: &Draft<'a>, kind: &StepType) -> bool {
+        let Some(expr) = self.chosen_by(draft, kind) else { return false };
+        if let Expr::Literal(value) = &expr {
+            return !value.is_boolean();
+        }
+        if !matches!(expr, Expr::Member { .. } | Expr::Item { .. }) {
+            return false;
+        }
+        let references = expr.references();
+        let Some(read) = references.first().filter(|read| read.root == "steps") else {
+            return false;
+        };
+        let mut members = read.members.iter().map(|(name, _)| name.as_deref());
+        let step = members.next().flatten().and_then(|step| self.places.get(step));
+        let read = step.and_then(|place| self.drafts.get(*place)).and_then(|draft| draft.kind);
+        let path: Vec<Option<&str>> = members.collect();
+        read.is_some_and(|kind| match schema::follow(&kind.output, &path) {
+            Output::Known(schema) => {
+                let name = schema.get("type").and_then(serde_json::Value::as_str);
+                name.is_some_and(|name| name != "boolean")
+            }
+            _ => false,
+        })
     }
 
     /// Says which outcomes have no edge.
@@ -311,7 +344,13 @@ impl<'a> Build<'a> {
         let given: BTreeSet<&str> = edges.iter().filter_map(|link| link.case.as_deref()).collect();
         let missing: Vec<&str> = match outcomes {
             _ if given.contains("default") => return,
-            Cases::Any if given == BTreeSet::from(["false", "true"]) => return,
+            // What it gives may be true or false; anything else fails the step.
+            Cases::Any
+                if given == BTreeSet::from(["false", "true"])
+                    && !self.is_no_boolean(draft, kind) =>
+            {
+                return;
+            }
             Cases::Of(_) if edges.is_empty() && kind.cases != Cases::Any => return,
             Cases::Of(cases) if !edges.is_empty() => {
                 cases.iter().map(String::as_str).filter(|case| !given.contains(case)).collect()

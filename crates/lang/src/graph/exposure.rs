@@ -16,7 +16,7 @@ impl Build<'_> {
     pub(super) fn exposure(&self, steps: &[Step]) {
         let Some((out, how)) = steps.iter().find_map(|step| self.leads_out(step)) else { return };
         let mut looks = steps.iter().flat_map(looks);
-        let Some(sent) = looks.find(|look| self.is_sent(&look.at)) else { return };
+        let Some(sent) = looks.find(|look| self.is_from_outside(&look.at)) else { return };
         let mut looks = steps.iter().flat_map(looks_at_secrets);
         let Some(secret) = looks.next() else { return };
         let Some(draft) = self.places.get(out.id.as_str()).and_then(|at| self.drafts.get(*at))
@@ -57,7 +57,7 @@ impl Build<'_> {
     }
 
     /// Whether a reference brings what somebody outside wrote.
-    fn is_sent(&self, reference: &Reference) -> bool {
+    fn is_from_outside(&self, reference: &Reference) -> bool {
         let first = reference.members.first().and_then(|(name, _)| name.as_deref());
         match reference.root.as_str() {
             "event" => {

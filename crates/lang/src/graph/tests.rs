@@ -1,5 +1,6 @@
 mod commands;
 mod edits;
+mod hostile;
 mod hosts;
 mod mistakes;
 mod named;
@@ -77,7 +78,7 @@ fn setting<'p>(plan: &'p Plan, step: &str, name: &str) -> &'p Value {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let plan = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:87d78e998f334e26d8b38097f911f61b645e28aadbe401404932fe4690051dc1");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:21dd91840c56b2cdffc9ad298dbef67e5a865480d3fd193c2f8ccfaa2db203e0");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }
 
@@ -200,5 +201,21 @@ proptest! {
         if let Ok(compiled) = compile(&broken.join("\n")) {
             prop_assert!(compiled.plan.check().is_ok());
         }
+    }
+}
+
+#[test]
+fn a_branch_on_what_is_never_true_or_false_needs_a_default() {
+    let with = |expr: &str| {
+        with_nodes(&format!(
+            "  nodes:\n    - {{ id: a, type: shell, command: [df], next: b }}\n    - {{ id: b, type: branch, expr: {expr}, cases: {{ 'true': c, 'false': end }} }}\n    - {{ id: c, type: log, message: x }}\n"
+        ))
+    };
+    for expr in ["steps.a.stdout", "steps.a.exit_code", "\"'true'\""] {
+        let found = with(expr).err().unwrap_or_default();
+        assert!(found.contains("`b` has no edge for `default`"), "{expr}: {found}");
+    }
+    for expr in ["event.payload.x", "steps.a.json", "steps.a.exit_code == 0"] {
+        assert!(with(expr).is_ok(), "{expr}");
     }
 }

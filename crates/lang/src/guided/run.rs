@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::canonical::StrictValue;
+use cairn_core::command::{self, Input, Sent, Word, configures};
 use cairn_core::guided::performed::SAVE_AS;
 use cairn_core::plan::Action;
 use cairn_core::text::Slug;
@@ -66,6 +67,7 @@ impl<'a> Build<'a> {
             None => default_key(id?.as_str()),
         };
         config.insert(SAVE_AS.to_owned(), json!(key));
+        input(spot, &mut config);
         let config = Value::Object(config);
         let bytes = config.to_string().len();
         if bytes > CONFIG_MAX {
@@ -80,7 +82,7 @@ impl<'a> Build<'a> {
 /// The action that runs a command and keeps the outcome under a key.
 pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
     let config = json!({
-        "command": command(spot)?,
+        "command": command_of(spot)?,
         SAVE_AS: key,
         "timeoutMs": u64::from(SHELL_SECONDS) * 1_000,
     });
@@ -131,7 +133,7 @@ fn settings(spot: &Spot<'_>, kind: &RunType, scope: &Scope) -> Option<Map<String
 
 fn value(spot: &Spot<'_>, setting: &Setting, scope: &Scope) -> Option<Value> {
     match setting.holds {
-        Holds::Command => command(spot),
+        Holds::Command => command_of(spot),
         Holds::Environment => environment(spot, scope),
         Holds::InnerPath => inner_path(spot).map(|path| json!(path)),
         Holds::Seconds { max, .. } => spot.whole(1, max).map(|seconds| json!(seconds)),
@@ -140,8 +142,31 @@ fn value(spot: &Spot<'_>, setting: &Setting, scope: &Scope) -> Option<Value> {
     }
 }
 
+/// Says what of a command's input a run brings, and refuses it where a program is read.
+fn input(spot: &Spot<'_>, config: &mut Map<String, Value>) {
+    let stdin = config.get("stdin").and_then(Value::as_str);
+    let command = config.get("command").and_then(Value::as_array);
+    let (Some(true), Some(command)) = (stdin.map(|text| text.contains("{{")), command) else {
+        return;
+    };
+    let words: Vec<Word<'_>> =
+        command.iter().filter_map(Value::as_str).map(Word::literal).collect();
+    let reading = command::read(&words, &|name| vec![name.to_owned()]);
+    if reading.input != Input::Data
+        && let Some(stdin) = spot.node.get("stdin")
+    {
+        spot.child("stdin", stdin).error_hint(
+            Code::TaintedValue,
+            "`{{…}}` cannot stand here: the command makes a program or arguments of what it reads",
+            "hand the value over in `env`, or in `stdin` of a program that reads data",
+        );
+    }
+    let sent = Sent { stdin: true, ..Sent::default() };
+    config.insert(Sent::FIELD.to_owned(), json!(sent));
+}
+
 /// A command as a program and its arguments.
-fn command(spot: &Spot<'_>) -> Option<Value> {
+fn command_of(spot: &Spot<'_>) -> Option<Value> {
     if !spot.is_list() {
         let line = verbatim(spot)?;
         return spot.filled().map(|_| json!(["sh", "-c", line]));
@@ -179,6 +204,12 @@ fn environment(spot: &Spot<'_>, scope: &Scope) -> Option<Value> {
         if !name.chars().all(safe) || !name.starts_with(|c: char| safe(c) && !c.is_ascii_digit()) {
             let message = format!("`{name}` cannot name an environment variable");
             spot.error_hint(Code::InvalidId, message, "use letters, digits and `_`");
+            whole = false;
+        }
+        if configures(name) && text.as_ref().is_some_and(|text| text.contains("{{")) {
+            let message =
+                format!("`{{{{…}}}}` cannot be `{name}`, where programs look for what they run");
+            spot.error_hint(Code::TaintedValue, message, "write the path itself");
             whole = false;
         }
         whole &= text.is_some();

@@ -1,6 +1,6 @@
 //! Reads JSON with positions. Literals are left to `serde_json`.
 
-use super::{DEPTH_MAX, Entry, Fault, Node, Position, Value, insert, number, too_deep};
+use super::{DEPTH_MAX, Entries, Entry, Fault, Node, Position, Value, number, too_deep};
 use crate::diagnostic::Code;
 
 pub(super) fn read(text: &str) -> Result<Node, Fault> {
@@ -66,9 +66,9 @@ impl<'a> Reader<'a> {
 
     fn map(&mut self, depth: usize) -> Result<Value, Fault> {
         self.step();
-        let mut entries = Vec::new();
+        let mut entries = Entries::default();
         if self.close('}') {
-            return Ok(Value::Map(entries));
+            return Ok(Value::Map(entries.list));
         }
         loop {
             self.blanks();
@@ -80,9 +80,9 @@ impl<'a> Reader<'a> {
             self.blanks();
             self.take(':', "`:`")?;
             let node = self.value(depth + 1)?;
-            insert(&mut entries, Entry { key, key_at, node })?;
+            entries.insert(Entry { key, key_at, node })?;
             if self.close('}') {
-                return Ok(Value::Map(entries));
+                return Ok(Value::Map(entries.list));
             }
             self.take(',', "`,` or `}`")?;
         }

@@ -5,13 +5,13 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::{DEPTH_MAX, Entry, Fault, Node, Position, Value, insert, number, too_deep};
+use super::{DEPTH_MAX, Entries, Entry, Fault, Node, Position, Value, number, too_deep};
 use crate::diagnostic::Code;
 
 /// A list or map that is still open, and the key that waits for its value.
 enum Open {
     List { at: Position, items: Vec<Node> },
-    Map { at: Position, entries: Vec<Entry>, key: Option<(String, Position)> },
+    Map { at: Position, entries: Entries, key: Option<(String, Position)> },
 }
 
 pub(super) fn read(text: &str) -> Result<Node, Fault> {
@@ -43,13 +43,13 @@ pub(super) fn read(text: &str) -> Result<Node, Fault> {
                 }
                 open.push(match event {
                     Event::SequenceStart(..) => Open::List { at, items: Vec::new() },
-                    _ => Open::Map { at, entries: Vec::new(), key: None },
+                    _ => Open::Map { at, entries: Entries::default(), key: None },
                 });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(Open::List { at, items }) => Node { at, value: Value::List(items) },
-                Some(Open::Map { at, entries, .. }) => Node { at, value: Value::Map(entries) },
+                Some(Open::Map { at, entries, .. }) => Node { at, value: Value::Map(entries.list) },
                 None => continue,
             },
             _ => continue,
@@ -66,7 +66,7 @@ fn add(parent: &mut Open, node: Node) -> Result<(), Fault> {
     match parent {
         Open::List { items, .. } => items.push(node),
         Open::Map { entries, key, .. } => match key.take() {
-            Some((key, key_at)) => insert(entries, Entry { key, key_at, node })?,
+            Some((key, key_at)) => entries.insert(Entry { key, key_at, node })?,
             None => match node.value {
                 Value::Text(text) => *key = Some((text, node.at)),
                 Value::Number(number) => *key = Some((number.to_string(), node.at)),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails may panic")]
 
+mod arguments;
 mod databases;
 mod db_query;
 mod http;

@@ -103,7 +103,7 @@ fn data_that_would_become_program_text_in_any_command() {
         r#"[docker, run, image, python3, -c, "X"]"#,
         r#"[mytool, /usr/bin/node, "X"]"#,
         r#"[kubectl, node, bash, -c, "X"]"#,
-        r#"[df, "{{ event.payload.x | matches('.*') }}", bash, -c, "{{ env.URL }}"]"#,
+        r#"[own, "{{ event.payload.x | matches('.*') }}", bash, -c, "{{ env.URL }}"]"#,
         r#"["{{ event.payload.x | matches('.*') }}"]"#,
         r#"["{{ event.payload.x | matches('(?s).+') }}"]"#,
     ] {
@@ -198,4 +198,63 @@ fn a_form_that_takes_any_text_vouches_for_nothing() {
     }
     let fine = with("^[a-z]+$").map_err(|wrong| lines(&wrong));
     assert!(fine.is_ok(), "{fine:?}");
+}
+
+#[test]
+fn a_plan_says_what_was_sent() {
+    let plan = with_nodes(
+        "  nodes:\n    - { id: a, type: shell, command: [df, -h, '{{ event.payload.x }}', '--a={{ event.payload.y }}', '{{ env.URL }}', '{{ event.payload.n | int }}'], stdin: '{{ event.payload.z }}' }\n",
+    )
+    .unwrap();
+    assert_eq!(
+        setting(&plan, "a", "sent"),
+        &json!({"arguments": [{"at": 2, "lead": 0}, {"at": 3, "lead": 4}], "stdin": true})
+    );
+    let plan = with_nodes(
+        "  nodes:\n    - { id: a, type: shell, command: [df, '{{ env.URL }}'], stdin: x }\n",
+    );
+    assert_eq!(setting(&plan.unwrap(), "a", "sent"), &json!(null));
+    let own = with_nodes("  nodes:\n    - { id: a, type: shell, command: [df], sent: {} }\n");
+    assert!(own.unwrap_err().contains("the field `sent` is not known here"));
+}
+
+#[test]
+fn only_what_a_program_honours_keeps_an_option_away() {
+    for command in
+        [r#"[df, "-X"]"#, r#"[df, "--X"]"#, r#"[df, "-vX"]"#, r#"[df, "+X"]"#, r#"[own, --, "-X"]"#]
+    {
+        let wrong = wrong(command, "");
+        assert!(wrong.contains("cannot be an option"), "{command}: {wrong}");
+    }
+    for command in [r#"[df, "--x=X"]"#, r#"[df, --, "-X"]"#, r#"[df, "a-X"]"#] {
+        assert_eq!(wrong(command, ""), "", "{command}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
+fn a_command_of_commands_is_read_in_bounded_time() {
+    for (first, word) in [
+        ("xargs", "xargs"),
+        ("env", "env"),
+        ("own", "node"),
+        ("find", "'-exec', find"),
+        ("sudo", "timeout, '5'"),
+    ] {
+        let words = format!("{first}, {}", vec![word; 2_000].join(", "));
+        let begun = std::time::Instant::now();
+        let found = wrong(&format!("[{words}, 'X']"), ", stdin: 'X'");
+        assert!(found.contains("tainted_value"), "{word}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{word}");
+    }
+}
+
+#[test]
+fn a_step_that_trusts_its_arguments_is_reported() {
+    let text = "name: Test\ngraph:\n  nodes:\n    - { id: a, type: shell, command: [tar, '{{ event.payload.x }}', -I, '{{ event.payload.x }}'], trusts_arguments: true }\n";
+    let warnings = lines(&compile(text).unwrap().warnings);
+    assert!(warnings.contains("warning[arguments_trusted]"), "{warnings}");
+    assert!(warnings.contains("the step `a` takes whatever a run brings"), "{warnings}");
+    let untrusting = compile(&text.replace("true", "false")).unwrap_err();
+    assert!(lines(&untrusting).contains("error[tainted_value]"));
 }

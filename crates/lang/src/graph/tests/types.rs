@@ -1,6 +1,6 @@
 //! A small fixed catalog: what the interpreter decides, and some steps that are performed.
 
-use cairn_core::catalog::schema::{closed, text, texts, texts_by_name, whole};
+use cairn_core::catalog::schema::{closed, flag, text, texts, texts_by_name, whole};
 use cairn_core::catalog::{Catalog, Class, StepType, Takes, interpreted};
 use serde_json::json;
 
@@ -59,11 +59,13 @@ fn work() -> Vec<StepType> {
                 &json!({
                     "args": texts(), "env": texts_by_name(), "parse_output": {"enum": ["json", "text"]},
                     "requirements": text(), "script": text(), "stdin": text(),
+                    "trusts_arguments": flag(),
                 }),
                 &["script"],
             ),
             closed(&process, &[]),
             &[
+                ("args", Takes::Arguments),
                 ("env.*", Takes::Secrets),
                 ("requirements", Takes::Asset),
                 ("script", Takes::Asset),
@@ -76,6 +78,7 @@ fn work() -> Vec<StepType> {
                 &json!({
                     "command": {"type": ["string", "array"]}, "env": texts_by_name(),
                     "parse_output": {"enum": ["json", "text"]}, "stdin": text(),
+                    "trusts_arguments": flag(),
                 }),
                 &["command"],
             ),

@@ -28,7 +28,7 @@ fn a_step_that_the_engine_performs_carries_its_settings() {
         "{type: end, message: Nothing to do., saveAs: over}",
     ]), @r#"
     shell {"command":["sh","-c","cargo test"],"saveAs":"try_it","timeoutMs":60000}
-    shell {"command":["cargo","test",""],"cwd":"web/app","env":{"NAME":"{{branch}} "},"saveAs":"tests","stdin":"{{notes}}\n","timeoutMs":3600000}
+    shell {"command":["cargo","test",""],"cwd":"web/app","env":{"NAME":"{{branch}} "},"saveAs":"tests","sent":{"stdin":true},"stdin":"{{notes}}\n","timeoutMs":3600000}
     transform {"saveAs":"try_it","value":{"list":[1,null,{"deep":"{{c}}"}],"sum":"{{a.b}}"}}
     log {"message":"On {{branch}}.","saveAs":"try_it"}
     end {"saveAs":"try_it"}
@@ -130,4 +130,17 @@ fn the_last_prompt_is_asked_for_the_outcome() {
     let plan = compile(SourceKind::Project, text).unwrap().plan;
     let Action::Prompt(prompt) = &plan.steps[0].action else { panic!("no prompt") };
     assert!(prompt.text.contains("metrics_outcome"));
+}
+
+#[test]
+fn what_a_run_brings_is_read_as_data_only() {
+    for run in [
+        "{type: shell, command: [bash], stdin: '{{notes}}'}",
+        "{type: shell, command: [sqlite3, a.db], stdin: '{{notes}}'}",
+        "{type: shell, command: [xargs, rm], stdin: '{{notes}}'}",
+        "{type: shell, command: [git, status], env: {HOME: '{{notes}}'}}",
+    ] {
+        let told = told(&[run]);
+        assert!(told.contains("error[tainted_value]"), "{run}: {told}");
+    }
 }

@@ -1,0 +1,173 @@
+//! The programs that make something else of their arguments or their input: one row for each
+//! group that does so in the same way.
+
+mod interpreters;
+mod plain;
+mod tools;
+mod wrappers;
+
+use super::interpreter::Interpreter;
+use super::tool::{TOOL, Tool};
+use super::wrapper::{WRAPPER, Wrapper};
+use interpreters::INTERPRETERS;
+use plain::PLAIN;
+use tools::TOOLS;
+use wrappers::{JOINERS, WRAPPERS};
+
+/// Programs that read their arguments in the same way.
+pub(super) struct Row {
+    pub(super) names: &'static [&'static str],
+    pub(super) kind: Kind,
+    /// What nothing that was sent may begin with, in small letters.
+    pub(super) begins: &'static [&'static str],
+    /// What nothing that was sent may hold, in small letters.
+    pub(super) holds: &'static [&'static str],
+}
+
+/// What a program does with its arguments.
+pub(super) enum Kind {
+    /// It runs a script, or a text that is handed to it.
+    Runs(Interpreter),
+    /// It runs the command that follows its own options.
+    Wraps(Wrapper),
+    /// It makes one program text of all of them.
+    Joins(Joiner),
+    /// `find`, which runs the command behind `-exec`.
+    Finds,
+    /// They are data to it, but for some.
+    Takes(Tool),
+}
+
+/// A program that makes one text of its arguments and hands it to a shell or a database.
+pub(super) struct Joiner {
+    /// The letters of its options that a value follows.
+    pub(super) valued: &'static str,
+    /// How many arguments of its own stand before the text. With no more, it reads the text.
+    pub(super) own: usize,
+    /// Whether programs are read from its input, whatever its arguments.
+    pub(super) reads: bool,
+    /// Whether it takes a script behind `-File` too.
+    pub(super) has_scripts: bool,
+}
+
+const JOINER: Joiner = Joiner { valued: "", own: 0, reads: false, has_scripts: false };
+
+impl Row {
+    /// What the programs are called.
+    pub(super) fn name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
+}
+
+type Names = &'static [&'static str];
+
+const fn row(names: Names, kind: Kind) -> Row {
+    Row { names, kind, begins: &[], holds: &[] }
+}
+
+const fn runs(names: Names, kind: Interpreter) -> Row {
+    row(names, Kind::Runs(kind))
+}
+
+const fn wraps(names: Names, valued: &'static str, values: Names, own: usize) -> Row {
+    row(names, Kind::Wraps(Wrapper { valued, values, own, ..WRAPPER }))
+}
+
+const fn takes(names: Names, programs: Names) -> Row {
+    row(names, Kind::Takes(Tool { programs, ..TOOL }))
+}
+
+/// A program whose arguments are data, and whose options `--` ends. A value follows some.
+const fn plain(names: Names, valued: &'static str, values: Names) -> Row {
+    row(names, Kind::Takes(Tool { valued, values, ..TOOL }))
+}
+
+/// The program with this name, whatever its folder and its version.
+pub(super) fn program(name: &str) -> Option<&'static Row> {
+    let file = file(name);
+    let is_loader = file.starts_with("ld-") && file.contains(".so");
+    let stem = if is_loader { "ld.so" } else { stem(&file) };
+    let known = |row: &&Row| row.names.contains(&file.as_str()) || row.names.contains(&stem);
+    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, PLAIN].into_iter().flatten().find(known)
+}
+
+/// The names of programs that run programs of their own language.
+pub fn shells() -> impl Iterator<Item = &'static str> {
+    INTERPRETERS.iter().flat_map(|row| row.names).copied()
+}
+
+/// Whether a program is many in one, and goes by the name that it is called.
+#[must_use]
+pub fn is_many(name: &str) -> bool {
+    program(name).is_some_and(|row| row.name() == "busybox")
+}
+
+/// The name of a program's file, in small letters.
+fn file(name: &str) -> String {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    file.strip_suffix(".exe").map(str::to_owned).unwrap_or(file)
+}
+
+/// The name of a program without its version and its build: `python` of `python3.12`, `vim` of
+/// `vim.basic`.
+fn stem(file: &str) -> &str {
+    const BUILDS: [&str; 14] = [
+        "-debug",
+        "-dbg",
+        "-static",
+        ".athena",
+        ".basic",
+        ".distrib",
+        ".gtk",
+        ".gtk3",
+        ".nox",
+        ".openbsd",
+        ".real",
+        ".static",
+        ".tiny",
+        ".traditional",
+    ];
+    let build = BUILDS.iter().find_map(|build| file.strip_suffix(build));
+    build
+        .unwrap_or(file)
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_in_one_row() {
+        let rows = [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, PLAIN].into_iter().flatten();
+        let mut seen = BTreeSet::new();
+        for name in rows.flat_map(|row| row.names) {
+            assert!(seen.insert(*name), "{name}");
+            assert!(program(name).is_some_and(|row| row.names.contains(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_known_whatever_its_folder_and_version() {
+        for (name, known) in [
+            ("/usr/local/bin/bash5.2", "sh"),
+            ("BASH.exe", "sh"),
+            ("python3.12", "python"),
+            ("/usr/bin/vim.basic", "vim"),
+            ("/lib64/ld-linux-x86-64.so.2", "ld.so"),
+            ("/lib/ld-musl-x86_64.so.1", "ld.so"),
+            ("m4", "m4"),
+            ("gcc-12", "gcc"),
+            ("g++-12", "gcc"),
+            ("busybox.static", "busybox"),
+        ] {
+            assert_eq!(program(name).map(Row::name), Some(known), "{name}");
+        }
+        for other in ["nodes/make.sh", "./bash.sh", "mytool", "", "/", "ld", "find.py"] {
+            let known = program(other).map(Row::name);
+            assert!(known.is_none() || other == "ld", "{other}: {known:?}");
+        }
+    }
+}

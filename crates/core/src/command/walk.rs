@@ -1,0 +1,373 @@
+//! Reads a command as the programs in it will.
+
+mod script;
+
+use super::interpreter::UNKNOWN;
+use super::table::{Joiner, Kind, Row, program};
+use super::tool::{Operands, Tool, Value};
+use super::variables::{configures, loads};
+use super::wrapper::Wrapper;
+use super::{Input, Place, Reading, Rule, Why, Word};
+
+/// What a program is called that nobody knows.
+const SOME_PROGRAM: &str = "a program";
+
+/// How many commands can stand in one another.
+const DEPTH_MAX: usize = 8;
+
+/// How many words of a command are looked at that may be interpreters.
+const GUESSES_MAX: usize = 16;
+
+/// Reads a command. `names` gives the names of the program that a word names: itself, and those
+/// that it stands for.
+#[must_use]
+pub fn read(words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading {
+    read_at(0, words, names)
+}
+
+/// Reads a command that stands in so many others.
+fn read_at(depth: usize, words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading {
+    let places = vec![None; words.len()];
+    let mut walk = Walk { words, names, places, input: Input::Data, guesses: false, depth };
+    walk.run(0, words.len());
+    let place = |(place, word): (Option<Place>, &Word<'_>)| match place.unwrap_or(Place::Data) {
+        Place::Data if word.has_sent_option() => refused(Rule::Option, SOME_PROGRAM),
+        place => place,
+    };
+    let places = walk.places.into_iter().zip(words).map(place).collect();
+    Reading { places, input: walk.input }
+}
+
+const fn refused(rule: Rule, program: &'static str) -> Place {
+    Place::Refused(Why { rule, program })
+}
+
+/// What is known of a program.
+#[derive(Clone, Copy)]
+enum Known {
+    /// Nothing, not even whether it is in the table.
+    Nothing,
+    /// It is not in the table.
+    Unlisted,
+    Row(&'static Row),
+}
+
+/// What is known of a program with these names, each of which may lead to another row.
+fn known(names: &[String]) -> Vec<Known> {
+    let mut rows: Vec<&'static Row> = Vec::new();
+    let is_hidden = |name: &String| name.starts_with("/proc/") || name.starts_with("/dev/");
+    for row in names.iter().filter_map(|name| program(name)) {
+        if !rows.iter().any(|known| std::ptr::eq(*known, row)) {
+            rows.push(row);
+        }
+    }
+    match (names.is_empty() || names.iter().any(is_hidden), rows.is_empty()) {
+        (true, _) => vec![Known::Nothing],
+        (false, true) => vec![Known::Unlisted],
+        (false, false) => rows.into_iter().map(Known::Row).collect(),
+    }
+}
+
+fn stricter((one, other): (Option<Place>, &Option<Place>)) -> Option<Place> {
+    let strict = |place: Option<Place>| place.unwrap_or(Place::Data);
+    if strict(one) >= strict(*other) { one } else { *other }
+}
+
+/// Whether a program makes programs of its arguments or its input.
+fn runs_others(name: &str) -> bool {
+    program(name).is_some_and(|row| !matches!(&row.kind, Kind::Takes(tool) if tool.is_plain()))
+}
+
+/// Whether a path is that of the input.
+fn is_input(path: &str) -> bool {
+    path == "-" || (path.starts_with('/') && (path.ends_with("/stdin") || path.ends_with("/fd/0")))
+}
+
+struct Walk<'w, 'a> {
+    words: &'w [Word<'a>],
+    names: &'w dyn Fn(&str) -> Vec<String>,
+    places: Vec<Option<Place>>,
+    input: Input,
+    /// Whether a program is only taken for one.
+    guesses: bool,
+    depth: usize,
+}
+
+impl<'w, 'a> Walk<'w, 'a> {
+    fn word(&self, at: usize) -> Option<&'w Word<'a>> {
+        self.words.get(at)
+    }
+
+    fn refuse(&mut self, at: usize, rule: Rule, program: &'static str) {
+        if let Some(place) = self.places.get_mut(at) {
+            *place = (*place).max(Some(refused(rule, program)));
+        }
+    }
+
+    /// Nothing from here on is an option.
+    fn behind(&mut self, from: usize, to: usize) {
+        let places = self.places.get_mut(from..to).unwrap_or_default();
+        if !self.guesses {
+            places.iter_mut().filter(|place| place.is_none()).for_each(|place| {
+                *place = Some(Place::Behind);
+            });
+        }
+    }
+
+    fn reads(&mut self, input: Input) {
+        self.input = self.input.max(input);
+    }
+
+    /// The command in these words.
+    fn run(&mut self, from: usize, to: usize) {
+        let Some(first) = self.word(from).filter(|_| from < to) else { return };
+        self.refuse(from, Rule::Name, SOME_PROGRAM);
+        if self.depth >= DEPTH_MAX {
+            (from..to).for_each(|at| self.refuse(at, Rule::Name, SOME_PROGRAM));
+            return self.reads(Input::Program);
+        }
+        self.depth += 1;
+        let names: Vec<String> = match first.written() {
+            Some(name) => (self.names)(name),
+            None => first.choices.iter().flat_map(|name| (self.names)(name)).collect(),
+        };
+        // Whatever one of its names would make of the words counts, and what only some of them
+        // would let through does not.
+        let before = self.places.clone();
+        let mut strictest: Option<Vec<Option<Place>>> = None;
+        for known in known(&names) {
+            self.places.clone_from(&before);
+            self.arguments(known, from + 1, to);
+            strictest = Some(match strictest {
+                Some(places) => places.into_iter().zip(&self.places).map(stricter).collect(),
+                None => self.places.clone(),
+            });
+        }
+        self.places = strictest.unwrap_or(before);
+        self.depth -= 1;
+    }
+
+    /// The arguments of a program.
+    fn arguments(&mut self, known: Known, from: usize, to: usize) {
+        let row = match known {
+            Known::Nothing => {
+                return self.interpreter(&UNKNOWN, SOME_PROGRAM, (from, to), true);
+            }
+            Known::Unlisted => return self.plain(from, to),
+            Known::Row(row) => row,
+        };
+        self.openings(row, from, to);
+        match &row.kind {
+            Kind::Runs(kind) => self.interpreter(kind, row.name(), (from, to), true),
+            Kind::Wraps(kind) => self.wrapper(kind, row.name(), from, to),
+            Kind::Joins(kind) => self.joining(kind, row.name(), from, to),
+            Kind::Finds => self.find(from, to),
+            Kind::Takes(tool) => {
+                self.tool(tool, row.name(), from, to);
+                if tool.operands != Operands::Data {
+                    self.plain(from, to);
+                }
+            }
+        }
+    }
+
+    /// What was sent may not begin so, or hold it, with this program.
+    fn openings(&mut self, row: &'static Row, from: usize, to: usize) {
+        for at in from..to {
+            let Some(word) = self.word(at).filter(|word| word.is_sent) else { continue };
+            let Some(text) = word.text else { continue };
+            let sent = text.get(word.lead.len()..).unwrap_or_default();
+            let begins = |known: &&str| sent.trim_start().to_ascii_lowercase().starts_with(known);
+            let holds = |known: &&str| text.to_ascii_lowercase().contains(known);
+            if row.begins.iter().any(begins) || row.holds.iter().any(holds) {
+                self.refuse(at, Rule::Value, row.name());
+            }
+        }
+    }
+
+    /// A program of which nothing is known. Where it names an interpreter, it may run it.
+    fn plain(&mut self, from: usize, to: usize) {
+        let mut guesses = 0;
+        for at in from..to {
+            let Some(name) = self.word(at).and_then(Word::written) else { continue };
+            let Some(row) = program(name) else { continue };
+            let Kind::Runs(kind) = &row.kind else { continue };
+            guesses += 1;
+            if guesses > GUESSES_MAX {
+                return (at..to).for_each(|at| self.refuse(at, Rule::Script, row.name()));
+            }
+            // A word such as `node` may mean something else.
+            let sure = kind.is_shell || name.contains('/');
+            let guessed = std::mem::replace(&mut self.guesses, true);
+            self.interpreter(kind, row.name(), (at + 1, to), sure);
+            self.guesses = guessed;
+            if sure {
+                return;
+            }
+        }
+    }
+
+    /// A program that runs the command behind its own options.
+    fn wrapper(&mut self, kind: &Wrapper, program: &'static str, from: usize, to: usize) {
+        let (mut own, mut skipped, mut ended, mut fills_in) = (kind.own, 0, false, false);
+        for at in from..to {
+            let Some(word) = self.word(at) else { return };
+            let lead = word.lead;
+            if skipped > 0 {
+                skipped -= 1;
+            } else if !ended && word.is_option() {
+                ended = lead == "--";
+                fills_in |= kind.is_filling(lead);
+                skipped = kind.values_of(lead);
+                if kind.is_line(lead) {
+                    self.refuse(at, Rule::Text, program);
+                    self.refuse(at + 1, Rule::Text, program);
+                    return;
+                }
+            } else if kind.sets_variables && variable(lead).is_some() {
+                let is_program = |name| loads(name) || configures(name);
+                if !variable(lead).is_some_and(is_program) {
+                    self.behind(at, at + 1);
+                    continue;
+                }
+            } else if own > 0 {
+                own -= 1;
+            } else {
+                self.run(at, to);
+                if kind.fills_in.is_some() {
+                    let filled = self.filled(at, to, fills_in);
+                    self.reads(filled);
+                }
+                return;
+            }
+            self.refuse(at, Rule::Wrapped, program);
+        }
+    }
+
+    /// What becomes of the input of `xargs`, which adds it to a command or puts it in.
+    fn filled(&self, from: usize, to: usize, fills_in: bool) -> Input {
+        let mut words = self.words.get(from..to).unwrap_or_default().to_vec();
+        words.push(Word { is_sent: true, ..Word::default() });
+        let reading = read_at(self.depth, &words, self.names);
+        match reading.places.last() {
+            Some(Place::Refused(_)) => Input::Program,
+            Some(Place::Behind) if !fills_in => reading.input,
+            // Where in a program it is put, nobody knows.
+            _ if fills_in && words.iter().any(|word| self.is_known(word)) => Input::Program,
+            _ => reading.input.max(Input::Arguments),
+        }
+    }
+
+    fn is_known(&self, word: &Word<'_>) -> bool {
+        let names = word.written().map(|name| (self.names)(name)).unwrap_or_default();
+        names.iter().any(|name| runs_others(name))
+    }
+
+    /// A program that makes one text of its arguments.
+    fn joining(&mut self, kind: &Joiner, program: &'static str, from: usize, to: usize) {
+        let (mut words, mut is_value) = (Vec::new(), false);
+        for at in from..to {
+            let Some(word) = self.word(at) else { return };
+            let is_file = word.written().is_some_and(|text| text.eq_ignore_ascii_case("-file"));
+            let script = self.word(at + 1).is_some_and(|script| script.is_whole);
+            if kind.has_scripts && is_file && script {
+                return;
+            }
+            self.refuse(at, Rule::Joined, program);
+            let is_option = word.is_option();
+            if !is_option && !is_value {
+                words.extend(word.written().into_iter().flat_map(str::split_whitespace));
+            }
+            is_value = is_option && word.lead.ends_with(|letter| kind.valued.contains(letter));
+        }
+        // An interpreter among the words reads, and so does what was given no command.
+        if words.len() <= kind.own || words.iter().any(|word| runs_others(word)) || kind.reads {
+            self.reads(Input::Program);
+        }
+    }
+
+    /// `find` runs what stands behind `-exec`, and takes what begins with a hyphen for an
+    /// action.
+    fn find(&mut self, from: usize, to: usize) {
+        let (mut at, mut is_value) = (from, false);
+        while let Some(word) = self.word(at).filter(|_| at < to) {
+            if matches!(word.written(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
+                let is_end = |at: &usize| {
+                    let word = self.word(*at).and_then(Word::written);
+                    matches!(word, Some(";" | "\\;" | "+"))
+                };
+                let end = (at + 1..to).find(is_end).unwrap_or(to);
+                self.run(at + 1, end);
+                (at, is_value) = (end + 1, false);
+                continue;
+            }
+            if !is_value {
+                self.refuse(at, Rule::Find, "find");
+            } else if at > from && self.word(at - 1).is_some_and(|word| WRITES.contains(&word.lead))
+            {
+                self.refuse(at, Rule::Value, "find");
+            }
+            is_value = !is_value && word.is_whole && word.is_option();
+            at += 1;
+        }
+    }
+
+    /// A program whose arguments are data, but for some.
+    fn tool(&mut self, tool: &Tool, program: &'static str, from: usize, to: usize) {
+        let (mut programs, mut ended, mut all, mut has_command) = (0, false, false, false);
+        let mut is_value = false;
+        if tool.reads {
+            self.reads(Input::Program);
+        }
+        for at in from..to {
+            let Some(word) = self.word(at) else { return };
+            let was_value = std::mem::take(&mut is_value);
+            if programs > 0 {
+                programs -= 1;
+                self.value(at, word.written(), program);
+            } else if word.written() == Some("--") && !ended && !was_value {
+                ended = tool.ends;
+            } else if !ended && (word.is_option() || (tool.bundles && at == from)) {
+                match tool.program(word.lead) {
+                    Some(Value::Here(value)) => self.value(at, Some(value), program),
+                    Some(Value::Next(count)) => programs = count,
+                    None => is_value = tool.is_valued(word.lead),
+                }
+            } else if was_value && !ended {
+                // It belongs to the option before it.
+            } else {
+                let is_first = !std::mem::replace(&mut has_command, true);
+                match tool.operands {
+                    Operands::Programs => self.refuse(at, Rule::Value, program),
+                    Operands::Command if is_first => self.refuse(at, Rule::Name, program),
+                    _ => {}
+                }
+                all |= word.written().is_some_and(|word| tool.words.contains(&word));
+            }
+            if all || tool.operands == Operands::Programs {
+                self.refuse(at, Rule::Value, program);
+            }
+            if ended {
+                self.behind(at, at + 1);
+            }
+        }
+    }
+
+    /// The value of an option that is a program.
+    fn value(&mut self, at: usize, written: Option<&str>, program: &'static str) {
+        self.refuse(at, Rule::Value, program);
+        if written.is_some_and(is_input) {
+            self.reads(Input::Program);
+        }
+    }
+}
+
+/// The actions of `find` that write a file.
+const WRITES: [&str; 5] = ["-files0-from", "-fls", "-fprint", "-fprint0", "-fprintf"];
+
+/// The name of the variable that a word of a command sets.
+fn variable(lead: &str) -> Option<&str> {
+    let (name, _) = lead.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+}

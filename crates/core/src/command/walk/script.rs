@@ -1,0 +1,184 @@
+//! The arguments of an interpreter: its options, a program text or a script, and then data.
+
+use super::super::interpreter::{Brings, First, Interpreter, Rest, Where};
+use super::super::{Input, Rule, Word};
+use super::{Walk, is_input};
+
+impl Walk<'_, '_> {
+    /// The arguments of an interpreter. If it is not sure to be one, only what follows `-c` and
+    /// the like is looked at.
+    pub(super) fn interpreter(
+        &mut self,
+        kind: &Interpreter,
+        program: &'static str,
+        (from, to): (usize, usize),
+        is_one: bool,
+    ) {
+        let sure = is_one && kind.first != First::Data;
+        let text_is_first = sure && kind.first == First::Text;
+        let mut seen = Seen { at: from, to, sure, program, text_is_first, ..Seen::default() };
+        if kind.reads && is_one {
+            self.reads(Input::Program);
+        }
+        while let Some(word) = self.word(seen.at).filter(|_| seen.at < to) {
+            let at = seen.at;
+            seen.at += 1;
+            let next = match word.is_option() && !seen.ended {
+                true => self.option(kind, at, word, &mut seen),
+                false => self.operand(kind, at, word, &mut seen),
+            };
+            match next {
+                Next::Goes => {}
+                Next::Reads if sure => return self.reads(Input::Program),
+                Next::Reads => return,
+                Next::Data if seen.opens => {
+                    (seen.at..to).for_each(|at| self.refuse(at, Rule::Script, program));
+                    return;
+                }
+                Next::Data => return,
+                Next::Behind => return self.behind(at, to),
+            }
+        }
+        if sure && !seen.has_program && kind.first == First::Script {
+            self.reads(Input::Program);
+        }
+    }
+
+    fn option(&mut self, kind: &Interpreter, at: usize, word: &Word<'_>, seen: &mut Seen) -> Next {
+        if word.written() == Some("--") {
+            seen.ended = true;
+            return Next::Goes;
+        }
+        seen.opens |= kind.opens(word.lead);
+        let is_data = kind.first == First::Text;
+        match kind.option(word.lead) {
+            Brings::Text(place) => {
+                self.refuse(at, Rule::Text, seen.program);
+                if place == Where::Next {
+                    if seen.at >= seen.to {
+                        return Next::Reads;
+                    }
+                    self.refuse(seen.at, Rule::Text, seen.program);
+                    seen.at += 1;
+                }
+                seen.has_program = true;
+                return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
+            }
+            Brings::TextLater(values) => {
+                seen.text_is_first = true;
+                self.values(values, seen);
+            }
+            Brings::Script(place) => {
+                seen.has_program = true;
+                self.refuse(at, Rule::Script, seen.program);
+                let path = match place {
+                    Where::Here(path) => Some(path),
+                    Where::Next => self.word(seen.at).and_then(Word::written),
+                };
+                if place == Where::Next && kind.first == First::Data {
+                    self.refuse(seen.at, Rule::Script, seen.program);
+                }
+                self.values(usize::from(place == Where::Next), seen);
+                if path.is_some_and(is_input) && seen.sure {
+                    self.reads(Input::Program);
+                }
+                if kind.first == First::Script {
+                    return Next::Data;
+                }
+            }
+            Brings::Values(count) => {
+                let sure = seen.sure;
+                seen.sure &= !is_data;
+                self.values(count, seen);
+                seen.sure = sure;
+            }
+            Brings::Input => {
+                if kind.is_shell {
+                    return Next::Reads;
+                }
+                if seen.sure {
+                    self.reads(Input::Program);
+                }
+            }
+            Brings::Nothing => {}
+        }
+        if seen.sure && !is_data {
+            self.refuse(at, Rule::Script, seen.program);
+        }
+        Next::Goes
+    }
+
+    fn values(&mut self, count: usize, seen: &mut Seen) {
+        for _ in 0..count {
+            if seen.sure && seen.at < seen.to {
+                self.refuse(seen.at, Rule::Script, seen.program);
+            }
+            seen.at += 1;
+        }
+    }
+
+    /// An argument that is no option.
+    fn operand(&mut self, kind: &Interpreter, at: usize, word: &Word<'_>, seen: &mut Seen) -> Next {
+        if seen.text_is_first && !seen.has_program {
+            self.refuse(at, Rule::Text, seen.program);
+            seen.has_program = true;
+            return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
+        }
+        match word.written() {
+            Some("eval") if kind.has_commands => {
+                self.refuse(seen.at, Rule::Text, seen.program);
+                seen.at += 1;
+                seen.has_program = true;
+                return Next::Goes;
+            }
+            Some("exec" | "run" | "test" | "x") if kind.has_commands => return Next::Goes,
+            Some(path) if is_input(path) && !seen.has_program => return Next::Reads,
+            _ => {}
+        }
+        if seen.has_program && seen.ended && !seen.opens {
+            return Next::Behind;
+        }
+        if seen.sure && word.is_sent {
+            self.refuse(at, Rule::Script, seen.program);
+            return Next::Goes;
+        }
+        let is_path = word.is_whole || word.says_something;
+        match is_path && kind.first != First::Data && kind.rest != Rest::OptionsAnywhere {
+            true => Next::Data,
+            false => Next::Goes,
+        }
+    }
+}
+
+/// What has been seen of an interpreter's arguments.
+#[derive(Default)]
+struct Seen {
+    /// The argument that is next.
+    at: usize,
+    /// Where they end.
+    to: usize,
+    /// Whether it is one for sure.
+    sure: bool,
+    /// What it is called.
+    program: &'static str,
+    /// A program text or a script was given.
+    has_program: bool,
+    /// The first argument that is no option is a program text.
+    text_is_first: bool,
+    /// No more options follow.
+    ended: bool,
+    /// Names of files may be commands.
+    opens: bool,
+}
+
+/// How an interpreter's arguments go on.
+enum Next {
+    /// As before.
+    Goes,
+    /// What follows is data.
+    Data,
+    /// This and what follows is data, and nothing of it an option.
+    Behind,
+    /// The program is read from the input.
+    Reads,
+}

@@ -1,0 +1,167 @@
+//! The arguments of a command that is about to start: what was sent is data, and no program.
+//!
+//! The rules are those of [`cairn_core::command`]. What only this machine can say is found out
+//! here: which program a name stands for, through links and whatever it is called.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use cairn_core::command::{self, Input, Sent, Why, shells};
+use cairn_engine::performer::{Ctx, Failed};
+
+/// How many links are followed from a program's name to its file.
+const LINKS_MAX: usize = 40;
+
+/// What is known of the words of a command.
+pub(crate) struct Given<'a> {
+    /// Whose they are.
+    pub(crate) ctx: &'a Ctx,
+    /// What of them was sent.
+    pub(crate) sent: &'a Sent,
+    /// Where the list of arguments begins among the words.
+    pub(crate) from: usize,
+    /// Whether the workflow's author vouches for them.
+    pub(crate) trusts: bool,
+}
+
+/// Refuses a command in which something that was sent would be an option or a program.
+pub(crate) fn check(
+    command: &[String],
+    given: &Given<'_>,
+    variables: &[(String, OsString)],
+    folder: &Path,
+) -> Result<(), Failed> {
+    if given.sent.is_empty() {
+        return Ok(());
+    }
+    let path = variables.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+    let folders: Vec<PathBuf> =
+        path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    let words = given.sent.words(command, given.from);
+    let reading = command::read(&words, &|name| names(name, &folders, folder));
+    if let Some((at, why)) = reading.refused(&words, given.trusts).next() {
+        return Err(refused(at, why, given));
+    }
+    match reading.input {
+        Input::Program if given.sent.stdin => Err(unread("a program from its input", given)),
+        Input::Arguments if given.sent.stdin && !given.trusts => {
+            Err(unread("arguments from its input", given))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(at: usize, why: Why, given: &Given<'_>) -> Failed {
+    let place = (at + 1).saturating_sub(given.from);
+    let list = if given.from > 0 { "args" } else { "command" };
+    let advice = match why.rule.is_program() {
+        true => "write it out, or pass it through `one_of(…)`, `slug` or `int`",
+        false => {
+            "put `--` before it where the program honours that, hand the value over in `env` or \
+             `stdin`, pass it through `one_of(…)`, `slug` or `int`, or say \
+             `trusts_arguments: true`"
+        }
+    };
+    unstarted(
+        given,
+        &format!("item {place} of `{list}` was sent by somebody, and cannot {why}; {advice}"),
+    )
+}
+
+fn unread(what: &str, given: &Given<'_>) -> Failed {
+    unstarted(
+        given,
+        &format!(
+            "the command reads {what}, and `stdin` was sent by somebody; hand the value over in \
+             `env`, or in `stdin` of a program that reads data"
+        ),
+    )
+}
+
+fn unstarted(given: &Given<'_>, why: &str) -> Failed {
+    let step = given.ctx.trace.as_ref().map(|step| format!("of `{}` ", step.instance.step));
+    let step = step.unwrap_or_default();
+    Failed::new("SHELL_ARGUMENT", format!("nothing {step}was started: {why}"))
+}
+
+/// The names that a program goes by: what is written, and every file that leads to it.
+fn names(name: &str, path: &[PathBuf], folder: &Path) -> Vec<String> {
+    let mut names = vec![name.to_owned()];
+    let Some(mut file) = find(name, path, folder) else { return names };
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&file) else { break };
+        file = file.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+        names.push(file.to_string_lossy().into_owned());
+    }
+    // A link of a folder on the way leads on too.
+    if let Ok(whole) = file.canonicalize() {
+        names.push(whole.to_string_lossy().into_owned());
+        names.extend(twins(&whole, path));
+    }
+    // Programs that are many in one go by the name they were called.
+    let is_many = |name: &String| command::is_many(name);
+    if !is_many(&name.to_owned()) {
+        names.retain(|name| !is_many(name));
+    }
+    names
+}
+
+/// Where a program is, as whoever starts it finds it.
+fn find(name: &str, path: &[PathBuf], folder: &Path) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(folder.join(name));
+    }
+    let places = path.iter().map(|place| folder.join(place).join(name));
+    places.filter(|file| file.is_file()).find(|file| file.metadata().is_ok())
+}
+
+/// The shells and interpreters that are the same file under another name.
+fn twins(file: &Path, path: &[PathBuf]) -> Vec<String> {
+    let same = |one: &std::fs::Metadata, other: &std::fs::Metadata| {
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    };
+    let Ok(found) = file.metadata() else { return Vec::new() };
+    if found.nlink() < 2 {
+        return Vec::new();
+    }
+    let is_same = |name: &&str| {
+        path.iter()
+            .any(|folder| folder.join(name).metadata().is_ok_and(|other| same(&found, &other)))
+    };
+    shells().filter(is_same).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_the_names_of_all_that_leads_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        std::fs::write(place("sh"), "").unwrap();
+        std::fs::hard_link(place("sh"), place("twin")).unwrap();
+        std::os::unix::fs::symlink("twin", place("link")).unwrap();
+        std::fs::write(place("busybox"), "").unwrap();
+        std::os::unix::fs::symlink("busybox", place("ls")).unwrap();
+        let path = [folder.path().to_owned()];
+        let ends = |name: &str, wanted: &str| {
+            let names = names(name, &path, folder.path());
+            names.iter().any(|name| name == wanted || name.ends_with(&format!("/{wanted}")))
+        };
+        assert!(ends("link", "twin") && ends("link", "sh") && ends("./twin", "sh"));
+        assert!(!ends("ls", "busybox"), "it is `ls`");
+        assert!(ends("busybox", "busybox"));
+        assert_eq!(names("none", &path, folder.path()), ["none"]);
+    }
+
+    #[test]
+    fn links_that_lead_in_a_circle_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("b", place("a")).unwrap();
+        std::os::unix::fs::symlink("a", place("b")).unwrap();
+        assert!(names("./a", &[], folder.path()).len() <= LINKS_MAX + 1);
+    }
+}
