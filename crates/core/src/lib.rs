@@ -7,8 +7,10 @@
 //! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]), what is to happen ([`plan`]),
 //! which kinds of step there are ([`catalog`]), what templates give ([`expression`]), what
 //! follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
-//! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
+//! an engine-performed one does ([`flow`]), how a failure is told ([`error`]),
+//! and who changed what ([`audit`]).
 
+pub mod audit;
 pub mod bundle;
 pub mod canonical;
 pub mod catalog;

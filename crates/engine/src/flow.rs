@@ -70,12 +70,14 @@ use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunState;
 use cairn_core::text::Slug;
 use cairn_store::Store;
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::catalog::{Catalog, Identity};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
+use crate::record::{Action, Record};
 use lanes::Lanes;
 use plans::Plans;
 
@@ -182,6 +184,8 @@ pub(crate) struct Inner {
     takers: failures::Takers,
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
+    /// Keeps who asked for what.
+    record: Record,
 }
 
 impl Inner {
@@ -239,6 +243,7 @@ impl Inner {
             },
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
             telling: tokio::sync::Mutex::default(),
+            record: Record::new(&store, Arc::clone(&host)),
             host,
             store,
             options,
@@ -285,7 +290,12 @@ impl Automations {
     /// Whoever asks, the same is looked at in the same order: the trigger and its key, the role,
     /// the input, the limits, the settings. Of what is refused nothing is recorded.
     pub async fn submit(&self, request: RunRequest) -> Result<Asked> {
-        self.inner.submit(request).await
+        self.submit_within(request, Duration::ZERO).await
+    }
+
+    /// The same, by somebody who waits so long for the limits of the workflow.
+    pub async fn submit_within(&self, request: RunRequest, patience: Duration) -> Result<Asked> {
+        self.inner.submit(request, patience).await
     }
 
     /// Asks for a run, for somebody who waits for what comes of it.
@@ -358,7 +368,9 @@ impl Automations {
     /// Ends a run.
     pub async fn cancel(&self, run: RunId, by: impl Into<By>, reason: &str) -> Result<()> {
         let (by, reason) = (by.into(), reason.to_owned());
-        self.inner.tell(run, Command::Cancel { by, reason }).await
+        let arguments = json!({"reason": reason});
+        let command = Command::Cancel { by: by.clone(), reason };
+        self.inner.steer(run, (by, Action::CancelRun), &arguments, command).await
     }
 
     /// What a trigger of a workflow was refused.
@@ -384,14 +396,16 @@ impl Automations {
 
     /// Lets a run begin no more steps.
     pub async fn pause(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.host.change_id()?;
-        self.inner.tell(run, Command::Pause { change, by: by.into() }).await
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        let command = Command::Pause { change, by: by.clone() };
+        self.inner.steer(run, (by, Action::PauseRun), &json!({}), command).await
     }
 
     /// Lets a paused run go on.
     pub async fn resume(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.host.change_id()?;
-        self.inner.tell(run, Command::Resume { change, by: by.into() }).await
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        let command = Command::Resume { change, by: by.clone() };
+        self.inner.steer(run, (by, Action::ResumeRun), &json!({}), command).await
     }
 
     /// Answers a question that a run asked.
@@ -402,7 +416,12 @@ impl Automations {
         by: impl Into<By>,
         answer: Answer,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Answer { task, by: by.into(), answer }).await
+        let by = by.into();
+        let arguments = json!({
+            "task": task.to_string(), "verdict": answer.verdict.case(), "values": answer.values,
+        });
+        let command = Command::Answer { task, by: by.clone(), answer };
+        self.inner.steer(run, (by, Action::AnswerTask), &arguments, command).await
     }
 
     /// Says what became of a step that a crash cut off.
@@ -413,7 +432,10 @@ impl Automations {
         by: impl Into<By>,
         decision: InterruptDecision,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Resolve { instance, by: by.into(), decision }).await
+        let by = by.into();
+        let arguments = json!({"step": instance.to_string(), "decision": decision});
+        let command = Command::Resolve { instance, by: by.clone(), decision };
+        self.inner.steer(run, (by, Action::ResolveStep), &arguments, command).await
     }
 
     /// Says what came of a step that was handed to an agent.

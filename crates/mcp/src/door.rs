@@ -7,7 +7,6 @@ use cairn_api::Error;
 use cairn_api::error::Result;
 use cairn_api::token::Holder;
 use cairn_core::catalog::SettingFault;
-use cairn_core::event::{ActorKind, By, Door as Way, Via};
 use cairn_core::plan::Dialect;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
@@ -39,7 +38,7 @@ impl Door {
         let found = self.find(&ask.workflow).await?;
         match found.compiled()?.plan.dialect {
             Dialect::Graph => self.start_automation(&found, ask).await,
-            _ => Ok(self.guide.start(ask).await?),
+            _ => Ok(self.guide.start(Start { by: Some(self.holder.by.clone()), ..ask }).await?),
         }
     }
 
@@ -88,8 +87,7 @@ impl Door {
         let kind = "manual".to_owned();
         let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
         let (key, roles) = (None, self.holder.roles());
-        let via = Via { actor: ActorKind::Agent, door: Way::Mcp, token_id: None };
-        let by = By { name: "agent".to_owned(), via: Some(via) };
+        let by = self.holder.by.clone();
         let request = RunRequest { workflow, trigger, key, event, depth: 0, by, roles };
         let mut answer = self.automations.start_held(request).await?;
         answer.warnings.extend((ask.tokens == Tokens::Pair).then(compact_only));

@@ -51,7 +51,7 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
         Options::default(),
     );
     let triggers = cairn_triggers::catalog::all(Channels::default());
-    Door { guide, automations, triggers, catalog, holder: Holder { scopes: vec![Scope::Run] } }
+    Door { guide, automations, triggers, catalog, holder: Holder { scopes: vec![Scope::Run], ..Holder::default() } }
 }
 
 fn types(performers: &Performers) -> Types {

@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use cairn_api::error::{Error, Result};
+use cairn_api::error::{Error, Lack, Result};
 use cairn_api::token::{self, Holder, Scope};
 use cairn_engine::flow::Roles;
+use cairn_engine::record::Refusal;
+use cairn_engine::record::changes::Changes;
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
 use cairn_core::event::{ActorKind, By, Door, Via};
 
 use crate::answer::Failure;
-use crate::audit::Deed;
 use crate::clock::now_ms;
+use crate::refused::{self, Denied};
 use crate::routes::Shared;
 use crate::tokens::Tokens;
 
@@ -132,18 +134,6 @@ impl Action {
         )
     }
 
-    /// Whether it changes something, and is put on record.
-    const fn is_change(self) -> bool {
-        matches!(
-            self,
-            Self::StartRuns
-                | Self::SteerRuns
-                | Self::AnswerTasks
-                | Self::EditSettings
-                | Self::WriteSecrets
-                | Self::WriteTokens
-        )
-    }
 }
 
 /// Who sends a request, known by what they may do.
@@ -170,11 +160,10 @@ impl Principal {
         token::roles(&self.scopes)
     }
 
-    fn shown(&self) -> String {
-        match &self.id {
-            Some(id) => format!("{} ({id})", self.name),
-            None => self.name.clone(),
-        }
+    /// Who it is, as it is recorded.
+    fn by(&self) -> By {
+        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id: self.id.clone() };
+        By { name: self.name.clone(), via: Some(via) }
     }
 }
 
@@ -200,7 +189,12 @@ pub(crate) fn authorize(principal: &Principal, action: Action, object: Object<'_
         Object::All | Object::One(_) => all || action.is_per_workflow(),
         Object::Workflow(id) => all || principal.workflows.iter().any(|known| known == id),
     };
-    if granted && covered { Ok(()) } else { Err(Error::Forbidden(action.name())) }
+    let lacks = match (granted, covered) {
+        (true, true) => return Ok(()),
+        (false, _) => Lack::Scope(scope),
+        (true, false) => Lack::Workflow,
+    };
+    Err(Error::Forbidden { action: action.name(), lacks })
 }
 
 /// Who calls a handler, and as what.
@@ -213,9 +207,12 @@ pub(crate) struct Caller {
 impl Caller {
     /// Who the caller is, as it is recorded.
     pub(crate) fn by(&self) -> By {
-        let token_id = self.principal.id.clone();
-        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id };
-        By { name: self.name().to_owned(), via: Some(via) }
+        self.principal.by()
+    }
+
+    /// The changes that the caller asks for.
+    pub(crate) fn changes(&self, shared: &Shared) -> Changes {
+        Changes::new(&shared.record, &shared.store, self.by())
     }
 
     /// Refuses what is about a workflow that the caller's token is not for.
@@ -238,10 +235,21 @@ impl Caller {
 pub(crate) async fn check(
     State((shared, action)): State<(Shared, Action)>,
     params: std::result::Result<RawPathParams, RawPathParamsRejection>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> std::result::Result<Response, Failure> {
-    let principal = authenticate(request.headers(), &shared.admin_token, &shared.tokens).await?;
+    let (parts, body) = request.into_parts();
+    let principal = match authenticate(&parts.headers, &shared.admin_token, &shared.tokens).await {
+        Ok(principal) => principal,
+        Err(error) => {
+            // Whoever brings no token tries nothing.
+            if let Error::TokenInvalid = error {
+                shared.record.refuse(refused::login(&parts, error.code())).await;
+            }
+            return Err(Failure(error));
+        }
+    };
+    let mut request = Request::from_parts(parts, body);
     note_use(&shared, &principal);
     let object = match &params {
         Ok(params) => params
@@ -250,39 +258,27 @@ pub(crate) async fn check(
             .map_or(Object::All, |(_, id)| Object::One(id)),
         Err(_) => Object::One(""),
     };
-    let granted = authorize(&principal, action, object);
-    if action.is_change() {
-        let (by, allowed) = (principal.shown(), granted.is_ok());
-        record(&shared, by, action.name(), request.uri().path().to_owned(), allowed).await?;
+    let (by, object_path) = (principal.by(), request.uri().path().to_owned());
+    let turned_away = |code: &'static str| {
+        let refusal = Refusal { by, action: action.name(), object: object_path, code };
+        shared.record.refuse(refusal)
+    };
+    if let Err(denied) = authorize(&principal, action, object) {
+        turned_away(denied.code()).await;
+        return Err(Failure(denied));
     }
-    granted?;
-    let (by, path) = (principal.shown(), request.uri().path().to_owned());
-    let holder = Holder { scopes: principal.scopes.clone() };
+    let holder = Holder {
+        scopes: principal.scopes.clone(),
+        by: token::agent(&principal.name, principal.id.clone()),
+    };
     request.extensions_mut().insert(holder);
     request.extensions_mut().insert(Caller { principal: Arc::new(principal), action });
     let response = next.run(request).await;
     // What the token is not for shows when it is known which workflow is meant.
-    if action.is_change() && response.status() == StatusCode::FORBIDDEN {
-        record(&shared, by, action.name(), path, false).await?;
+    if let Some(Denied(code)) = response.extensions().get() {
+        turned_away(code).await;
     }
     Ok(response)
-}
-
-/// Puts a call on record before it is carried out: what cannot be recorded is not done.
-async fn record(
-    shared: &Shared,
-    by: String,
-    action: &'static str,
-    object: String,
-    allowed: bool,
-) -> Result<()> {
-    let audit = shared.audit.clone();
-    // It is written to the end, though the caller may go away meanwhile.
-    let write = tokio::spawn(async move {
-        let deed = Deed { by: &by, action, object: &object, allowed };
-        audit.record(&deed, now_ms()).await
-    });
-    write.await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
 /// Notes when a token was last used, without making anybody wait.

@@ -7,8 +7,11 @@ use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
 use cairn_api::token::{Scope, Token};
 use cairn_core::digest::Digest;
+use cairn_engine::record::changes::Changes;
+use cairn_engine::record::{Action, Object};
 use cairn_store::port::documents::{Documents, Name, Stamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// What a token starts with, so that it is known when it leaks.
 pub const TOKEN_PREFIX: &str = "cairn_tok_";
@@ -96,7 +99,23 @@ impl Tokens {
     }
 
     /// Keeps the digest of a token that was made up.
-    pub async fn create(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
+    pub async fn create(
+        &self,
+        on_behalf: &Changes,
+        text: &str,
+        wanted: Wanted,
+        now_ms: u64,
+    ) -> Result<Token> {
+        let arguments = json!({
+            "name": wanted.name, "scopes": wanted.scopes, "workflows": wanted.workflows,
+            "expiresMs": wanted.expires_ms,
+        });
+        let object = named(id_of(&Digest::of(text.as_bytes())));
+        let deed = on_behalf.deed(Action::CreateToken, object, &arguments);
+        on_behalf.make(deed, self.keep(text, wanted, now_ms)).await
+    }
+
+    async fn keep(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
         self.change(|content| {
             let Wanted { name, scopes, workflows, expires_ms } = wanted.clone();
             let digest = Digest::of(text.as_bytes());
@@ -125,18 +144,21 @@ impl Tokens {
     }
 
     /// Lets a token be good no more. It is named by its id, or by its name.
-    pub async fn revoke(&self, given: &str, now_ms: u64) -> Result<Token> {
-        self.change(|content| {
-            let is_meant = |token: &&mut Record| {
-                token.id == given || (token.name == given && token.revoked_ms.is_none())
-            };
-            let found = content.tokens.iter_mut().find(is_meant);
-            let token =
-                found.ok_or_else(|| Error::TokenUnknown(given.chars().take(64).collect()))?;
+    pub async fn revoke(&self, on_behalf: &Changes, given: &str, now_ms: u64) -> Result<Token> {
+        let unknown = || Error::TokenUnknown(given.chars().take(64).collect());
+        let is_meant = |token: &&Record| {
+            token.id == given || (token.name == given && token.revoked_ms.is_none())
+        };
+        let content = self.read().await?;
+        let id = content.tokens.iter().find(is_meant).ok_or_else(unknown)?.id.clone();
+        let deed = on_behalf.deed(Action::RevokeToken, named(id.clone()), &json!({"given": given}));
+        let work = self.change(|content| {
+            let found = content.tokens.iter_mut().find(|token| token.id == id);
+            let token = found.ok_or_else(unknown)?;
             token.revoked_ms.get_or_insert(now_ms);
             Ok(token.shown())
-        })
-        .await
+        });
+        on_behalf.make(deed, work).await
     }
 
     /// The token that this text is, if it is good.
@@ -228,6 +250,11 @@ impl Record {
     }
 }
 
+/// Something that goes by a name.
+fn named(name: String) -> Object {
+    Object { name, ..Object::default() }
+}
+
 /// The id of a token, which tells nothing of it.
 fn id_of(digest: &Digest) -> String {
     let again = Digest::of(digest.as_bytes()).to_string();
@@ -237,6 +264,8 @@ fn id_of(digest: &Digest) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cairn_engine::host::SystemHost;
+
     use super::*;
 
     fn wanted(name: &str, expires_ms: Option<u64>) -> Wanted {
@@ -248,6 +277,12 @@ mod tests {
         }
     }
 
+    fn changes() -> Changes {
+        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let record = cairn_engine::record::Record::new(&store, SystemHost::shared());
+        Changes::new(&record, &store, "me".into())
+    }
+
     fn tokens_in(home: &std::path::Path) -> Tokens {
         let store = cairn_store::open(&cairn_store::Config::files(home)).unwrap();
         Tokens::new(store.documents)
@@ -257,17 +292,18 @@ mod tests {
     async fn a_token_is_good_until_it_expires_or_is_revoked() {
         let home = tempfile::tempdir().unwrap();
         let tokens = tokens_in(home.path());
-        let made = tokens.create("cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
-        tokens.create("cairn_tok_b", wanted("b", None), 2).await.unwrap();
+        let made = tokens.create(&changes(), "cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
+        tokens.create(&changes(), "cairn_tok_b", wanted("b", None), 2).await.unwrap();
         // Another process sees the same.
         let others = tokens_in(home.path());
         assert_eq!(others.find(b"cairn_tok_a", 99).await.unwrap().unwrap().id, made.token_id);
         assert!(others.find(b"cairn_tok_a", 100).await.unwrap().is_none());
         assert!(others.find(b"cairn_tok_c", 1).await.unwrap().is_none());
         assert!(others.find(b"cairn_tok_b", u64::MAX).await.unwrap().is_some());
-        tokens.revoke("b", 3).await.unwrap();
+        tokens.revoke(&changes(), "b", 3).await.unwrap();
         assert!(others.find(b"cairn_tok_b", 4).await.unwrap().is_none());
-        assert_eq!(tokens.revoke("nobody", 3).await.unwrap_err().code(), "ACCESS_TOKEN_NOT_FOUND");
+        let unknown = tokens.revoke(&changes(), "nobody", 3).await.unwrap_err();
+        assert_eq!(unknown.code(), "ACCESS_TOKEN_NOT_FOUND");
         let text = std::fs::read_to_string(home.path().join("keys/tokens.json")).unwrap();
         assert!(!text.contains("cairn_tok_"), "{text}");
     }
@@ -277,7 +313,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let home = tempfile::tempdir().unwrap();
         let tokens = tokens_in(home.path());
-        tokens.create("cairn_tok_a", wanted("a", None), 1).await.unwrap();
+        tokens.create(&changes(), "cairn_tok_a", wanted("a", None), 1).await.unwrap();
         let path = home.path().join("keys/tokens.json");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let others = tokens_in(home.path());

@@ -117,7 +117,8 @@ async fn set(
 ) -> Result<Json<Setting>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
     let SetValue { value } = body::json(&headers, body).await?;
-    settings::set(&target.plan, &target.files, &name, &value, false).await?;
+    let at = (&target.plan, &target.files);
+    caller.changes(&shared).set_setting(at, &name, &value, false).await?;
     let field = settings::find(&target.plan, &name)?;
     Ok(Json(Setting::of(field, &target.settings().await?, &target.plan.env)))
 }
@@ -128,7 +129,8 @@ async fn unset(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let removed = settings::unset(&target.plan, &target.files, &name, false).await?;
+    let at = (&target.plan, &target.files);
+    let removed = caller.changes(&shared).unset_setting(at, &name, false).await?;
     Ok(Json(Unset { name, removed }))
 }
 
@@ -142,7 +144,8 @@ async fn seal_secret(
     let (target, name) = named(&shared, &caller, at).await?;
     let SetSecret { value } = body::json(&headers, body).await?;
     let (scope, value) = (target.secret(&name)?, Secret::new(value));
-    let version = target.vault.set(&scope, &name, &value, now_ms()).await?;
+    let changes = caller.changes(&shared);
+    let version = changes.set_secret(&target.vault, (&scope, &name), &value, now_ms()).await?;
     Ok(Json(SecretSet { name, version }))
 }
 
@@ -152,6 +155,7 @@ async fn forget_secret(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let removed = target.vault.remove(&target.secret(&name)?, &name).await?;
+    let scope = target.secret(&name)?;
+    let removed = caller.changes(&shared).remove_secret(&target.vault, &scope, &name).await?;
     Ok(Json(Unset { name, removed }))
 }

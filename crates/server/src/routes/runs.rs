@@ -20,11 +20,10 @@ use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Asked, Filter, ForkPoint, Past, RunRequest, Summary, TriggerEvent};
+use cairn_engine::flow::{Filter, ForkPoint, Past, RunRequest, Summary, TriggerEvent};
 use cairn_engine::trigger::input;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
 
 use super::hooks;
 use super::workflows::find;
@@ -181,7 +180,7 @@ async fn begin(
     let (depth, roles) = (hooks::chain(&headers), caller.principal.roles());
     let by = caller.by();
     let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
-    let asked = in_turn(&shared, request).await?;
+    let asked = shared.automation.engine.submit_within(request, TURN_MAX).await?;
     if asked.replayed {
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
         let payload = input::of_run(&found.compiled()?.plan, chosen.as_ref(), payload)?;
@@ -196,25 +195,6 @@ async fn begin(
 /// Refuses to have anything begun when the server is about to stop.
 fn takes_work(shared: &Shared) -> Result<(), Error> {
     if shared.phase.takes_work() { Ok(()) } else { Err(Error::Stopping) }
-}
-
-/// Begins a run when its turn comes, and waits for that as long as it makes sense.
-async fn in_turn(shared: &Shared, request: RunRequest) -> Result<Asked, Error> {
-    let by = Instant::now() + TURN_MAX;
-    loop {
-        let refused = match shared.automation.engine.submit(request.clone()).await {
-            Err(refused @ engine::Error::RateLimited { .. }) => refused,
-            asked => return Ok(asked?),
-        };
-        let engine::Error::RateLimited { after_ms, .. } = &refused else {
-            return Err(refused.into());
-        };
-        let next = Instant::now() + Duration::from_millis(*after_ms);
-        if next > by {
-            return Err(refused.into());
-        }
-        sleep_until(next).await;
-    }
 }
 
 /// The key of a request; two callers that have the same one do not mean the same.

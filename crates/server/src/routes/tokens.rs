@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{delete, get, post};
 use cairn_api::Error;
@@ -11,7 +11,7 @@ use cairn_api::token::{MakeToken, Token, TokenMade, Tokens};
 
 use super::workflows::find;
 use super::{Route, Shared};
-use crate::access::{Access, Action};
+use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
 use crate::body;
 use crate::clock::now_ms;
@@ -37,6 +37,7 @@ async fn list(State(shared): State<Shared>) -> Result<Json<Tokens>, Failure> {
 
 async fn make(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<TokenMade>), Failure> {
@@ -50,14 +51,15 @@ async fn make(
     let expires_ms = good_ms.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
     let text = (shared.new_token)()?;
-    let token = shared.tokens.create(&text, wanted, now_ms).await?;
+    let token = shared.tokens.create(&caller.changes(&shared), &text, wanted, now_ms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: text, about: token })))
 }
 
 async fn revoke(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Token>, Failure> {
     let Path(id) = id.map_err(|_| Error::PathUnknown)?;
-    Ok(Json(shared.tokens.revoke(&id, now_ms()).await?))
+    Ok(Json(shared.tokens.revoke(&caller.changes(&shared), &id, now_ms()).await?))
 }

@@ -11,6 +11,7 @@ use super::RunArg;
 use crate::commands::guide::fact;
 use crate::commands::run::{text_note, text_of};
 use crate::config::Config;
+use crate::somebody;
 use crate::output::{Output, Style};
 
 /// Go on from a step of a run, in a new run that keeps what came before
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         print(&preview, &changed, &config.output);
     }
     let watch = engine.watch();
-    let forked = engine.fork(&from, super::somebody(), &Roles::Any).await?;
+    let forked = engine.fork(&from, somebody::by(), &Roles::Any).await?;
     crate::commands::run::follow(&engine, forked.run, watch, config).await
 }
 

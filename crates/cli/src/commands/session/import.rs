@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::bundle::BYTES_MAX;
-use cairn_store::bundle;
 use serde_json::json;
 
 use crate::config::Config;
 use crate::render;
-use crate::{fresh, home};
+use crate::{fresh, home, somebody};
 
 /// Take in a session from a bundle
 ///
@@ -32,8 +31,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let bytes =
         read(&args.file).map_err(|source| Error::File { path: args.file.clone(), source })?;
     let fresh = fresh::session_id()?;
-    let imported =
-        home::with_store(config, async |store| Ok(bundle::import(store, &bytes, fresh).await?))?;
+    let imported = home::with_store(config, async |store| {
+        Ok(somebody::changes(store).import(&bytes, fresh).await?)
+    })?;
     if config.output.json {
         config.output.object(&json!({
             "sessionId": imported.session.to_string(),

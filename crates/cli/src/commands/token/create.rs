@@ -7,7 +7,7 @@ use cairn_server::tokens::Wanted;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::{fresh, home, sources};
+use crate::{fresh, home, somebody, sources};
 
 /// Make a token, and show it once
 ///
@@ -63,8 +63,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let expires_ms = args.expires.0.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(args.name.clone(), args.scope.clone(), workflows, expires_ms)?;
     let token = home::with_store(config, async |store| {
-        super::record(store, "tokens:create", &args.name).await?;
-        super::tokens(store).create(&text, wanted, now_ms).await
+        super::tokens(store).create(&somebody::changes(store), &text, wanted, now_ms).await
     })?;
     if config.output.json {
         config.output.object(&json!({"token": text, "tokenId": token.token_id, "name": token.name, "scopes": token.scopes, "workflows": token.workflows, "expiresAt": token.expires_at}))?;
