@@ -126,7 +126,9 @@ mod tests {
         let read = Line::read(&bytes).unwrap();
         assert_eq!(Line { digest: String::new(), ..read }, line());
         let text = String::from_utf8(bytes).unwrap();
-        for (from, to) in [("ci", "me"), ("true", "false"), ("\"index\":0", "\"index\":1"), (":", ": ")] {
+        for (from, to) in
+            [("ci", "me"), ("true", "false"), ("\"index\":0", "\"index\":1"), (":", ": ")]
+        {
             assert_eq!(Line::read(text.replacen(from, to, 1).as_bytes()), None, "{from}");
         }
     }

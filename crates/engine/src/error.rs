@@ -141,10 +141,20 @@ pub enum Error {
         workflow: String,
     },
     /// Whoever asks lacks a role.
-    #[error("starting this workflow needs the role `{role}`, which this token lacks")]
+    #[error("this workflow needs the role `{role}`, which this token lacks")]
     RoleMissing {
         /// The role.
         role: String,
+    },
+    /// A run would start another that whoever asked for it may not start.
+    #[error("`{workflow}` is not started: {who} {lacks}")]
+    ChildForbidden {
+        /// The workflow.
+        workflow: String,
+        /// Who asked for the run.
+        who: String,
+        /// What they lack.
+        lacks: String,
     },
     /// The process that owns a session took a command, and did not say what came of it.
     #[error(
@@ -340,6 +350,7 @@ impl Error {
             Self::Overflow { .. } => "TRIGGER_OVERFLOW",
             Self::Dropped { .. } => "TRIGGER_DROPPED",
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
+            Self::ChildForbidden { .. } => "CHILD_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
@@ -425,6 +436,7 @@ impl Error {
             Self::File { path, .. } | Self::AuditHead { path } => {
                 Some(json!({"path": path.display().to_string()}))
             }
+            Self::RoleMissing { role } => Some(json!({"cause": "role", "role": role})),
             Self::AuditBroken { path, line } => {
                 Some(json!({"path": path.display().to_string(), "line": line}))
             }

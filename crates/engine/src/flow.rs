@@ -34,6 +34,7 @@ mod rate;
 mod reading;
 mod refusals;
 mod retire;
+mod rights;
 pub mod schedule;
 mod sessions;
 mod snapshots;
@@ -78,6 +79,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
 use crate::record::{Action, Record};
+use crate::rights::Rights;
 use lanes::Lanes;
 use plans::Plans;
 
@@ -108,6 +110,8 @@ pub struct Parts {
     pub environment: Arc<dyn Environment>,
     /// What evaluates what must not be evaluated in this process.
     pub evaluator: Arc<dyn Evaluator>,
+    /// What tokens allow.
+    pub rights: Arc<dyn Rights>,
 }
 
 /// How long runs stay left before somebody goes on with them.
@@ -186,11 +190,14 @@ pub(crate) struct Inner {
     telling: tokio::sync::Mutex<()>,
     /// Keeps who asked for what.
     record: Record,
+    /// Knows what tokens allow.
+    rights: Arc<dyn Rights>,
 }
 
 impl Inner {
     fn new(parts: Parts, options: Options) -> Self {
-        let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
+        let Parts { host, store, catalog, types, performers, environment, evaluator, rights } =
+            parts;
         let options = Arc::new(options);
         let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
         let reading = Arc::new(reading::Reading::new(store.clone(), Arc::clone(&index)));
@@ -244,6 +251,7 @@ impl Inner {
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
             telling: tokio::sync::Mutex::default(),
             record: Record::new(&store, Arc::clone(&host)),
+            rights,
             host,
             store,
             options,

@@ -5,7 +5,7 @@
 //!
 //! In reading order: workflows ([`catalog`]), what starts runs ([`trigger`]), what the engine
 //! does itself ([`performer`]), the machine it runs on ([`host`]), the values that workflows ask for ([`settings`], [`secrets`])
-//! and how they stay hidden ([`redact`]), guided runs ([`guided`]), who changed what ([`record`]),
+//! and how they stay hidden ([`redact`]), guided runs ([`guided`]), who changed what ([`record`]) and who may ([`rights`]),
 //! failures ([`error`]).
 
 pub mod catalog;
@@ -17,6 +17,7 @@ pub mod host;
 pub mod performer;
 pub mod record;
 pub mod redact;
+pub mod rights;
 pub mod secrets;
 pub mod settings;
 pub mod trigger;

@@ -116,8 +116,11 @@ impl Record {
         let done = work.await;
         let told = match &done {
             Err(error) => Some(deed.failed(error.code(), index)),
-            Ok(done) => session(done)
-                .map(|session| Line { session_id: Some(session), of: Some(index), ..deed.line() }),
+            Ok(done) => session(done).map(|session| Line {
+                session_id: Some(session),
+                of: Some(index),
+                ..deed.line()
+            }),
         };
         if let Some(told) = told {
             // What was let through is on record, whether or not more can be said of it.

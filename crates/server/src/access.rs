@@ -9,9 +9,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Lack, Result};
 use cairn_api::token::{self, Holder, Scope};
+use cairn_engine::catalog::Identity;
 use cairn_engine::flow::Roles;
 use cairn_engine::record::Refusal;
 use cairn_engine::record::changes::Changes;
+use cairn_engine::rights::Limit;
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
@@ -133,7 +135,6 @@ impl Action {
                 | Self::WriteSecrets
         )
     }
-
 }
 
 /// Who sends a request, known by what they may do.
@@ -145,7 +146,7 @@ pub(crate) struct Principal {
     id: Option<String>,
     scopes: Vec<Scope>,
     /// The workflows that it is about; all of them when there are none.
-    workflows: Vec<String>,
+    workflows: Vec<Limit>,
 }
 
 impl Principal {
@@ -175,7 +176,7 @@ pub(crate) enum Object<'a> {
     /// One of them, by the id in the path, which may be no id at all.
     One(&'a str),
     /// A workflow, or something of it.
-    Workflow(&'a str),
+    Workflow(&'a Identity),
 }
 
 /// Says whether somebody may do something. The only place that does; what is not granted
@@ -187,7 +188,7 @@ pub(crate) fn authorize(principal: &Principal, action: Action, object: Object<'_
     let covered = match object {
         // Whoever answers leaves out, or refuses by `Workflow`, what is not covered.
         Object::All | Object::One(_) => all || action.is_per_workflow(),
-        Object::Workflow(id) => all || principal.workflows.iter().any(|known| known == id),
+        Object::Workflow(of) => all || principal.workflows.iter().any(|known| known.is(of)),
     };
     let lacks = match (granted, covered) {
         (true, true) => return Ok(()),
@@ -216,12 +217,19 @@ impl Caller {
     }
 
     /// Refuses what is about a workflow that the caller's token is not for.
-    pub(crate) fn covers(&self, workflow: &str) -> Result<()> {
+    pub(crate) fn covers(&self, workflow: &Identity) -> Result<()> {
         authorize(&self.principal, self.action, Object::Workflow(workflow))
     }
 
+    /// Puts on record that the caller asked for something that its token is not for. It is told that
+    /// there is no such thing: a token for some workflows says nothing of others.
+    pub(crate) async fn turned_away(&self, shared: &Shared, object: String) {
+        let (by, action) = (self.by(), self.action.name());
+        shared.record.refuse(Refusal { by, action, object, code: "AUTH_FORBIDDEN" }).await;
+    }
+
     /// The workflows that the caller's token is for; all of them when there are none.
-    pub(crate) fn workflows(&self) -> &[String] {
+    pub(crate) fn workflows(&self) -> &[Limit] {
         &self.principal.workflows
     }
 
@@ -312,8 +320,9 @@ async fn authenticate(
         return Ok(Principal::admin());
     }
     let found = tokens.find(token, now_ms()).await?.ok_or(Error::TokenInvalid)?;
+    let workflows = found.limits();
     let (name, id) = (found.name, Some(found.id));
-    Ok(Principal { name, id, scopes: found.scopes, workflows: found.workflows })
+    Ok(Principal { name, id, scopes: found.scopes, workflows })
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -357,7 +366,7 @@ mod tests {
     }
 
     fn somebody(scopes: &[Scope], workflows: &[&str]) -> Principal {
-        let workflows = workflows.iter().map(|id| (*id).to_owned()).collect();
+        let workflows = workflows.iter().map(|id| Limit::from(*id)).collect();
         Principal { name: "x".to_owned(), id: None, scopes: scopes.to_vec(), workflows }
     }
 
@@ -379,8 +388,9 @@ mod tests {
     fn a_token_for_one_workflow_reaches_nothing_else() {
         let one = somebody(&[Scope::Admin], &["project.a"]);
         for action in Action::ALL {
-            assert!(authorize(&one, action, Object::Workflow("project.a")).is_ok());
-            assert!(authorize(&one, action, Object::Workflow("project.ab")).is_err());
+            let of = |id: &str| Identity::recorded(id, Some(&format!("/w/{id}.yaml")));
+            assert!(authorize(&one, action, Object::Workflow(&of("project.a"))).is_ok());
+            assert!(authorize(&one, action, Object::Workflow(&of("project.ab"))).is_err());
             let everything = authorize(&one, action, Object::All).is_ok();
             assert_eq!(everything, action.is_per_workflow(), "{action:?}");
         }

@@ -1,9 +1,9 @@
 //! Failures as HTTP answers.
 
+use crate::refused::Denied;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cairn_api::Error;
-use crate::refused::Denied;
 use cairn_api::problem::{CONTENT_TYPE, Problem};
 
 /// A failure on its way out.

@@ -20,10 +20,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::refused::Firings;
 use crate::config::Config;
 use crate::patience::Patient;
 use crate::phase::{Phase, Phases, Stopping};
+use crate::refused::Firings;
 use crate::routes::{self, App, Peer};
 use crate::telemetry::{self, Telemetry};
 

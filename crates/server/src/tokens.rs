@@ -3,15 +3,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
-use cairn_api::token::{Scope, Token};
+use cairn_api::token::{Scope, Token, roles};
 use cairn_core::digest::Digest;
 use cairn_engine::record::changes::Changes;
 use cairn_engine::record::{Action, Object};
+use cairn_engine::rights::{Grant, Limit, Rights};
 use cairn_store::port::documents::{Documents, Name, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::clock::now_ms;
 
 /// What a token starts with, so that it is known when it leaks.
 pub const TOKEN_PREFIX: &str = "cairn_tok_";
@@ -32,7 +36,7 @@ pub struct Wanted {
     /// What it allows.
     pub scopes: Vec<Scope>,
     /// The workflows that it is for; all of them when there are none.
-    pub workflows: Vec<String>,
+    pub workflows: Vec<Limit>,
     /// Until when it is good.
     pub expires_ms: Option<u64>,
 }
@@ -42,7 +46,7 @@ impl Wanted {
     pub fn new(
         name: String,
         mut scopes: Vec<Scope>,
-        workflows: Vec<String>,
+        workflows: Vec<Limit>,
         expires_ms: Option<u64>,
     ) -> Result<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
@@ -83,7 +87,33 @@ pub(crate) struct Record {
     revoked_ms: Option<u64>,
     pub(crate) scopes: Vec<Scope>,
     used_ms: Option<u64>,
-    pub(crate) workflows: Vec<String>,
+    workflows: Vec<Kept>,
+}
+
+/// A workflow that a token is for, as it is kept. Earlier versions kept ids alone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Id(String),
+    Bound { id: String, key: String },
+}
+
+impl From<Limit> for Kept {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit { id, key: Some(key) } => Self::Bound { id, key },
+            Limit { id, key: None } => Self::Id(id),
+        }
+    }
+}
+
+impl Kept {
+    fn limit(&self) -> Limit {
+        match self {
+            Self::Id(id) => id.clone().into(),
+            Self::Bound { id, key } => Limit { id: id.clone(), key: Some(key.clone()) },
+        }
+    }
 }
 
 impl Tokens {
@@ -107,7 +137,7 @@ impl Tokens {
         now_ms: u64,
     ) -> Result<Token> {
         let arguments = json!({
-            "name": wanted.name, "scopes": wanted.scopes, "workflows": wanted.workflows,
+            "name": wanted.name, "scopes": wanted.scopes, "workflows": wanted.workflows.iter().map(|limit| &limit.id).collect::<Vec<_>>(),
             "expiresMs": wanted.expires_ms,
         });
         let object = named(id_of(&Digest::of(text.as_bytes())));
@@ -134,7 +164,7 @@ impl Tokens {
                 revoked_ms: None,
                 scopes,
                 used_ms: None,
-                workflows,
+                workflows: workflows.into_iter().map(Into::into).collect(),
             };
             let shown = record.shown();
             content.tokens.push(record);
@@ -231,9 +261,40 @@ impl Tokens {
     }
 }
 
+#[async_trait]
+impl Rights for Tokens {
+    async fn of(&self, token_id: &str) -> cairn_engine::Result<Grant> {
+        // Tokens that cannot be read allow nothing.
+        let Ok(content) = self.read().await else {
+            return Ok(Grant::nothing(token_id, "cannot be looked up"));
+        };
+        let Some(token) = content.tokens.iter().find(|token| token.id == token_id) else {
+            return Ok(Grant::nothing(token_id, "is not known here"));
+        };
+        let ended = match (token.revoked_ms, token.is_good(now_ms())) {
+            (Some(_), _) => Some("was revoked"),
+            (None, false) => Some("has expired"),
+            (None, true) => None,
+        };
+        let may_run = token.scopes.iter().any(|s| matches!(s, Scope::Run | Scope::Admin));
+        Ok(Grant {
+            who: format!("the token `{}` ({token_id})", token.name),
+            ended,
+            may_run,
+            roles: roles(&token.scopes),
+            workflows: token.limits(),
+        })
+    }
+}
+
 impl Record {
     fn is_good(&self, now_ms: u64) -> bool {
         self.revoked_ms.is_none() && self.expires_ms.is_none_or(|until| now_ms < until)
+    }
+
+    /// The workflows that it is for; all of them when there are none.
+    pub(crate) fn limits(&self) -> Vec<Limit> {
+        self.workflows.iter().map(Kept::limit).collect()
     }
 
     fn shown(&self) -> Token {
@@ -241,7 +302,7 @@ impl Record {
             token_id: self.id.clone(),
             name: self.name.clone(),
             scopes: self.scopes.clone(),
-            workflows: self.workflows.clone(),
+            workflows: self.limits().into_iter().map(|limit| limit.id).collect(),
             created_at: rfc3339(self.created_ms),
             expires_at: self.expires_ms.and_then(rfc3339),
             last_used_at: self.used_ms.and_then(rfc3339),
@@ -292,7 +353,8 @@ mod tests {
     async fn a_token_is_good_until_it_expires_or_is_revoked() {
         let home = tempfile::tempdir().unwrap();
         let tokens = tokens_in(home.path());
-        let made = tokens.create(&changes(), "cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
+        let made =
+            tokens.create(&changes(), "cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
         tokens.create(&changes(), "cairn_tok_b", wanted("b", None), 2).await.unwrap();
         // Another process sees the same.
         let others = tokens_in(home.path());

@@ -104,6 +104,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "keep the session and copy the data directory instead; start new sessions for further work"),
     answer("BUNDLE_UNSUPPORTED_VERSION", 422, Exit::Invalid, NEVER,
         "import it with the version of cairn that wrote it, or a later one"),
+    person("CHILD_FORBIDDEN", 403, Exit::Denied, NEVER,
+        "ask for the run with a token that may start that workflow, too"),
     person("CONFIG_INVALID", 500, Exit::Usage, NEVER,
         "correct the file, or name another one with --config; `cairn config show --help` says what it may hold"),
     person("FILE_DENIED", 500, Exit::Denied, NEVER,

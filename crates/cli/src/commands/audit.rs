@@ -59,7 +59,8 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     match args.command {
         Command::List(List { workflow, run, token }) => {
             let wanted = Wanted { workflow, run, token };
-            for line in home::block_on(async { Ok(record.read(0, usize::MAX, &wanted).await?) })?.lines
+            for line in
+                home::block_on(async { Ok(record.read(0, usize::MAX, &wanted).await?) })?.lines
             {
                 match output.json {
                     true => output.object(&Entry::from(line))?,

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::serve;
 use crate::config::Config;
-use crate::{home, somebody};
 use crate::output::Style;
 use crate::render::{self, Cell};
+use crate::{home, somebody};
 
 /// A sync that takes longer makes every step feel slow.
 const SYNC_SLOW_US: u64 = 20_000;

@@ -114,9 +114,14 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
     match dice % 24 {
         0 => ("secrets:set", world.cli(&["secret", "set", "KEY"], &format!("value {number}"))),
         1 => ("secrets:remove", world.cli(&["secret", "remove", "KEY", "--yes"], "")),
-        2 => ("settings:set", world.cli(&["env", "set", "asking", "LIMIT", &number.to_string()], "")),
+        2 => {
+            ("settings:set", world.cli(&["env", "set", "asking", "LIMIT", &number.to_string()], ""))
+        }
         3 => ("settings:unset", world.cli(&["env", "unset", "asking", "LIMIT"], "")),
-        4 => ("tokens:create", world.cli(&["token", "create", "--name", &name, "--scope", "read"], "")),
+        4 => (
+            "tokens:create",
+            world.cli(&["token", "create", "--name", &name, "--scope", "read"], ""),
+        ),
         5 => ("tokens:revoke", world.cli(&["token", "revoke", &format!("t{}", number / 2)], "")),
         6 => ("keys:rotate", world.cli(&["key", "rotate"], "")),
         7 => ("runs:cancel", world.cli(&["runs", "cancel", &run], "")),
@@ -134,10 +139,13 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
         }
         14 => ("secrets:remove", world.http("DELETE /api/v1/workflows/asking/secrets/KEY", None)),
         15 => ("settings:unset", world.http("DELETE /api/v1/workflows/asking/env/LIMIT", None)),
-        16 => ("tokens:revoke", world.http(&format!("DELETE /api/v1/tokens/t{}", number / 3), None)),
-        17 => {
-            ("runs:cancel", world.http(&format!("POST /api/v1/runs/{run}/cancel"), Some(&json!({}))))
+        16 => {
+            ("tokens:revoke", world.http(&format!("DELETE /api/v1/tokens/t{}", number / 3), None))
         }
+        17 => (
+            "runs:cancel",
+            world.http(&format!("POST /api/v1/runs/{run}/cancel"), Some(&json!({}))),
+        ),
         18 => ("runs:pause", world.http(&format!("POST /api/v1/runs/{run}/pause"), None)),
         19 => ("runs:resume", world.http(&format!("POST /api/v1/runs/{run}/resume"), None)),
         20 => ("runs:replay", world.http(&format!("POST /api/v1/runs/{run}/replay"), None)),
@@ -182,7 +190,10 @@ fn what_changed_is_recorded_and_what_is_recorded_changed() {
             }
             if !outcome.ok {
                 assert_eq!(before, after, "failed and changed: {what}");
-                assert!(own.iter().all(|l| l["allowed"] == true || l["outcome"].is_string()), "{what}");
+                assert!(
+                    own.iter().all(|l| l["allowed"] == true || l["outcome"].is_string()),
+                    "{what}"
+                );
             }
             if let Some(run) = outcome.answer["runId"].as_str().filter(|_| action == "runs:start") {
                 assert_eq!(own[0]["runId"], run, "{what}");

@@ -413,8 +413,14 @@ impl Inner {
         let begun = async {
             let found = self.workflows.find_for(asker, workflow).await?;
             let event = given(&event, "workflow", "", self.host.now_ms());
-            let by = by_run(parent.run_id, Door::Child);
-            let (roles, parent, run) = (Roles::Any, Some(parent), child);
+            let token = self.caller_of(parent.run_id).await?;
+            // What was begun while it was allowed goes on.
+            let roles = match self.index.find(child).await? {
+                Some(_) => Roles::Any,
+                None => self.child_roles(&found, token.as_deref()).await?,
+            };
+            let by = by_run(parent.run_id, Door::Child, token);
+            let (parent, run) = (Some(parent), child);
             let (trigger, key) = (None, None);
             let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
             self.submit_patiently(&found, entry).await?;
@@ -582,8 +588,8 @@ impl Entry {
 }
 
 /// A run that asks for another.
-pub(super) fn by_run(run: RunId, door: Door) -> By {
-    let via = Via { actor: ActorKind::Run, door, token_id: None };
+pub(super) fn by_run(run: RunId, door: Door, token_id: Option<String>) -> By {
+    let via = Via { actor: ActorKind::Run, door, token_id };
     By { name: run.to_string(), via: Some(via) }
 }
 

@@ -61,8 +61,15 @@ impl Inner {
         command: Command,
     ) -> Result<()> {
         let workflow = self.reading.found(run).await?.workflow;
-        let deed = Deed::to_run(by, action, run, &workflow).with(arguments);
-        self.record.change(deed, self.tell(run, command)).await
+        let deed = Deed::to_run(by.clone(), action, run, &workflow).with(arguments);
+        let goes_on = matches!(action, Action::ResumeRun | Action::ResolveStep);
+        let work = async {
+            if goes_on {
+                self.require_start_role(run, &by).await?;
+            }
+            self.tell(run, command).await
+        };
+        self.record.change(deed, work).await
     }
 
     /// Says something to a run, wherever it is.

@@ -7,9 +7,9 @@ use cairn_core::event::By;
 use cairn_core::id::SessionId;
 use cairn_core::keyring::Keyring;
 use cairn_core::plan::Plan;
+use cairn_store::Store;
 use cairn_store::bundle::{self, ExportInfo, Imported, Salvaged};
 use cairn_store::gc::{self, Policy, Report};
-use cairn_store::Store;
 use serde_json::{Value, json};
 
 use super::{Action, Deed, Object, Record};

@@ -93,9 +93,7 @@ async fn a_line_says_who_did_what_to_what_and_what_came_of_it() {
 #[tokio::test]
 async fn lines_are_found_by_workflow_run_and_token() {
     let world = World::with_lines(5).await;
-    let found = async |wanted: Wanted| {
-        world.record.read(0, 9, &wanted).await.unwrap().lines.len()
-    };
+    let found = async |wanted: Wanted| world.record.read(0, 9, &wanted).await.unwrap().lines.len();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(found(Wanted { workflow: some("project.a"), ..Wanted::default() }).await, 5);
     assert_eq!(found(Wanted { workflow: some("project.b"), ..Wanted::default() }).await, 0);
@@ -115,8 +113,18 @@ type Tampering = fn(&World);
 async fn whatever_is_done_to_the_record_is_noticed_and_stays_noticed() {
     let cases: [(&str, Tampering, &str, bool); 12] = [
         ("nothing", |_| {}, "4 lines", true),
-        ("a line edited", |w| w.edit(|l| l[1] = l[1].replacen("ci", "me", 1)), "AUDIT_BROKEN", true),
-        ("the last edited", |w| w.edit(|l| l[3] = l[3].replacen("ci", "me", 1)), "AUDIT_BROKEN", false),
+        (
+            "a line edited",
+            |w| w.edit(|l| l[1] = l[1].replacen("ci", "me", 1)),
+            "AUDIT_BROKEN",
+            true,
+        ),
+        (
+            "the last edited",
+            |w| w.edit(|l| l[3] = l[3].replacen("ci", "me", 1)),
+            "AUDIT_BROKEN",
+            false,
+        ),
         ("a line put in", |w| w.edit(|l| l.insert(1, l[1].clone())), "AUDIT_BROKEN", true),
         ("a line taken out", |w| w.edit(|l| drop(l.remove(1))), "AUDIT_LINES_MISSING", true),
         ("two swapped", |w| w.edit(|l| l.swap(1, 2)), "AUDIT_LINES_MISSING", true),

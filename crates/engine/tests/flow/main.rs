@@ -9,6 +9,7 @@ mod kept;
 mod owners;
 mod projects;
 mod recovery;
+mod rights;
 mod runs;
 mod snapshots;
 mod world;

@@ -15,7 +15,7 @@ use cairn_engine as engine;
 use cairn_engine::secrets::{Scope, Secret, Vault};
 use cairn_engine::settings::{self, Files, Settings};
 
-use super::workflows::find;
+use super::workflows::find_for;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -56,8 +56,7 @@ struct Target {
 
 impl Target {
     async fn find(shared: &Shared, caller: &Caller, id: &str) -> Result<Self, Error> {
-        let found = find(shared, id).await?;
-        caller.covers(&found.id)?;
+        let found = find_for(shared, caller, id).await?;
         let plan = found.compiled()?.plan.clone();
         let files = Files::of(&shared.store.documents, found.identity())?;
         Ok(Self { files, plan, vault: shared.automation.vault.clone() })

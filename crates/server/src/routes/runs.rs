@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::hooks;
-use super::workflows::find;
+use super::workflows::find_for;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -103,18 +103,19 @@ async fn list(
     let wanted: Vec<Option<String>> = match (params.workflow, caller.workflows()) {
         (Some(workflow), _) => {
             // Runs of a workflow that is gone are there by its id.
-            let found = find(&shared, &workflow).await.ok();
-            let workflow = found.map_or(workflow, |found| found.id.clone());
-            caller.covers(&workflow)?;
-            vec![Some(workflow)]
+            match find_for(&shared, &caller, &workflow).await {
+                Ok(found) => vec![Some(found.id.clone())],
+                Err(_) => vec![Some(workflow)],
+            }
         }
         (None, []) => vec![None],
-        (None, several) => several.iter().cloned().map(Some).collect(),
+        (None, several) => several.iter().map(|limit| Some(limit.id.clone())).collect(),
     };
     let mut found: Vec<Summary> = Vec::new();
     for workflow in wanted {
         let filter = Filter { workflow, ..filter.clone() };
-        found.extend(shared.automation.engine.list(&filter).await?);
+        let listed = shared.automation.engine.list(&filter).await?;
+        found.extend(listed.into_iter().filter(|run| caller.covers(&run.identity()).is_ok()));
     }
     found.sort_by_key(|run| std::cmp::Reverse((run.queued_ms, run.run)));
     let more = found.len() > limit;
@@ -164,8 +165,7 @@ async fn begin(
     takes_work(&shared)?;
     let key = idempotency_key(&headers, &caller)?;
     let start: Start = body::json(&headers, body).await?;
-    let found = find(&shared, &start.workflow).await?;
-    caller.covers(&found.id)?;
+    let found = find_for(&shared, &caller, &start.workflow).await?;
     let (trigger, payload) = chosen(&shared, &found, start)?;
     let chosen = trigger.clone();
     let trigger = match (trigger, &key) {
@@ -233,10 +233,13 @@ pub(super) fn run_id(id: Result<Path<String>, PathRejection>) -> Result<RunId, E
     Ok(id.ok_or(engine::Error::RunUnknown(RunId::from_bits(0)))?)
 }
 
-/// A run that the caller may see.
+/// A run that the caller may see. To whom it is not covered, it is not there.
 pub(super) async fn seen(shared: &Shared, caller: &Caller, run: RunId) -> Result<Past, Error> {
     let past = shared.automation.engine.past(run).await?;
-    caller.covers(&past.summary.workflow)?;
+    if caller.covers(&past.summary.identity()).is_err() {
+        caller.turned_away(shared, run.to_string()).await;
+        return Err(engine::Error::RunUnknown(run).into());
+    }
     Ok(past)
 }
 

@@ -39,6 +39,7 @@ impl World {
             )),
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),
+            rights: Arc::new(cairn_engine::rights::NoTokens),
         };
         let automation = Automation {
             engine: Automations::new(parts, Options::default()),

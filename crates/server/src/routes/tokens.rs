@@ -9,6 +9,8 @@ use axum::routing::{delete, get, post};
 use cairn_api::Error;
 use cairn_api::token::{MakeToken, Token, TokenMade, Tokens};
 
+use cairn_engine::rights::Limit;
+
 use super::workflows::find;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
@@ -44,7 +46,7 @@ async fn make(
     let asked: MakeToken = body::json(&headers, body).await?;
     let mut workflows = Vec::new();
     for given in &asked.workflows {
-        workflows.push(find(&shared, given).await?.id.clone());
+        workflows.push(Limit::to(find(&shared, given).await?.identity()));
     }
     let now_ms = now_ms();
     let good_ms = asked.expires_in_sec.0.map(|seconds| seconds.saturating_mul(1_000));

@@ -138,6 +138,7 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
         performers: cairn_steps::catalog::all(&steps),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
+        rights: Arc::new(Tokens::new(Arc::clone(&store.documents))),
     };
     let engine = Automations::new(parts, Options::default());
     Automation { engine, catalog, triggers, vault }

@@ -106,7 +106,7 @@ async fn who_may_edit_may_not_write_secrets_and_nobody_reaches_another_workflow(
     for (name, scope) in
         [("edit", Scope::Edit), ("seal", Scope::SecretsWrite), ("read", Scope::Read)]
     {
-        let workflows = vec!["project.needy".to_owned()];
+        let workflows = vec!["project.needy".into()];
         let scopes = vec![scope];
         let wanted = Wanted { name: name.to_owned(), scopes, workflows, expires_ms: None };
         world.token(&format!("cairn_tok_{name}"), wanted).await;
@@ -118,12 +118,12 @@ async fn who_may_edit_may_not_write_secrets_and_nobody_reaches_another_workflow(
         ("cairn_tok_edit", "PUT", mode, 200),
         ("cairn_tok_edit", "PUT", secret, 403),
         ("cairn_tok_edit", "DELETE", secret, 403),
-        ("cairn_tok_edit", "DELETE", others, 403),
+        ("cairn_tok_edit", "DELETE", others, 404),
         ("cairn_tok_edit", "GET", ENV, 403),
         ("cairn_tok_seal", "PUT", secret, 200),
         ("cairn_tok_seal", "PUT", mode, 403),
         ("cairn_tok_read", "GET", ENV, 200),
-        ("cairn_tok_read", "GET", "/api/v1/workflows/other/env", 403),
+        ("cairn_tok_read", "GET", "/api/v1/workflows/other/env", 404),
         ("cairn_tok_read", "PUT", mode, 403),
         ("cairn_tok_read", "PUT", secret, 403),
     ] {

@@ -16,7 +16,8 @@ use crate::{home, somebody};
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let keyring = home::with_store(config, async |store| Ok(somebody::changes(store).rotate_keys().await?))?;
+    let keyring =
+        home::with_store(config, async |store| Ok(somebody::changes(store).rotate_keys().await?))?;
     let generation = keyring.generation;
     if config.output.json {
         config.output.object(&json!({"generation": generation}))?;

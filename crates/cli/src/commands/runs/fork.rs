@@ -11,8 +11,8 @@ use super::RunArg;
 use crate::commands::guide::fact;
 use crate::commands::run::{text_note, text_of};
 use crate::config::Config;
-use crate::somebody;
 use crate::output::{Output, Style};
+use crate::somebody;
 
 /// Go on from a step of a run, in a new run that keeps what came before
 #[derive(clap::Args)]

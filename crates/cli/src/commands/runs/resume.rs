@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
-use crate::somebody;
 use crate::output::plain;
+use crate::somebody;
 
 /// Go on with a run that was left or paused, and show how it goes
 ///

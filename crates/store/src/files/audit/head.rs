@@ -59,10 +59,8 @@ pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Head> {
         // It is made before the first line is.
         return Ok(Head::Absent);
     }
-    Ok(newest(&bytes).map_or(Head::Unreadable, |(_, known)| Head::Of {
-        lines: known.lines,
-        last: known.last,
-    }))
+    Ok(newest(&bytes)
+        .map_or(Head::Unreadable, |(_, known)| Head::Of { lines: known.lines, last: known.last }))
 }
 
 /// The file, held open by whoever adds a line.
