@@ -168,6 +168,9 @@ pub enum Error {
     /// The request comes from another site's page.
     #[error("requests from that origin are not taken")]
     OriginDenied,
+    /// The project that a call names is not one that this server lets its callers work on.
+    #[error("this server takes no `workspacePath` outside its workspace roots")]
+    WorkspaceDenied,
     /// No token goes by this id or name.
     #[error("there is no token `{0}`")]
     TokenUnknown(String),
@@ -301,6 +304,7 @@ impl Error {
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
             Self::TokenInvalid => "AUTH_TOKEN_INVALID",
             Self::Forbidden { .. } => "AUTH_FORBIDDEN",
+            Self::WorkspaceDenied => "WORKSPACE_DENIED",
             Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
             Self::TokensUnusable { .. } => "ACCESS_TOKENS_UNUSABLE",
             Self::KeyReused => "REQUEST_KEY_REUSED",

@@ -10,7 +10,7 @@ use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::Automations;
 use cairn_engine::guided::{Guide, Options};
 use cairn_engine::host::SystemHost;
-use cairn_mcp::Door;
+use cairn_mcp::{Door, Reach};
 use cairn_store::Store;
 use cairn_triggers::channel::Channels;
 
@@ -23,7 +23,7 @@ pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) ->
     let automations = automate::open(config, store.clone(), Arc::clone(&catalog))?;
     let guide = guide(config, store, Arc::clone(&catalog), workspace)?;
     let holder = Holder { scopes: vec![Scope::Read, Scope::Run], by: token::agent("agent", None) };
-    Ok(with(guide, automations, catalog, holder))
+    Ok(with(guide, automations, catalog, (holder, Reach::User)))
 }
 
 /// The door to a guide and an engine, for somebody.
@@ -31,10 +31,10 @@ pub(crate) fn with(
     guide: Guide,
     automations: Automations,
     catalog: Arc<Catalog>,
-    holder: Holder,
+    (holder, reach): (Holder, Reach),
 ) -> Door {
     let triggers = cairn_triggers::catalog::all(Channels::default());
-    Door { guide, automations, triggers, catalog, holder }
+    Door { guide, automations, triggers, catalog, holder, reach }
 }
 
 /// The engine over a store, with the preferences of the configuration.

@@ -12,10 +12,14 @@ use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
 use cairn_engine::guided::Guide;
-use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
-use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Start, Tokens, Wanted};
+use cairn_engine::guided::answer::{Answer, Checkpointed, Resumable, Warning, WarningCode};
+use cairn_engine::guided::ask::{
+    At, Checkpoint, CheckpointAt, Continue, Resume, Start, Tokens, Wanted,
+};
 use cairn_engine::trigger::Triggers;
 use serde_json::{Value, json};
+
+use crate::Reach;
 
 /// What the tools work with.
 #[derive(Clone)]
@@ -30,11 +34,14 @@ pub struct Door {
     pub catalog: Arc<Catalog>,
     /// Who comes in.
     pub holder: Holder,
+    /// Which projects they may work on.
+    pub reach: Reach,
 }
 
 impl Door {
     /// Begins a run, and gives the first step that is the agent's to do.
     pub async fn start(&self, ask: Start) -> Result<Answer> {
+        self.reach.require(ask.workspace.as_deref())?;
         let found = self.find(&ask.workflow).await?;
         match found.compiled()?.plan.dialect {
             Dialect::Graph => self.start_automation(&found, ask).await,
@@ -65,6 +72,12 @@ impl Door {
             }));
         }
         Ok(self.guide.checkpoint(ask).await?)
+    }
+
+    /// Finds the runs that somebody most likely means.
+    pub async fn resume(&self, ask: Resume) -> Result<Vec<Resumable>> {
+        self.reach.require(ask.workspace.as_deref())?;
+        Ok(self.guide.resume(ask).await?)
     }
 
     /// Looks a workflow up, on a thread that may read and compile files.

@@ -275,4 +275,6 @@ pub(super) const ANSWERS: &[Answer] = &[
         "correct the file; `cairn workflow validate` shows each mistake with its line"),
     person("WORKFLOW_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the workflows there are with `cairn workflow list`, or give a file"),
+    person("WORKSPACE_DENIED", 403, Exit::Denied, NEVER,
+        "leave `workspacePath` out, or add a folder above it to `roots` under `[workspace]` in the configuration of the server"),
 ];

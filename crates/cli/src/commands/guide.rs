@@ -15,7 +15,7 @@ use cairn_api::token::{Holder, Scope};
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
 use cairn_engine::guided::answer::{Answer, Lifecycle, Standing};
 use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
-use cairn_mcp::Door;
+use cairn_mcp::{Door, Reach};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -253,7 +253,7 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
     let guide = door::guide(config, store, Arc::clone(&catalog), workspace.clone())?;
     // Whoever sits at this machine may do everything.
     let holder = Holder { scopes: vec![Scope::Admin], by: somebody::by() };
-    let door = door::with(guide, automations, catalog, holder);
+    let door = door::with(guide, automations, catalog, (holder, Reach::User));
     let answer = match &args.r#continue {
         Some(token) => door.proceed(back(token)).await?,
         None => {

@@ -10,6 +10,7 @@ use cairn_api::error::{Error, Result};
 use cairn_api::token::Holder;
 use cairn_core::digest::Digest;
 use cairn_engine::flow::Left;
+use cairn_mcp::Reach;
 use cairn_server::{Automation, Front, Stopping};
 use cairn_store::Store;
 use cairn_store::port::locks::{Claim, Exclusive, Lock};
@@ -92,8 +93,9 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     // Agents of several projects come here, so none is taken for granted.
     let guide = door::guide(config, store.clone(), Arc::clone(&catalog), None)?;
     let engine = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    let reach = Reach::Below(config.workspace_roots.value.clone());
     // Who comes in, and what they may do, is known with each request.
-    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), Holder::default());
+    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), (Holder::default(), reach));
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let drain = args.drain.map_or(config.drain.value, Duration::from_secs);
