@@ -25,6 +25,9 @@ use crate::refused::{self, Denied};
 use crate::routes::Shared;
 use crate::tokens::Tokens;
 
+/// How long a token can be.
+const TOKEN_MAX: usize = 256;
+
 /// What it takes to call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
@@ -315,6 +318,9 @@ async fn authenticate(
         return Err(Error::TokenInvalid);
     }
     let token = bearer(value.as_bytes()).ok_or(Error::TokenMissing)?;
+    if !is_token_sized(token) {
+        return Err(Error::TokenInvalid);
+    }
     // Digests are compared, so that neither the time nor the length tells how much was right.
     if bool::from(Digest::of(token).as_bytes().ct_eq(admin_token.as_bytes())) {
         return Ok(Principal::admin());
@@ -328,6 +334,11 @@ async fn authenticate(
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
+}
+
+/// Whether a token is short enough to be one; nothing longer is looked at.
+const fn is_token_sized(token: &[u8]) -> bool {
+    token.len() <= TOKEN_MAX
 }
 
 #[cfg(test)]
@@ -359,6 +370,7 @@ mod tests {
             assert_eq!(check(values).await, "AUTH_TOKEN_INVALID", "{values:?}");
         }
         assert_eq!(check(&["Bearer secret", "Bearer secret"]).await, "AUTH_TOKEN_INVALID");
+        assert_eq!(check(&[&format!("Bearer {}", "x".repeat(20_000))]).await, "AUTH_TOKEN_INVALID");
         for values in [&[][..], &["secret"], &["Bearer "], &["Bearer"], &["Basic c2VjcmV0"], &[""]]
         {
             assert_eq!(check(values).await, "AUTH_TOKEN_MISSING", "{values:?}");
