@@ -58,6 +58,7 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
         triggers,
         catalog,
         holder: Holder { scopes: vec![Scope::Run], ..Holder::default() },
+        reach: cairn_mcp::Reach::User,
     }
 }
 
