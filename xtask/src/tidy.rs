@@ -18,6 +18,7 @@ mod layers;
 mod links;
 mod locks;
 mod ports;
+mod record;
 mod sources;
 
 /// A text file of the repository, with its path from the root.
@@ -69,6 +70,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     findings.extend(links::check(&pages, |path| root.join(path).exists()));
     findings.extend(locks::check(&pages, &rust));
     findings.extend(ports::check(&rust));
+    findings.extend(record::check(&rust));
     findings.extend(sources::check(&rust));
     findings.sort();
 

@@ -17,6 +17,7 @@ use cairn_store as store;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
+use crate::token::Scope;
 use crate::workflow::Diagnostic;
 
 mod answers;
@@ -25,6 +26,17 @@ pub use answers::Who;
 
 /// What doors answer with.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a token lacks that is good, but not for something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Lack {
+    /// The scope that it takes.
+    #[error("it lacks the scope `{0}`")]
+    Scope(Scope),
+    /// It is for some workflows, and this is about one that it is not for or about all of them.
+    #[error("it is limited to other workflows")]
+    Workflow,
+}
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -143,14 +155,22 @@ pub enum Error {
     #[error("the bearer token is not valid")]
     TokenInvalid,
     /// The token is good, but not for this.
-    #[error("this token does not allow `{0}`")]
-    Forbidden(&'static str),
+    #[error("this token does not allow `{action}`: {lacks}")]
+    Forbidden {
+        /// What was asked for.
+        action: &'static str,
+        /// What the token lacks.
+        lacks: Lack,
+    },
     /// The request was meant for another server.
     #[error("this server does not answer for that host")]
     HostDenied,
     /// The request comes from another site's page.
     #[error("requests from that origin are not taken")]
     OriginDenied,
+    /// The project that a call names is not one that this server lets its callers work on.
+    #[error("this server takes no `workspacePath` outside its workspace roots")]
+    WorkspaceDenied,
     /// No token goes by this id or name.
     #[error("there is no token `{0}`")]
     TokenUnknown(String),
@@ -161,14 +181,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         what: String,
-    },
-    /// A line of the record of who changed what is not what was written.
-    #[error("line {line} of {} is not what was written, or does not follow the one before it", .path.display())]
-    AuditBroken {
-        /// The file.
-        path: PathBuf,
-        /// Counts from 1.
-        line: u64,
     },
     /// One key came with two different requests.
     #[error("the idempotency key came before with another request")]
@@ -241,6 +253,12 @@ impl From<engine::Error> for Error {
     }
 }
 
+impl engine::record::Coded for Error {
+    fn code(&self) -> &'static str {
+        self.code()
+    }
+}
+
 impl Error {
     /// Why an export failed: of most sessions that are not whole a part can be exported.
     #[must_use]
@@ -285,10 +303,10 @@ impl Error {
             Self::AdminToken { .. } => "ADMIN_TOKEN_UNUSABLE",
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
             Self::TokenInvalid => "AUTH_TOKEN_INVALID",
-            Self::Forbidden(_) => "AUTH_FORBIDDEN",
+            Self::Forbidden { .. } => "AUTH_FORBIDDEN",
+            Self::WorkspaceDenied => "WORKSPACE_DENIED",
             Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
             Self::TokensUnusable { .. } => "ACCESS_TOKENS_UNUSABLE",
-            Self::AuditBroken { .. } => "AUDIT_BROKEN",
             Self::KeyReused => "REQUEST_KEY_REUSED",
             Self::TriggerUnknown { .. } => "TRIGGER_NOT_FOUND",
             Self::HostDenied => "REQUEST_HOST_DENIED",
@@ -406,15 +424,20 @@ impl Error {
             | Self::TokensUnusable { path, .. } => {
                 Some(json!({"path": path.display().to_string()}))
             }
-            Self::AuditBroken { path, line } => {
-                Some(json!({"path": path.display().to_string(), "line": line}))
-            }
             Self::TriggerUnknown { workflow, trigger, nearest } => {
                 Some(json!({"workflowId": workflow, "triggerId": trigger, "nearest": nearest}))
             }
             Self::AddressExposed(address)
             | Self::PortTaken(address)
             | Self::Bind { address, .. } => Some(json!({"address": address.to_string()})),
+            Self::Forbidden { action, lacks } => {
+                let scope = match lacks {
+                    Lack::Scope(scope) => Some(scope.name()),
+                    Lack::Workflow => None,
+                };
+                let cause = if scope.is_some() { "scope" } else { "workflow" };
+                Some(json!({"action": action, "cause": cause, "scope": scope}))
+            }
             Self::RequestTooLarge { max } => Some(json!({"bytesMax": max})),
             _ => None,
         }

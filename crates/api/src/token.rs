@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_engine::flow::Roles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,10 +59,26 @@ impl fmt::Display for Scope {
 }
 
 /// Whoever comes in, known by what they may do.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
     /// What they may do.
     pub scopes: Vec<Scope>,
+    /// Who they are, as it is recorded.
+    pub by: By,
+}
+
+impl Default for Holder {
+    /// An agent that nobody knows and that may do nothing.
+    fn default() -> Self {
+        Self { scopes: Vec::new(), by: agent("agent", None) }
+    }
+}
+
+/// An agent, by the name and the id of the token that it came with.
+#[must_use]
+pub fn agent(name: &str, token_id: Option<String>) -> By {
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id };
+    By { name: name.to_owned(), via: Some(via) }
 }
 
 impl Holder {

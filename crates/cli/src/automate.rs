@@ -12,6 +12,7 @@ use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Automations, Options, Parts, chain};
 use cairn_engine::host::SystemHost;
+use cairn_server::tokens::Tokens;
 use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 
@@ -23,6 +24,7 @@ use workers::Workers;
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
     let documents = Arc::clone(&store.documents);
+    let tokens = Arc::clone(&documents);
     let environment = Kept { documents, vault: config.vault(&store)? };
     let workers = Arc::new(Workers::new());
     let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
@@ -39,6 +41,7 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         performers: cairn_steps::catalog::all(&steps),
         environment: Arc::new(environment),
         evaluator: workers,
+        rights: Arc::new(Tokens::new(tokens)),
     };
     let options = Options { trouble, ..Options::default() };
     Ok(Automations::new(parts, config.limits.options(options)))

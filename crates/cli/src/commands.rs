@@ -158,6 +158,27 @@ mod tests {
     }
 
     #[test]
+    fn every_command_is_known_to_read_or_to_change() {
+        use cairn_api::audit::{CLI, Call};
+        fn leaves(path: &str, command: &clap::Command, all: &mut Vec<String>) {
+            if command.get_subcommands().next().is_none() {
+                all.push(path.trim_start().to_owned());
+            }
+            for below in command.get_subcommands() {
+                leaves(&format!("{path} {}", below.get_name()), below, all);
+            }
+        }
+        let mut all = Vec::new();
+        leaves("", &Cli::command(), &mut all);
+        for command in &all {
+            assert!(Call::of(CLI, command).is_some(), "`cairn {command}` is in no table");
+        }
+        for (known, _) in CLI {
+            assert!(all.iter().any(|command| command == known), "there is no `cairn {known}`");
+        }
+    }
+
+    #[test]
     fn a_wrong_command_line_is_told_in_one_line() {
         let told = |args: &[&str]| {
             let error = Cli::try_parse_from(args).err().unwrap();

@@ -136,6 +136,8 @@ pub(crate) struct Config {
     pub(crate) workflows: Setting<Vec<PathBuf>>,
     /// The directories of workflows that came with something.
     pub(crate) bundled: Setting<Vec<PathBuf>>,
+    /// The directories that clients of the server may name as their project.
+    pub(crate) workspace_roots: Setting<Vec<PathBuf>>,
     /// Where the server listens.
     pub(crate) listen: Setting<SocketAddr>,
     /// How long steps under way may take once the server is told to stop.
@@ -174,6 +176,7 @@ impl Config {
             steps,
             telemetry: endpoint,
             workflows,
+            workspace_roots,
         } = file;
         let layers = Layers { file: path.as_deref().unwrap_or(Path::new("")) };
         let standard = Preferences::default();
@@ -189,6 +192,12 @@ impl Config {
             output: globals.output(),
             workflows: layers.pick(Vec::new(), workflows, "CAIRN_WORKFLOWS", directories)?,
             bundled: layers.pick(Vec::new(), bundled, "CAIRN_BUNDLED", directories)?,
+            workspace_roots: layers.pick(
+                Vec::new(),
+                workspace_roots,
+                "CAIRN_WORKSPACE_ROOTS",
+                directories,
+            )?,
             listen: layers.pick(DEFAULT_ADDRESS, listen, "CAIRN_LISTEN", |name| {
                 said(name, "an address such as 127.0.0.1:7373", |text| text.parse().ok())
             })?,

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_api::error::Result;
-use cairn_api::token::{Holder, Scope};
+use cairn_api::token::{self, Holder, Scope};
 use cairn_core::guided::decide::Wanted;
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::Automations;
 use cairn_engine::guided::{Guide, Options};
 use cairn_engine::host::SystemHost;
-use cairn_mcp::Door;
+use cairn_mcp::{Door, Reach};
 use cairn_store::Store;
 use cairn_triggers::channel::Channels;
 
@@ -22,18 +22,19 @@ pub(crate) fn open(config: &Config, store: Store, workspace: Option<PathBuf>) ->
     let catalog = Arc::new(sources::catalog(config));
     let automations = automate::open(config, store.clone(), Arc::clone(&catalog))?;
     let guide = guide(config, store, Arc::clone(&catalog), workspace)?;
-    Ok(with(guide, automations, catalog, vec![Scope::Read, Scope::Run]))
+    let holder = Holder { scopes: vec![Scope::Read, Scope::Run], by: token::agent("agent", None) };
+    Ok(with(guide, automations, catalog, (holder, Reach::User)))
 }
 
-/// The door to a guide and an engine, for whoever may do this.
+/// The door to a guide and an engine, for somebody.
 pub(crate) fn with(
     guide: Guide,
     automations: Automations,
     catalog: Arc<Catalog>,
-    scopes: Vec<Scope>,
+    (holder, reach): (Holder, Reach),
 ) -> Door {
     let triggers = cairn_triggers::catalog::all(Channels::default());
-    Door { guide, automations, triggers, catalog, holder: Holder { scopes } }
+    Door { guide, automations, triggers, catalog, holder, reach }
 }
 
 /// The engine over a store, with the preferences of the configuration.

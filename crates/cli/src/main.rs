@@ -13,6 +13,7 @@ mod fresh;
 mod home;
 mod output;
 mod render;
+mod somebody;
 mod sources;
 mod stop;
 mod templates;

@@ -8,8 +8,10 @@
 //! what is to happen ([`plan`]) and what it can do ([`capabilities`]), which kinds of step there are
 //! ([`catalog`]), what a command may be given ([`command`]), what templates give ([`expression`]),
 //! what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
-//! an engine-performed one does ([`flow`]), how a failure is told ([`error`]).
+//! an engine-performed one does ([`flow`]), how a failure is told ([`error`]), and who changed what
+//! ([`audit`]).
 
+pub mod audit;
 pub mod bundle;
 pub mod canonical;
 pub mod capabilities;

@@ -142,10 +142,20 @@ pub enum Error {
         workflow: String,
     },
     /// Whoever asks lacks a role.
-    #[error("starting this workflow needs the role `{role}`, which this token lacks")]
+    #[error("this workflow needs the role `{role}`, which this token lacks")]
     RoleMissing {
         /// The role.
         role: String,
+    },
+    /// A run would start another that whoever asked for it may not start.
+    #[error("`{workflow}` is not started: {who} {lacks}")]
+    ChildForbidden {
+        /// The workflow.
+        workflow: String,
+        /// Who asked for the run.
+        who: String,
+        /// What they lack.
+        lacks: String,
     },
     /// The process that owns a session took a command, and did not say what came of it.
     #[error(
@@ -305,6 +315,36 @@ pub enum Error {
         /// What is wrong with them.
         faults: Vec<SettingFault>,
     },
+    /// Who asks for a change cannot be recorded, so it is not made.
+    #[error("nothing was changed, since the audit record cannot be written: {source}")]
+    AuditUnwritable {
+        /// What the store said.
+        source: store::Error,
+    },
+    /// A line of the record of who changed what is not what was written.
+    #[error("line {line} of {} is not what was written, or does not follow the one before it", .path.display())]
+    AuditBroken {
+        /// Where the record is.
+        path: PathBuf,
+        /// Counts from 1.
+        line: u64,
+    },
+    /// Lines of the record of who changed what are gone.
+    #[error("{} has {found} line(s) where {written} were written: the others were deleted or cut off", .path.display())]
+    AuditCut {
+        /// Where the record is.
+        path: PathBuf,
+        /// How many stand there before the first that is missing.
+        found: u64,
+        /// How many were written, as far as is known.
+        written: u64,
+    },
+    /// What is kept apart from the record of who changed what is gone.
+    #[error("how many lines {} had is not known: `audit.head` was deleted or changed", .path.display())]
+    AuditHead {
+        /// Where the record is.
+        path: PathBuf,
+    },
     /// What the log says cannot be, though every byte of it is sound.
     #[error("{0}")]
     Broken(String),
@@ -335,6 +375,7 @@ impl Error {
             Self::Overflow { .. } => "TRIGGER_OVERFLOW",
             Self::Dropped { .. } => "TRIGGER_DROPPED",
             Self::RoleMissing { .. } => "AUTH_FORBIDDEN",
+            Self::ChildForbidden { .. } => "CHILD_FORBIDDEN",
             Self::InDoubt { .. } => "RUN_IN_DOUBT",
             Self::Told { code, .. } => told(code),
             Self::Untrusted { .. } => "SESSION_UNTRUSTED",
@@ -362,6 +403,10 @@ impl Error {
             Self::SecretUnknown { .. } => "SECRET_NOT_FOUND",
             Self::SettingUnknown { .. } => "SETTING_NOT_FOUND",
             Self::SettingsInvalid { .. } => "SETTING_INVALID",
+            Self::AuditUnwritable { .. } => "AUDIT_UNWRITABLE",
+            Self::AuditBroken { .. } => "AUDIT_BROKEN",
+            Self::AuditCut { .. } => "AUDIT_LINES_MISSING",
+            Self::AuditHead { .. } => "AUDIT_HEAD_MISSING",
             Self::Broken(_) => "INVARIANT_VIOLATION",
         }
     }
@@ -417,7 +462,16 @@ impl Error {
                 let fault = |fault: &SettingFault| json!({"name": fault.field, "message": fault.message, "suggestion": fault.hint});
                 Some(json!({"path": path, "faults": faults.iter().map(fault).collect::<Vec<_>>()}))
             }
-            Self::File { path, .. } => Some(json!({"path": path.display().to_string()})),
+            Self::File { path, .. } | Self::AuditHead { path } => {
+                Some(json!({"path": path.display().to_string()}))
+            }
+            Self::RoleMissing { role } => Some(json!({"cause": "role", "role": role})),
+            Self::AuditBroken { path, line } => {
+                Some(json!({"path": path.display().to_string(), "line": line}))
+            }
+            Self::AuditCut { path, found, written } => Some(json!({
+                "path": path.display().to_string(), "found": found, "written": written,
+            })),
             _ => None,
         }
     }

@@ -36,6 +36,7 @@ mod rate;
 mod reading;
 mod refusals;
 mod retire;
+mod rights;
 pub mod schedule;
 mod sessions;
 mod snapshots;
@@ -74,12 +75,15 @@ use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunState;
 use cairn_core::text::Slug;
 use cairn_store::Store;
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::catalog::{Catalog, Identity};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
+use crate::record::{Action, Record};
+use crate::rights::Rights;
 use lanes::Lanes;
 use plans::Plans;
 
@@ -110,6 +114,8 @@ pub struct Parts {
     pub environment: Arc<dyn Environment>,
     /// What evaluates what must not be evaluated in this process.
     pub evaluator: Arc<dyn Evaluator>,
+    /// What tokens allow.
+    pub rights: Arc<dyn Rights>,
 }
 
 /// How long runs stay left before somebody goes on with them.
@@ -190,16 +196,22 @@ pub(crate) struct Inner {
     takers: failures::Takers,
     /// Held while others are told of a failure.
     telling: tokio::sync::Mutex<()>,
+    /// Keeps who asked for what.
+    record: Record,
+    /// Knows what tokens allow.
+    rights: Arc<dyn Rights>,
 }
 
 impl Inner {
     fn new(parts: Parts, options: Options) -> Self {
-        let Parts { host, store, catalog, types, performers, environment, evaluator } = parts;
+        let Parts { host, store, catalog, types, performers, environment, evaluator, rights } =
+            parts;
         let options = Arc::new(options);
         let index = Arc::new(index::Index::new(Arc::clone(&host), store.clone()));
         let reading = Arc::new(reading::Reading::new(&host, store.clone(), Arc::clone(&index)));
         let workflows = Arc::new(workflows::Workflows::new(Arc::clone(&host), catalog));
         let plans = Arc::new(Plans::new(store.clone(), types));
+        let record = Record::new(&store, Arc::clone(&host));
         let (lanes, watchers) = (Arc::<Lanes>::default(), Arc::<watch::Watchers>::default());
         let steps = Arc::new(perform::Steps {
             host: Arc::clone(&host),
@@ -246,6 +258,7 @@ impl Inner {
                 index: Arc::clone(&index),
                 reading: Arc::clone(&reading),
                 workflows: Arc::clone(&workflows),
+                record: record.clone(),
             },
             decisions: decisions::Decisions {
                 reading: Arc::clone(&reading),
@@ -258,6 +271,8 @@ impl Inner {
             },
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
             telling: tokio::sync::Mutex::default(),
+            record,
+            rights,
             host,
             store,
             options,
@@ -304,7 +319,12 @@ impl Automations {
     /// Whoever asks, the same is looked at in the same order: the trigger and its key, the role,
     /// the input, the limits, the settings. Of what is refused nothing is recorded.
     pub async fn submit(&self, request: RunRequest) -> Result<Asked> {
-        self.inner.submit(request).await
+        self.submit_within(request, Duration::ZERO).await
+    }
+
+    /// The same, by somebody who waits so long for the limits of the workflow.
+    pub async fn submit_within(&self, request: RunRequest, patience: Duration) -> Result<Asked> {
+        self.inner.submit(request, patience).await
     }
 
     /// Asks for a run, for somebody who waits for what comes of it.
@@ -385,7 +405,9 @@ impl Automations {
     /// Ends a run.
     pub async fn cancel(&self, run: RunId, by: impl Into<By>, reason: &str) -> Result<()> {
         let (by, reason) = (by.into(), reason.to_owned());
-        self.inner.tell(run, Command::Cancel { by, reason }).await
+        let arguments = json!({"reason": reason});
+        let command = Command::Cancel { by: by.clone(), reason };
+        self.inner.steer(run, (by, Action::CancelRun), &arguments, command).await
     }
 
     /// What a trigger of a workflow was refused.
@@ -411,14 +433,16 @@ impl Automations {
 
     /// Lets a run begin no more steps.
     pub async fn pause(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.host.change_id()?;
-        self.inner.tell(run, Command::Pause { change, by: by.into() }).await
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        let command = Command::Pause { change, by: by.clone() };
+        self.inner.steer(run, (by, Action::PauseRun), &json!({}), command).await
     }
 
     /// Lets a paused run go on.
     pub async fn resume(&self, run: RunId, by: impl Into<By>) -> Result<()> {
-        let change = self.inner.host.change_id()?;
-        self.inner.tell(run, Command::Resume { change, by: by.into() }).await
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        let command = Command::Resume { change, by: by.clone() };
+        self.inner.steer(run, (by, Action::ResumeRun), &json!({}), command).await
     }
 
     /// Answers a question that a run asked.
@@ -429,7 +453,12 @@ impl Automations {
         by: impl Into<By>,
         answer: Answer,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Answer { task, by: by.into(), answer }).await
+        let by = by.into();
+        let arguments = json!({
+            "task": task.to_string(), "verdict": answer.verdict.case(), "values": answer.values,
+        });
+        let command = Command::Answer { task, by: by.clone(), answer };
+        self.inner.steer(run, (by, Action::AnswerTask), &arguments, command).await
     }
 
     /// Says what became of a step that a crash cut off.
@@ -440,7 +469,10 @@ impl Automations {
         by: impl Into<By>,
         decision: InterruptDecision,
     ) -> Result<()> {
-        self.inner.tell(run, Command::Resolve { instance, by: by.into(), decision }).await
+        let by = by.into();
+        let arguments = json!({"step": instance.to_string(), "decision": decision});
+        let command = Command::Resolve { instance, by: by.clone(), decision };
+        self.inner.steer(run, (by, Action::ResolveStep), &arguments, command).await
     }
 
     /// Says what came of a step that was handed to an agent.
@@ -482,8 +514,12 @@ impl Automations {
     }
 
     /// Takes a session from elsewhere in. It is paper: it can be read, and does nothing.
-    pub async fn import(&self, bytes: &[u8]) -> Result<cairn_store::bundle::Imported> {
-        self.inner.trust.import(bytes).await
+    pub async fn import(
+        &self,
+        bytes: &[u8],
+        by: impl Into<By>,
+    ) -> Result<cairn_store::bundle::Imported> {
+        self.inner.trust.import(bytes, by.into()).await
     }
 
     /// What a session from elsewhere claims, and what it would do.

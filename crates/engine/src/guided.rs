@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, SourceKind};
-use cairn_core::event::{NewEvent, Scope, limits};
+use cairn_core::event::{By, NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
@@ -37,6 +37,7 @@ use crate::catalog::{self, Catalog, Found};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
+use crate::record::{Action, Deed, Object, Record};
 use answer::{Answer, Checkpointed, Resumable, SessionOpened};
 use ask::{At, Checkpoint, Continue, Intent, Resume, Start, Tokens, Wanted};
 use blobs::Cache;
@@ -63,6 +64,7 @@ struct Inner {
     options: Options,
     known: Known,
     cache: Cache,
+    record: Record,
 }
 
 /// How a guide behaves.
@@ -85,7 +87,8 @@ impl Guide {
         options: Options,
     ) -> Self {
         let (known, cache) = (Known::default(), Cache::default());
-        let inner = Inner { store, catalog, performers, host, options, known, cache };
+        let record = Record::new(&store, Arc::clone(&host));
+        let inner = Inner { store, catalog, performers, host, options, known, cache, record };
         Self { inner: Arc::new(inner) }
     }
 
@@ -110,8 +113,9 @@ impl Guide {
     }
 
     /// Opens a session to leave notes in: a run of a workflow that has nothing else to do.
-    pub async fn open_session(&self) -> Result<SessionOpened> {
-        let ask = Start { workflow: catalog::NOTES.to_owned(), ..Start::default() };
+    pub async fn open_session(&self, by: By) -> Result<SessionOpened> {
+        let (workflow, by) = (catalog::NOTES.to_owned(), Some(by));
+        let ask = Start { workflow, by, ..Start::default() };
         let answer = self.start(ask).await?;
         let run = answer.session.ok_or_else(|| Error::Broken("a run without a session".into()))?;
         let session_token = answer.tokens.checkpoint_token;
@@ -166,7 +170,8 @@ impl Inner {
             Err(error) => return Err(error),
         }
         decided.events.extend(workspace::belongs(workspace, run, &mut mint));
-        self.begin(&mut session, run, decided, workspace).await?;
+        let deed = deed(&ask, &found.id, (id, run));
+        self.record.change(deed, self.begin(&mut session, run, decided, workspace)).await?;
         let node = self.perform_owed(&mut session, run, decide::root(run)).await?;
         let position = Position::load(self, &session, run, node).await?;
         let facts = reply::Facts::begun(&found, id_warning, run, workspace);
@@ -438,6 +443,15 @@ fn minter(host: &dyn Host) -> Result<impl FnMut() -> EventId + use<>> {
         bits = bits.wrapping_add(1);
         EventId::mint(now, bits)
     })
+}
+
+/// What whoever begins a run is recorded with.
+fn deed(ask: &Start, workflow: &str, (session, run): (SessionId, RunId)) -> Deed {
+    let by = ask.by.clone().unwrap_or_else(|| "agent".into());
+    let arguments = json!({"context": ask.context, "workspace": ask.workspace});
+    let deed = Deed::to_run(by, Action::StartRun, run, workflow).with(&arguments);
+    let object = Object { session: Some(session), ..deed.object };
+    Deed { object, ..deed }
 }
 
 pub(crate) const fn source_kind(kind: ids::SourceKind) -> SourceKind {

@@ -5,7 +5,8 @@
 //!
 //! In reading order: workflows ([`catalog`]), what starts runs ([`trigger`]), what the engine
 //! does itself ([`performer`]), the machine it runs on ([`host`]), the values that workflows ask for ([`settings`], [`secrets`])
-//! and how they stay hidden ([`redact`]), guided runs ([`guided`]), failures ([`error`]).
+//! and how they stay hidden ([`redact`]), guided runs ([`guided`]), who changed what ([`record`]) and who may ([`rights`]),
+//! failures ([`error`]).
 
 pub mod catalog;
 pub mod error;
@@ -14,7 +15,9 @@ pub mod flow;
 pub mod guided;
 pub mod host;
 pub mod performer;
+pub mod record;
 pub mod redact;
+pub mod rights;
 pub mod secrets;
 pub mod settings;
 pub mod trigger;

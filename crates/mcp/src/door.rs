@@ -7,16 +7,19 @@ use cairn_api::Error;
 use cairn_api::error::Result;
 use cairn_api::token::Holder;
 use cairn_core::catalog::SettingFault;
-use cairn_core::event::{ActorKind, By, Door as Way, Via};
 use cairn_core::plan::Dialect;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
 use cairn_engine::guided::Guide;
-use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
-use cairn_engine::guided::ask::{At, Checkpoint, CheckpointAt, Continue, Start, Tokens, Wanted};
+use cairn_engine::guided::answer::{Answer, Checkpointed, Resumable, Warning, WarningCode};
+use cairn_engine::guided::ask::{
+    At, Checkpoint, CheckpointAt, Continue, Resume, Start, Tokens, Wanted,
+};
 use cairn_engine::trigger::Triggers;
 use serde_json::{Value, json};
+
+use crate::Reach;
 
 /// What the tools work with.
 #[derive(Clone)]
@@ -31,15 +34,18 @@ pub struct Door {
     pub catalog: Arc<Catalog>,
     /// Who comes in.
     pub holder: Holder,
+    /// Which projects they may work on.
+    pub reach: Reach,
 }
 
 impl Door {
     /// Begins a run, and gives the first step that is the agent's to do.
     pub async fn start(&self, ask: Start) -> Result<Answer> {
+        self.reach.require(ask.workspace.as_deref())?;
         let found = self.find(&ask.workflow).await?;
         match found.compiled()?.plan.dialect {
             Dialect::Graph => self.start_automation(&found, ask).await,
-            _ => Ok(self.guide.start(ask).await?),
+            _ => Ok(self.guide.start(Start { by: Some(self.holder.by.clone()), ..ask }).await?),
         }
     }
 
@@ -68,6 +74,12 @@ impl Door {
         Ok(self.guide.checkpoint(ask).await?)
     }
 
+    /// Finds the runs that somebody most likely means.
+    pub async fn resume(&self, ask: Resume) -> Result<Vec<Resumable>> {
+        self.reach.require(ask.workspace.as_deref())?;
+        Ok(self.guide.resume(ask).await?)
+    }
+
     /// Looks a workflow up, on a thread that may read and compile files.
     async fn find(&self, workflow: &str) -> Result<Arc<Found>> {
         let (catalog, workflow) = (Arc::clone(&self.catalog), workflow.to_owned());
@@ -88,8 +100,7 @@ impl Door {
         let kind = "manual".to_owned();
         let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
         let (key, roles) = (None, self.holder.roles());
-        let via = Via { actor: ActorKind::Agent, door: Way::Mcp, token_id: None };
-        let by = By { name: "agent".to_owned(), via: Some(via) };
+        let by = self.holder.by.clone();
         let request = RunRequest { workflow, trigger, key, event, depth: 0, by, roles };
         let mut answer = self.automations.start_held(request).await?;
         answer.warnings.extend((ask.tokens == Tokens::Pair).then(compact_only));

@@ -13,6 +13,7 @@ mod door;
 mod handler;
 mod http;
 mod message;
+mod reach;
 mod reference;
 mod render;
 mod stdio;
@@ -20,6 +21,7 @@ mod tools;
 
 pub use door::Door;
 pub use http::http;
+pub use reach::Reach;
 pub use reference::reference;
 pub use stdio::{serve_stdio, serve_streams};
 

@@ -41,6 +41,7 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
         performers: performers.clone(),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
+        rights: Arc::new(cairn_engine::rights::NoTokens),
     };
     let automations = Automations::new(parts, flow::Options::default());
     let guide = Guide::new(
@@ -51,7 +52,14 @@ fn door_to(catalog: Catalog, performers: Performers) -> Door {
         Options::default(),
     );
     let triggers = cairn_triggers::catalog::all(Channels::default());
-    Door { guide, automations, triggers, catalog, holder: Holder { scopes: vec![Scope::Run] } }
+    Door {
+        guide,
+        automations,
+        triggers,
+        catalog,
+        holder: Holder { scopes: vec![Scope::Run], ..Holder::default() },
+        reach: cairn_mcp::Reach::User,
+    }
 }
 
 fn types(performers: &Performers) -> Types {

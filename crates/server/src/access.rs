@@ -4,22 +4,29 @@ use std::sync::Arc;
 
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use cairn_api::error::{Error, Result};
+use cairn_api::error::{Error, Lack, Result};
 use cairn_api::token::{self, Holder, Scope};
+use cairn_engine::catalog::Identity;
 use cairn_engine::flow::Roles;
+use cairn_engine::record::Refusal;
+use cairn_engine::record::changes::Changes;
+use cairn_engine::rights::Limit;
 use subtle::ConstantTimeEq as _;
 
 use cairn_core::digest::Digest;
 use cairn_core::event::{ActorKind, By, Door, Via};
 
 use crate::answer::Failure;
-use crate::audit::Deed;
 use crate::clock::now_ms;
+use crate::refused::{self, Denied};
 use crate::routes::Shared;
 use crate::tokens::Tokens;
+
+/// How long a token can be.
+const TOKEN_MAX: usize = 256;
 
 /// What it takes to call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,19 +138,6 @@ impl Action {
                 | Self::WriteSecrets
         )
     }
-
-    /// Whether it changes something, and is put on record.
-    const fn is_change(self) -> bool {
-        matches!(
-            self,
-            Self::StartRuns
-                | Self::SteerRuns
-                | Self::AnswerTasks
-                | Self::EditSettings
-                | Self::WriteSecrets
-                | Self::WriteTokens
-        )
-    }
 }
 
 /// Who sends a request, known by what they may do.
@@ -155,7 +149,7 @@ pub(crate) struct Principal {
     id: Option<String>,
     scopes: Vec<Scope>,
     /// The workflows that it is about; all of them when there are none.
-    workflows: Vec<String>,
+    workflows: Vec<Limit>,
 }
 
 impl Principal {
@@ -176,11 +170,10 @@ impl Principal {
         token::roles(&self.scopes)
     }
 
-    fn shown(&self) -> String {
-        match &self.id {
-            Some(id) => format!("{} ({id})", self.name),
-            None => self.name.clone(),
-        }
+    /// Who it is, as it is recorded.
+    fn by(&self) -> By {
+        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id: self.id.clone() };
+        By { name: self.name.clone(), via: Some(via) }
     }
 }
 
@@ -192,7 +185,7 @@ pub(crate) enum Object<'a> {
     /// One of them, by the id in the path, which may be no id at all.
     One(&'a str),
     /// A workflow, or something of it.
-    Workflow(&'a str),
+    Workflow(&'a Identity),
 }
 
 /// Says whether somebody may do something. The only place that does; what is not granted
@@ -204,9 +197,14 @@ pub(crate) fn authorize(principal: &Principal, action: Action, object: Object<'_
     let covered = match object {
         // Whoever answers leaves out, or refuses by `Workflow`, what is not covered.
         Object::All | Object::One(_) => all || action.is_per_workflow(),
-        Object::Workflow(id) => all || principal.workflows.iter().any(|known| known == id),
+        Object::Workflow(of) => all || principal.workflows.iter().any(|known| known.is(of)),
     };
-    if granted && covered { Ok(()) } else { Err(Error::Forbidden(action.name())) }
+    let lacks = match (granted, covered) {
+        (true, true) => return Ok(()),
+        (false, _) => Lack::Scope(scope),
+        (true, false) => Lack::Workflow,
+    };
+    Err(Error::Forbidden { action: action.name(), lacks })
 }
 
 /// Who calls a handler, and as what.
@@ -219,18 +217,28 @@ pub(crate) struct Caller {
 impl Caller {
     /// Who the caller is, as it is recorded.
     pub(crate) fn by(&self) -> By {
-        let token_id = self.principal.id.clone();
-        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id };
-        By { name: self.name().to_owned(), via: Some(via) }
+        self.principal.by()
+    }
+
+    /// The changes that the caller asks for.
+    pub(crate) fn changes(&self, shared: &Shared) -> Changes {
+        Changes::new(&shared.record, &shared.store, self.by())
     }
 
     /// Refuses what is about a workflow that the caller's token is not for.
-    pub(crate) fn covers(&self, workflow: &str) -> Result<()> {
+    pub(crate) fn covers(&self, workflow: &Identity) -> Result<()> {
         authorize(&self.principal, self.action, Object::Workflow(workflow))
     }
 
+    /// Puts on record that the caller asked for something that its token is not for. It is told that
+    /// there is no such thing: a token for some workflows says nothing of others.
+    pub(crate) async fn turned_away(&self, shared: &Shared, object: String) {
+        let (by, action) = (self.by(), self.action.name());
+        shared.record.refuse(Refusal { by, action, object, code: "AUTH_FORBIDDEN" }).await;
+    }
+
     /// The workflows that the caller's token is for; all of them when there are none.
-    pub(crate) fn workflows(&self) -> &[String] {
+    pub(crate) fn workflows(&self) -> &[Limit] {
         &self.principal.workflows
     }
 
@@ -244,10 +252,21 @@ impl Caller {
 pub(crate) async fn check(
     State((shared, action)): State<(Shared, Action)>,
     params: std::result::Result<RawPathParams, RawPathParamsRejection>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> std::result::Result<Response, Failure> {
-    let principal = authenticate(request.headers(), &shared.admin_token, &shared.tokens).await?;
+    let (parts, body) = request.into_parts();
+    let principal = match authenticate(&parts.headers, &shared.admin_token, &shared.tokens).await {
+        Ok(principal) => principal,
+        Err(error) => {
+            // Whoever brings no token tries nothing.
+            if let Error::TokenInvalid = error {
+                shared.record.refuse(refused::login(&parts, error.code())).await;
+            }
+            return Err(Failure(error));
+        }
+    };
+    let mut request = Request::from_parts(parts, body);
     note_use(&shared, &principal);
     let object = match &params {
         Ok(params) => params
@@ -256,39 +275,27 @@ pub(crate) async fn check(
             .map_or(Object::All, |(_, id)| Object::One(id)),
         Err(_) => Object::One(""),
     };
-    let granted = authorize(&principal, action, object);
-    if action.is_change() {
-        let (by, allowed) = (principal.shown(), granted.is_ok());
-        record(&shared, by, action.name(), request.uri().path().to_owned(), allowed).await?;
+    let (by, object_path) = (principal.by(), request.uri().path().to_owned());
+    let turned_away = |code: &'static str| {
+        let refusal = Refusal { by, action: action.name(), object: object_path, code };
+        shared.record.refuse(refusal)
+    };
+    if let Err(denied) = authorize(&principal, action, object) {
+        turned_away(denied.code()).await;
+        return Err(Failure(denied));
     }
-    granted?;
-    let (by, path) = (principal.shown(), request.uri().path().to_owned());
-    let holder = Holder { scopes: principal.scopes.clone() };
+    let holder = Holder {
+        scopes: principal.scopes.clone(),
+        by: token::agent(&principal.name, principal.id.clone()),
+    };
     request.extensions_mut().insert(holder);
     request.extensions_mut().insert(Caller { principal: Arc::new(principal), action });
     let response = next.run(request).await;
     // What the token is not for shows when it is known which workflow is meant.
-    if action.is_change() && response.status() == StatusCode::FORBIDDEN {
-        record(&shared, by, action.name(), path, false).await?;
+    if let Some(Denied(code)) = response.extensions().get() {
+        turned_away(code).await;
     }
     Ok(response)
-}
-
-/// Puts a call on record before it is carried out: what cannot be recorded is not done.
-async fn record(
-    shared: &Shared,
-    by: String,
-    action: &'static str,
-    object: String,
-    allowed: bool,
-) -> Result<()> {
-    let audit = shared.audit.clone();
-    // It is written to the end, though the caller may go away meanwhile.
-    let write = tokio::spawn(async move {
-        let deed = Deed { by: &by, action, object: &object, allowed };
-        audit.record(&deed, now_ms()).await
-    });
-    write.await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
 /// Notes when a token was last used, without making anybody wait.
@@ -317,18 +324,27 @@ async fn authenticate(
         return Err(Error::TokenInvalid);
     }
     let token = bearer(value.as_bytes()).ok_or(Error::TokenMissing)?;
+    if !is_token_sized(token) {
+        return Err(Error::TokenInvalid);
+    }
     // Digests are compared, so that neither the time nor the length tells how much was right.
     if bool::from(Digest::of(token).as_bytes().ct_eq(admin_token.as_bytes())) {
         return Ok(Principal::admin());
     }
     let found = tokens.find(token, now_ms()).await?.ok_or(Error::TokenInvalid)?;
+    let workflows = found.limits();
     let (name, id) = (found.name, Some(found.id));
-    Ok(Principal { name, id, scopes: found.scopes, workflows: found.workflows })
+    Ok(Principal { name, id, scopes: found.scopes, workflows })
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
+}
+
+/// Whether a token is short enough to be one; nothing longer is looked at.
+const fn is_token_sized(token: &[u8]) -> bool {
+    token.len() <= TOKEN_MAX
 }
 
 #[cfg(test)]
@@ -360,6 +376,7 @@ mod tests {
             assert_eq!(check(values).await, "AUTH_TOKEN_INVALID", "{values:?}");
         }
         assert_eq!(check(&["Bearer secret", "Bearer secret"]).await, "AUTH_TOKEN_INVALID");
+        assert_eq!(check(&[&format!("Bearer {}", "x".repeat(20_000))]).await, "AUTH_TOKEN_INVALID");
         for values in [&[][..], &["secret"], &["Bearer "], &["Bearer"], &["Basic c2VjcmV0"], &[""]]
         {
             assert_eq!(check(values).await, "AUTH_TOKEN_MISSING", "{values:?}");
@@ -367,7 +384,7 @@ mod tests {
     }
 
     fn somebody(scopes: &[Scope], workflows: &[&str]) -> Principal {
-        let workflows = workflows.iter().map(|id| (*id).to_owned()).collect();
+        let workflows = workflows.iter().map(|id| Limit::from(*id)).collect();
         Principal { name: "x".to_owned(), id: None, scopes: scopes.to_vec(), workflows }
     }
 
@@ -390,8 +407,9 @@ mod tests {
     fn a_token_for_one_workflow_reaches_nothing_else() {
         let one = somebody(&[Scope::Admin], &["project.a"]);
         for action in Action::ALL {
-            assert!(authorize(&one, action, Object::Workflow("project.a")).is_ok());
-            assert!(authorize(&one, action, Object::Workflow("project.ab")).is_err());
+            let of = |id: &str| Identity::recorded(id, Some(&format!("/w/{id}.yaml")));
+            assert!(authorize(&one, action, Object::Workflow(&of("project.a"))).is_ok());
+            assert!(authorize(&one, action, Object::Workflow(&of("project.ab"))).is_err());
             let everything = authorize(&one, action, Object::All).is_ok();
             assert_eq!(everything, action.is_per_workflow(), "{action:?}");
         }

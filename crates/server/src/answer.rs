@@ -1,5 +1,6 @@
 //! Failures as HTTP answers.
 
+use crate::refused::Denied;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cairn_api::Error;
@@ -29,6 +30,9 @@ impl IntoResponse for Failure {
         }
         if let Some(after_ms) = error.retry_after_ms() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(after_ms.div_ceil(1_000)));
+        }
+        if let Error::Forbidden { .. } = &error {
+            response.extensions_mut().insert(Denied(error.code()));
         }
         response
     }

@@ -59,12 +59,22 @@ fn host(uri: &Uri, headers: &HeaderMap, public_hosts: &[String]) -> Result<Autho
         LOOPBACK_HOSTS.into_iter().chain(public).any(|host| host.eq_ignore_ascii_case(name))
     };
     let host = Authority::try_from(value.as_bytes()).map_err(|_| Error::HostDenied)?;
-    let plain = !host.as_str().contains('@');
-    if plain && known(&host) && uri.authority().is_none_or(known) {
+    if is_plain(&host) && known(&host) && uri.authority().is_none_or(known) {
         Ok(host)
     } else {
         Err(Error::HostDenied)
     }
+}
+
+/// Whether an authority is a name and perhaps a port, and nothing besides. The type takes more than
+/// that: names and passwords, and ports that are no numbers.
+fn is_plain(authority: &Authority) -> bool {
+    let rest = authority.as_str().strip_prefix(authority.host());
+    let is_port = |port: &str| {
+        let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        digits && port.parse::<u16>().is_ok()
+    };
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
 /// A browser names the page's origin; only our own pages may call, same port included.
@@ -128,6 +138,15 @@ mod tests {
             "cairn.example.evil.com",
             "me@localhost",
             "0.0.0.0",
+            "localhost:7373,evil.com",
+            "localhost,evil.com",
+            "localhost:evil.com",
+            "localhost:",
+            "localhost:99999",
+            "localhost:+1",
+            "localhost:1:2",
+            "[::1]evil.com",
+            "[::1]:x",
         ] {
             assert_eq!(host_code(value, "/"), "REQUEST_HOST_DENIED", "{value}");
         }

@@ -9,7 +9,6 @@
 
 mod access;
 mod answer;
-pub mod audit;
 mod automation;
 mod body;
 mod clock;
@@ -18,6 +17,7 @@ mod guard;
 mod metrics;
 mod patience;
 mod phase;
+mod refused;
 mod routes;
 mod serve;
 mod strict;

@@ -11,13 +11,14 @@ use cairn_api::Error;
 use cairn_api::schema::{self, Schema};
 use cairn_core::digest::Digest;
 use cairn_engine::flow::schedule::Schedule;
+use cairn_engine::host::SystemHost;
+use cairn_engine::record::Record;
 use cairn_store::Store;
 use schemars::JsonSchema;
 use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
-use crate::audit::Audit;
 use crate::automation::Automation;
 use crate::clock::Seldom;
 use crate::guard;
@@ -56,7 +57,7 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     /// When the use of a token was last noted.
     pub(crate) used: Seldom,
-    pub(crate) audit: Audit,
+    pub(crate) record: Record,
     pub(crate) watched: Arc<Watched>,
     pub(crate) schedule: Schedule,
     pub(crate) metrics: Arc<Metrics>,
@@ -80,7 +81,7 @@ impl App {
             mcp: config.mcp,
             tokens: Tokens::new(Arc::clone(&store.documents)),
             used: Seldom::default(),
-            audit: Audit::new(Arc::clone(&store.audit)),
+            record: Record::new(&store, SystemHost::shared()),
             watched: Arc::new(Watched::new(catalog, triggers)),
             schedule: Schedule::load(automation.engine.clone()).await,
             metrics: Arc::default(),

@@ -20,10 +20,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::audit::OnRecord;
 use crate::config::Config;
 use crate::patience::Patient;
 use crate::phase::{Phase, Phases, Stopping};
+use crate::refused::Firings;
 use crate::routes::{self, App, Peer};
 use crate::telemetry::{self, Telemetry};
 
@@ -39,6 +39,9 @@ const FILES_PER_CONNECTION: u64 = 3;
 const HEADERS_MAX: usize = 64;
 /// How long a request's head may be, in bytes.
 const HEAD_MAX: usize = 32 << 10;
+
+/// How often refusals that were only counted are written.
+const SETTLE_EVERY: Duration = Duration::from_secs(60);
 
 /// How long steps under way may take to be parked.
 const PARK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,7 +61,7 @@ pub async fn serve(
     let (drain, telemetry) = (config.drain, config.telemetry.clone());
     let app = Arc::new(App::new(config, store, phase).await);
     app.automation.engine.observe(Arc::clone(&app.metrics) as _);
-    app.automation.engine.observe(Arc::new(OnRecord(app.audit.clone())));
+    app.automation.engine.observe(Arc::new(Firings(app.record.clone())));
     let background = background(&app, telemetry);
     let service = TowerToHyperService::new(routes::router(Arc::clone(&app)));
     let mut http = http1::Builder::new();
@@ -98,6 +101,7 @@ pub async fn serve(
     for task in background {
         let _ = task.await;
     }
+    app.record.settle(true).await;
     Ok(app.automation.engine.stop(PARK_TIMEOUT).await)
 }
 
@@ -163,6 +167,17 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
             }
         }
     };
+    let refusals = {
+        let app = Arc::clone(app);
+        async move {
+            loop {
+                tokio::select! {
+                    () = sleep(SETTLE_EVERY) => app.record.settle(false).await,
+                    () = app.phase.closing() => return,
+                }
+            }
+        }
+    };
     let clock = {
         let app = Arc::clone(app);
         async move { app.schedule.keep(app.watched.timetable(), app.phase.draining()).await }
@@ -173,6 +188,7 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
     });
     let mut tasks: Vec<JoinHandle<()>> = traces.into_iter().collect();
     tasks.extend([
+        tokio::spawn(refusals),
         tokio::spawn(others),
         tokio::spawn(crate::watched::look(Arc::clone(app))),
         tokio::spawn(clock),

@@ -3,12 +3,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
-use cairn_api::token::{Scope, Token};
+use cairn_api::token::{Scope, Token, roles};
 use cairn_core::digest::Digest;
+use cairn_engine::record::changes::Changes;
+use cairn_engine::record::{Action, Object};
+use cairn_engine::rights::{Grant, Limit, Rights};
 use cairn_store::port::documents::{Documents, Name, Stamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::clock::now_ms;
 
 /// What a token starts with, so that it is known when it leaks.
 pub const TOKEN_PREFIX: &str = "cairn_tok_";
@@ -29,7 +36,7 @@ pub struct Wanted {
     /// What it allows.
     pub scopes: Vec<Scope>,
     /// The workflows that it is for; all of them when there are none.
-    pub workflows: Vec<String>,
+    pub workflows: Vec<Limit>,
     /// Until when it is good.
     pub expires_ms: Option<u64>,
 }
@@ -39,7 +46,7 @@ impl Wanted {
     pub fn new(
         name: String,
         mut scopes: Vec<Scope>,
-        workflows: Vec<String>,
+        workflows: Vec<Limit>,
         expires_ms: Option<u64>,
     ) -> Result<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
@@ -80,7 +87,33 @@ pub(crate) struct Record {
     revoked_ms: Option<u64>,
     pub(crate) scopes: Vec<Scope>,
     used_ms: Option<u64>,
-    pub(crate) workflows: Vec<String>,
+    workflows: Vec<Kept>,
+}
+
+/// A workflow that a token is for, as it is kept. Earlier versions kept ids alone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Id(String),
+    Bound { id: String, key: String },
+}
+
+impl From<Limit> for Kept {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit { id, key: Some(key) } => Self::Bound { id, key },
+            Limit { id, key: None } => Self::Id(id),
+        }
+    }
+}
+
+impl Kept {
+    fn limit(&self) -> Limit {
+        match self {
+            Self::Id(id) => id.clone().into(),
+            Self::Bound { id, key } => Limit { id: id.clone(), key: Some(key.clone()) },
+        }
+    }
 }
 
 impl Tokens {
@@ -96,7 +129,23 @@ impl Tokens {
     }
 
     /// Keeps the digest of a token that was made up.
-    pub async fn create(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
+    pub async fn create(
+        &self,
+        on_behalf: &Changes,
+        text: &str,
+        wanted: Wanted,
+        now_ms: u64,
+    ) -> Result<Token> {
+        let arguments = json!({
+            "name": wanted.name, "scopes": wanted.scopes, "workflows": wanted.workflows.iter().map(|limit| &limit.id).collect::<Vec<_>>(),
+            "expiresMs": wanted.expires_ms,
+        });
+        let object = named(id_of(&Digest::of(text.as_bytes())));
+        let deed = on_behalf.deed(Action::CreateToken, object, &arguments);
+        on_behalf.make(deed, self.keep(text, wanted, now_ms)).await
+    }
+
+    async fn keep(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
         self.change(|content| {
             let Wanted { name, scopes, workflows, expires_ms } = wanted.clone();
             let digest = Digest::of(text.as_bytes());
@@ -115,7 +164,7 @@ impl Tokens {
                 revoked_ms: None,
                 scopes,
                 used_ms: None,
-                workflows,
+                workflows: workflows.into_iter().map(Into::into).collect(),
             };
             let shown = record.shown();
             content.tokens.push(record);
@@ -125,18 +174,21 @@ impl Tokens {
     }
 
     /// Lets a token be good no more. It is named by its id, or by its name.
-    pub async fn revoke(&self, given: &str, now_ms: u64) -> Result<Token> {
-        self.change(|content| {
-            let is_meant = |token: &&mut Record| {
-                token.id == given || (token.name == given && token.revoked_ms.is_none())
-            };
-            let found = content.tokens.iter_mut().find(is_meant);
-            let token =
-                found.ok_or_else(|| Error::TokenUnknown(given.chars().take(64).collect()))?;
+    pub async fn revoke(&self, on_behalf: &Changes, given: &str, now_ms: u64) -> Result<Token> {
+        let unknown = || Error::TokenUnknown(given.chars().take(64).collect());
+        let is_meant = |token: &&Record| {
+            token.id == given || (token.name == given && token.revoked_ms.is_none())
+        };
+        let content = self.read().await?;
+        let id = content.tokens.iter().find(is_meant).ok_or_else(unknown)?.id.clone();
+        let deed = on_behalf.deed(Action::RevokeToken, named(id.clone()), &json!({"given": given}));
+        let work = self.change(|content| {
+            let found = content.tokens.iter_mut().find(|token| token.id == id);
+            let token = found.ok_or_else(unknown)?;
             token.revoked_ms.get_or_insert(now_ms);
             Ok(token.shown())
-        })
-        .await
+        });
+        on_behalf.make(deed, work).await
     }
 
     /// The token that this text is, if it is good.
@@ -209,9 +261,40 @@ impl Tokens {
     }
 }
 
+#[async_trait]
+impl Rights for Tokens {
+    async fn of(&self, token_id: &str) -> cairn_engine::Result<Grant> {
+        // Tokens that cannot be read allow nothing.
+        let Ok(content) = self.read().await else {
+            return Ok(Grant::nothing(token_id, "cannot be looked up"));
+        };
+        let Some(token) = content.tokens.iter().find(|token| token.id == token_id) else {
+            return Ok(Grant::nothing(token_id, "is not known here"));
+        };
+        let ended = match (token.revoked_ms, token.is_good(now_ms())) {
+            (Some(_), _) => Some("was revoked"),
+            (None, false) => Some("has expired"),
+            (None, true) => None,
+        };
+        let may_run = token.scopes.iter().any(|s| matches!(s, Scope::Run | Scope::Admin));
+        Ok(Grant {
+            who: format!("the token `{}` ({token_id})", token.name),
+            ended,
+            may_run,
+            roles: roles(&token.scopes),
+            workflows: token.limits(),
+        })
+    }
+}
+
 impl Record {
     fn is_good(&self, now_ms: u64) -> bool {
         self.revoked_ms.is_none() && self.expires_ms.is_none_or(|until| now_ms < until)
+    }
+
+    /// The workflows that it is for; all of them when there are none.
+    pub(crate) fn limits(&self) -> Vec<Limit> {
+        self.workflows.iter().map(Kept::limit).collect()
     }
 
     fn shown(&self) -> Token {
@@ -219,13 +302,18 @@ impl Record {
             token_id: self.id.clone(),
             name: self.name.clone(),
             scopes: self.scopes.clone(),
-            workflows: self.workflows.clone(),
+            workflows: self.limits().into_iter().map(|limit| limit.id).collect(),
             created_at: rfc3339(self.created_ms),
             expires_at: self.expires_ms.and_then(rfc3339),
             last_used_at: self.used_ms.and_then(rfc3339),
             revoked: self.revoked_ms.is_some(),
         }
     }
+}
+
+/// Something that goes by a name.
+fn named(name: String) -> Object {
+    Object { name, ..Object::default() }
 }
 
 /// The id of a token, which tells nothing of it.
@@ -237,6 +325,8 @@ fn id_of(digest: &Digest) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cairn_engine::host::SystemHost;
+
     use super::*;
 
     fn wanted(name: &str, expires_ms: Option<u64>) -> Wanted {
@@ -246,6 +336,12 @@ mod tests {
             workflows: Vec::new(),
             expires_ms,
         }
+    }
+
+    fn changes() -> Changes {
+        let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
+        let record = cairn_engine::record::Record::new(&store, SystemHost::shared());
+        Changes::new(&record, &store, "me".into())
     }
 
     fn tokens_in(home: &std::path::Path) -> Tokens {
@@ -258,17 +354,19 @@ mod tests {
     async fn a_token_is_good_until_it_expires_or_is_revoked() {
         let home = tempfile::tempdir().unwrap();
         let tokens = tokens_in(home.path());
-        let made = tokens.create("cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
-        tokens.create("cairn_tok_b", wanted("b", None), 2).await.unwrap();
+        let made =
+            tokens.create(&changes(), "cairn_tok_a", wanted("a", Some(100)), 1).await.unwrap();
+        tokens.create(&changes(), "cairn_tok_b", wanted("b", None), 2).await.unwrap();
         // Another process sees the same.
         let others = tokens_in(home.path());
         assert_eq!(others.find(b"cairn_tok_a", 99).await.unwrap().unwrap().id, made.token_id);
         assert!(others.find(b"cairn_tok_a", 100).await.unwrap().is_none());
         assert!(others.find(b"cairn_tok_c", 1).await.unwrap().is_none());
         assert!(others.find(b"cairn_tok_b", u64::MAX).await.unwrap().is_some());
-        tokens.revoke("b", 3).await.unwrap();
+        tokens.revoke(&changes(), "b", 3).await.unwrap();
         assert!(others.find(b"cairn_tok_b", 4).await.unwrap().is_none());
-        assert_eq!(tokens.revoke("nobody", 3).await.unwrap_err().code(), "ACCESS_TOKEN_NOT_FOUND");
+        let unknown = tokens.revoke(&changes(), "nobody", 3).await.unwrap_err();
+        assert_eq!(unknown.code(), "ACCESS_TOKEN_NOT_FOUND");
         let text = std::fs::read_to_string(home.path().join("keys/tokens.json")).unwrap();
         assert!(!text.contains("cairn_tok_"), "{text}");
     }
@@ -278,7 +376,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let home = tempfile::tempdir().unwrap();
         let tokens = tokens_in(home.path());
-        tokens.create("cairn_tok_a", wanted("a", None), 1).await.unwrap();
+        tokens.create(&changes(), "cairn_tok_a", wanted("a", None), 1).await.unwrap();
         let path = home.path().join("keys/tokens.json");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let others = tokens_in(home.path());

@@ -284,7 +284,7 @@ impl Hook for Requests {
         let good: Vec<&HookSecret> =
             secrets.iter().filter(|s| s.until_ms.is_none_or(|until| now_ms < until)).collect();
         let keys = self.scheme.verify(request, now_ms, &good)?;
-        event::firing(keys, request, sender)
+        event::firing(keys, request, sender, &self.scheme.headers())
     }
 }
 

@@ -1,13 +1,16 @@
 //! `cairn audit`: the record of who changed what.
 
 use cairn_api::Exit;
+use cairn_api::audit::Entry;
 use cairn_api::error::Result;
-use cairn_server::audit::Audit;
+use cairn_core::audit::Line;
+use cairn_engine::record::Wanted;
 use clap::Subcommand;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::home;
+use crate::output::plain;
+use crate::{home, somebody};
 
 /// See and check the record of who changed what
 #[derive(clap::Args)]
@@ -23,33 +26,50 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show who changed what, oldest first
-    #[command(after_help = "Examples:\n  cairn audit list\n  cairn audit list --json")]
-    List,
-    /// Check that no line was changed, put in or taken out
+    List(List),
+    /// Check that no line was changed, put in, taken out or cut off
     ///
-    /// Lines that were cut off at the end cannot be told from lines that were never written: keep a copy elsewhere.
+    /// How many lines there were, and the digest of the last one, is kept apart from them. Somebody who may write to the data directory can change both: keep a copy elsewhere.
     #[command(after_help = "Example:\n  cairn audit verify")]
     Verify,
 }
 
+/// Show who changed what, oldest first
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cairn audit list\n  cairn audit list --workflow project.triage\n  cairn audit list --token tok_1f2e3d4c5b6a --json"
+)]
+struct List {
+    /// Only what is about this workflow
+    #[arg(long, value_name = "ID")]
+    workflow: Option<String>,
+
+    /// Only what is about this run
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+
+    /// Only what was done with this token, or to it
+    #[arg(long, value_name = "ID")]
+    token: Option<String>,
+}
+
 pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
-    let audit = Audit::new(home::open(config)?.audit);
+    let record = somebody::record(&home::open(config)?);
     let output = &config.output;
     match args.command {
-        Command::List => {
-            for entry in home::block_on(audit.read(0, usize::MAX))?.items {
-                if output.json {
-                    output.object(&entry)?;
-                    continue;
+        Command::List(List { workflow, run, token }) => {
+            let wanted = Wanted { workflow, run, token };
+            for line in
+                home::block_on(async { Ok(record.read(0, usize::MAX, &wanted).await?) })?.lines
+            {
+                match output.json {
+                    true => output.object(&Entry::from(line))?,
+                    false => output.line(&plain(&shown(&line)))?,
                 }
-                let refused = if entry.allowed { "" } else { "  (refused)" };
-                let (at, by) = (&entry.at, &entry.by);
-                output.line(&format!("{at}  {by}  {}  {}{refused}", entry.action, entry.object))?;
             }
         }
         Command::Verify => {
-            let lines = home::block_on(audit.verify())?;
+            let lines = home::block_on(async { Ok(record.verify().await?) })?;
             if output.json {
                 output.object(&json!({"lines": lines}))?;
             } else {
@@ -58,4 +78,30 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// A line for people: when, who, how, what, about what, and what came of it.
+fn shown(line: &Line) -> String {
+    let token = line.token_id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
+    let door = line.door.and_then(|door| serde_json::to_value(door).ok());
+    let door = door.as_ref().and_then(|door| door.as_str()).unwrap_or("-");
+    let mut text = format!("{}  {}{token}  {door}  {}", line.at, line.by, line.action);
+    let about = [
+        line.workflow_id.clone(),
+        line.run_id.map(|run| run.to_string()),
+        line.session_id.map(|session| session.to_string()),
+        Some(line.object.clone()).filter(|object| !object.is_empty()),
+    ];
+    for about in about.into_iter().flatten() {
+        text.push_str("  ");
+        text.push_str(&about);
+    }
+    let what = if line.of.is_some() { "failed" } else { "refused" };
+    let why = line.outcome.as_ref().map(|code| format!(": {code}")).unwrap_or_default();
+    let times = line.times.filter(|times| *times > 1);
+    let times = times.map(|times| format!(", {times} times")).unwrap_or_default();
+    if !line.allowed {
+        text.push_str(&format!("  ({what}{why}{times})"));
+    }
+    text
 }

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::serve;
 use crate::config::Config;
-use crate::home;
 use crate::output::Style;
 use crate::render::{self, Cell};
+use crate::{home, somebody};
 
 /// A sync that takes longer makes every step feel slow.
 const SYNC_SLOW_US: u64 = 20_000;
@@ -72,7 +72,8 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let store = home::open_anywhere(config)?;
     let found = files::doctor(&root)?;
     let key_ring = home::block_on(async { Ok(key_ring(&store, found.keyring_mode).await) })?;
-    let checks = checks(&root, &found, config.files()?.free_min, key_ring);
+    let audit = home::block_on(async { Ok(audit(&store).await) })?;
+    let checks = checks(&root, &found, config.files()?.free_min, (key_ring, audit));
     let failed = checks.iter().any(|check| check.state == State::Failed);
     let exit = if failed { Exit::Invalid } else { Exit::Success };
     if config.output.json {
@@ -96,7 +97,12 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     Ok(exit)
 }
 
-fn checks(root: &Path, found: &Checkup, free_min: Free, key_ring: Check) -> Vec<Check> {
+fn checks(
+    root: &Path,
+    found: &Checkup,
+    free_min: Free,
+    (key_ring, audit): (Check, Check),
+) -> Vec<Check> {
     let version = env!("CARGO_PKG_VERSION");
     let events = cairn_core::event::VERSION;
     let bundles = cairn_core::bundle::VERSION;
@@ -127,6 +133,7 @@ fn checks(root: &Path, found: &Checkup, free_min: Free, key_ring: Check) -> Vec<
         mode("permissions", Some(found.root_mode), 0o700, State::Warning),
         key_ring,
         mode("admin token", files::document_mode(root, &serve::ADMIN_TOKEN), 0o600, State::Failed),
+        audit,
         isolation(),
         check("sessions", State::Info, found.sessions.to_string()),
     ]
@@ -198,6 +205,16 @@ async fn key_ring(store: &Store, found: Option<u32>) -> Check {
     match store.keys.load().await {
         Ok(_) => checked,
         Err(cairn_store::Error::Keyring { what, .. }) => check(name, State::Failed, what),
+        Err(error) => check(name, State::Failed, error.to_string()),
+    }
+}
+
+/// Whether the record of who changed what is whole.
+async fn audit(store: &Store) -> Check {
+    let name = "audit record";
+    match somebody::record(store).verify().await {
+        Ok(0) => check(name, State::Info, "none yet".to_owned()),
+        Ok(lines) => check(name, State::Good, render::count(lines, "line", "lines")),
         Err(error) => check(name, State::Failed, error.to_string()),
     }
 }

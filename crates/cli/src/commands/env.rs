@@ -3,12 +3,13 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_core::plan::Plan;
+use cairn_engine::record::changes::Changes;
 use cairn_engine::secrets::Vault;
 use cairn_engine::settings::{Files, Settings};
 use clap::Subcommand;
 
 use crate::config::Config;
-use crate::{home, sources};
+use crate::{home, somebody, sources};
 
 mod check;
 mod list;
@@ -51,6 +52,7 @@ struct Target {
     plan: Plan,
     files: Files,
     vault: Vault,
+    changes: Changes,
 }
 
 impl Target {
@@ -59,7 +61,8 @@ impl Target {
         let plan = found.compiled()?.plan.clone();
         let store = home::open(config)?;
         let files = Files::of(&store.documents, found.identity())?;
-        Ok(Self { files, plan, vault: config.vault(&store)? })
+        let changes = somebody::changes(&store);
+        Ok(Self { files, plan, vault: config.vault(&store)?, changes })
     }
 
     /// Whether a run could read the secrets that are kept.

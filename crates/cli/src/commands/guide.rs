@@ -11,16 +11,16 @@ use std::time::Duration;
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::guided::answer as wire;
-use cairn_api::token::Scope;
+use cairn_api::token::{Holder, Scope};
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
 use cairn_engine::guided::answer::{Answer, Lifecycle, Standing};
 use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
-use cairn_mcp::Door;
+use cairn_mcp::{Door, Reach};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::Config;
-use crate::{automate, door, home, sources, stop};
+use crate::{automate, door, home, somebody, sources, stop};
 use answers::{Given, Said, Script};
 use screen::Screen;
 
@@ -252,7 +252,8 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
     let automations = automate::open(config, store.clone(), Arc::clone(&catalog))?;
     let guide = door::guide(config, store, Arc::clone(&catalog), workspace.clone())?;
     // Whoever sits at this machine may do everything.
-    let door = door::with(guide, automations, catalog, vec![Scope::Admin]);
+    let holder = Holder { scopes: vec![Scope::Admin], by: somebody::by() };
+    let door = door::with(guide, automations, catalog, (holder, Reach::User));
     let answer = match &args.r#continue {
         Some(token) => door.proceed(back(token)).await?,
         None => {

@@ -11,9 +11,9 @@ use cairn_engine::catalog::Found;
 use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
 use serde_json::json;
 
-use super::{runs, trigger};
+use super::trigger;
 use crate::config::Config;
-use crate::{automate, home};
+use crate::{automate, home, somebody};
 
 mod follow;
 mod given;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
-        let by = runs::somebody();
+        let by = somebody::by();
         let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
         let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         if args.detach {

@@ -2,7 +2,6 @@
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
-use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_engine::flow::Automations;
 use clap::Subcommand;
 
@@ -93,13 +92,6 @@ async fn say(
     let exit = said(&engine).await;
     engine.stop(PATIENCE).await;
     exit
-}
-
-/// Who gives a command, as far as the system says.
-pub(super) fn somebody() -> By {
-    let name = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    let via = Via { actor: ActorKind::Person, door: Door::Cli, token_id: None };
-    By { name, via: Some(via) }
 }
 
 /// A run: its id, or the beginning of it.

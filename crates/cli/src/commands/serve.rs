@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_api::token::Holder;
 use cairn_core::digest::Digest;
 use cairn_engine::flow::Left;
+use cairn_mcp::Reach;
 use cairn_server::{Automation, Front, Stopping};
 use cairn_store::Store;
 use cairn_store::port::locks::{Claim, Exclusive, Lock};
@@ -20,7 +22,7 @@ use crate::commands::mcp::Sessions;
 use crate::config::{Config, DRAIN_SEC_MAX};
 use crate::output::Output;
 use crate::stop::StopSignals;
-use crate::{automate, door, fresh, home, render, sources};
+use crate::{automate, door, fresh, home, render, somebody, sources};
 
 mod admin_token;
 
@@ -77,19 +79,23 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let listener = cairn_server::listen(address, front).await?;
     let address = listener.local_addr().map_err(|source| Error::Bind { address, source })?;
     lock.sign(&format!("process {} at http://{address}", std::process::id()));
-    let token = admin_token::load_or_make(&*store.documents).await?;
+    let token = admin_token::load_or_make(&store, &somebody::changes(&store)).await?;
     let place = store.documents.place(&ADMIN_TOKEN);
     // Whoever started it may read no further than the first line; it serves all the same.
     let _ = announce(&config.output, address, &token, &place);
     if rustix::process::geteuid().is_root() {
         config.output.remark("running as root: a user of its own is safer");
     }
+    if let Err(error) = somebody::record(&store).verify().await {
+        config.output.remark(&format!("WARNING: the audit record is not whole: {error}"));
+    }
     let catalog = Arc::new(sources::catalog(config));
     // Agents of several projects come here, so none is taken for granted.
     let guide = door::guide(config, store.clone(), Arc::clone(&catalog), None)?;
     let engine = automate::open(config, store.clone(), Arc::clone(&catalog))?;
+    let reach = Reach::Below(config.workspace_roots.value.clone());
     // Who comes in, and what they may do, is known with each request.
-    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), Vec::new());
+    let door = door::with(guide, engine.clone(), Arc::clone(&catalog), (Holder::default(), reach));
     let body_max = usize::try_from(cairn_server::BODY_MAX).unwrap_or(usize::MAX);
     let mcp = cairn_mcp::http(door, args.sessions.tools(), body_max);
     let drain = args.drain.map_or(config.drain.value, Duration::from_secs);

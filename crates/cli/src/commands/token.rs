@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_server::audit::{Audit, Deed};
 use cairn_server::tokens::Tokens;
 use cairn_store::Store;
 use clap::Subcommand;
 
 use crate::config::Config;
-use crate::fresh;
 
 mod create;
 mod list;
@@ -47,11 +45,4 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 
 fn tokens(store: &Store) -> Tokens {
     Tokens::new(Arc::clone(&store.documents))
-}
-
-/// Puts on record what is about to be done to a token.
-async fn record(store: &Store, action: &str, object: &str) -> Result<()> {
-    let by = format!("{} (command line)", super::runs::somebody().name);
-    let deed = Deed { by: &by, action, object, allowed: true };
-    Audit::new(Arc::clone(&store.audit)).record(&deed, fresh::now_ms()).await
 }

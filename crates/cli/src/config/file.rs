@@ -21,7 +21,7 @@ pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 22] = [
+pub(super) const KEYS: [&str; 23] = [
     "autonomy",
     "bundled",
     "home",
@@ -44,14 +44,15 @@ pub(super) const KEYS: [&str; 22] = [
     "serve.listen",
     "telemetry.endpoint",
     "workflows",
+    "workspace.roots",
 ];
 /// How long a file may be.
 const BYTES_MAX: u64 = 1 << 20;
 /// How many seconds steps may have to end at most.
 pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
-const TABLES: [&str; 7] =
-    ["http", "limits", "processes", "python", "retention", "serve", "telemetry"];
+const TABLES: [&str; 8] =
+    ["http", "limits", "processes", "python", "retention", "serve", "telemetry", "workspace"];
 /// The table that has a table for each database.
 const DATABASES: &str = "databases";
 
@@ -68,6 +69,7 @@ pub(super) struct File {
     pub(super) steps: Steps,
     pub(super) telemetry: Option<(String, usize)>,
     pub(super) workflows: Option<(Vec<PathBuf>, usize)>,
+    pub(super) workspace_roots: Option<(Vec<PathBuf>, usize)>,
 }
 
 /// What is wrong with a file.
@@ -144,6 +146,9 @@ impl File {
             "home" => self.home = Some((path(key, value, line, folder)?, line)),
             "bundled" => self.bundled = Some((paths(key, value, line, folder)?, line)),
             "workflows" => self.workflows = Some((paths(key, value, line, folder)?, line)),
+            "workspace.roots" => {
+                self.workspace_roots = Some((paths(key, value, line, folder)?, line));
+            }
             "serve.drain_sec" => {
                 let wanted = format!("a whole number of seconds, {DRAIN_SEC_MAX} at most");
                 let number = value.get_ref().as_integer();

@@ -6,6 +6,7 @@ mod canary;
 mod guarded;
 mod kills;
 mod receiver;
+mod record;
 mod server;
 mod stopped;
 mod strange;

@@ -30,6 +30,7 @@ fn every_check_is_a_line() {
     permissions
     key ring
     admin token
+    audit record
     processes
     sessions
     ");

@@ -67,9 +67,10 @@ fn the_record_of_changes_tells_when_it_was_changed() {
     3 line(s), each as it was written
     ");
     let path = env.home().join("audit/audit.jsonl");
-    let text =
-        fs::read_to_string(&path).unwrap().replacen("\"object\":\"b\"", "\"object\":\"z\"", 1);
-    fs::write(&path, text).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[1] = lines[1].replacen("tokens:create", "tokens:revoke", 1);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
     assert_snapshot!(env.run(&["audit", "verify"]), @r"
     exit 1
     --- stderr

@@ -19,13 +19,16 @@ struct Known {
     id: String,
     /// What it takes, if it says so.
     rules: Option<Map<String, Json>>,
+    /// The roles that it asks of whoever starts it.
+    roles: Vec<String>,
 }
 
 impl Known {
     fn of(found: &Found) -> Self {
         let plan = found.outcome.as_ref().ok().map(|compiled| &compiled.plan);
         let rules = plan.and_then(|plan| input::rules(plan, None)).cloned();
-        Self { id: found.id.clone(), rules }
+        let roles = plan.map(roles_of).unwrap_or_default();
+        Self { id: found.id.clone(), rules, roles }
     }
 
     fn is_named(&self, given: &str) -> bool {
@@ -77,7 +80,10 @@ fn starts(plan: &Plan, document: &Node, known: &[Known]) -> Vec<Diagnostic> {
         let Some(id) = config.get("workflow").and_then(Json::as_str) else { continue };
         let pointer = format!("/graph/nodes/{place}");
         match known.iter().find(|known| known.is_named(id)) {
-            Some(child) => told.extend(misgiven(child, config.get("input"), node, &pointer)),
+            Some(child) => {
+                told.extend(misgiven(child, config.get("input"), node, &pointer));
+                told.extend(guarded(plan, child, node, &pointer));
+            }
             None => told.extend(
                 node.get("workflow")
                     .and_then(|node| missing(id, known, node, format!("{pointer}/workflow"))),
@@ -90,6 +96,26 @@ fn starts(plan: &Plan, document: &Node, known: &[Known]) -> Vec<Diagnostic> {
     });
     told.extend(handler);
     told
+}
+
+/// The roles that a workflow asks of whoever starts it.
+fn roles_of(plan: &Plan) -> Vec<String> {
+    let manual = plan.triggers.iter().filter(|trigger| trigger.r#type.as_str() == "manual");
+    let roles = manual.filter_map(|trigger| trigger.config.0.get("require_role")?.as_str());
+    roles.map(str::to_owned).collect()
+}
+
+/// A role that a workflow asks for and the one that starts it does not.
+fn guarded(plan: &Plan, child: &Known, node: &Node, pointer: &str) -> Option<Diagnostic> {
+    let own = roles_of(plan);
+    let role = child.roles.iter().find(|role| !own.contains(role))?;
+    let message = format!(
+        "`{}` needs the role `{role}`: a run that was asked for with a token which lacks it fails here",
+        child.id
+    );
+    let hint = format!("let a manual trigger of this workflow say `require_role: {role}`, too");
+    let at = node.get("workflow").unwrap_or(node).at;
+    Some(told(Code::InvalidValue, at, format!("{pointer}/workflow"), message, hint))
 }
 
 /// What a step gives to a workflow that does not take it.

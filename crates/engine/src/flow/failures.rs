@@ -76,7 +76,7 @@ impl Inner {
                 event,
                 parent: None,
                 depth,
-                by: by_run(run, Door::Error),
+                by: by_run(run, Door::Error, None),
                 roles: Roles::Any,
             };
             told.push(self.submit_patiently(&taker.found, entry).await?.run);

@@ -16,6 +16,7 @@ use cairn_core::snapshot::RunSnapshot;
 use cairn_lang::diagnostic::nearest;
 use cairn_store::Blob;
 use cairn_store::port::Room;
+use serde_json::json;
 
 use super::desk::{Arrived, Desk};
 use super::holdings::started;
@@ -26,6 +27,7 @@ use super::plans::Ready;
 use super::{Inner, unknown};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
+use crate::record::{Action, Deed};
 
 /// Where a fork begins.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,7 +120,16 @@ impl Inner {
     }
 
     pub(super) async fn fork(self: &Arc<Self>, from: &ForkPoint, asker: &Forker) -> Result<Forked> {
-        self.fork_as(from, self.host.run_id()?, asker).await
+        let workflow = self.reading.found(from.run).await?.workflow;
+        let id = self.host.run_id()?;
+        let changed: Vec<String> = from.changes.iter().map(|c| c.instance.to_string()).collect();
+        let arguments = json!({
+            "of": from.run.to_string(), "step": from.step.to_string(),
+            "changed": changed, "onNewPlan": from.on_new_plan,
+        });
+        let by = asker.by.clone();
+        let deed = Deed::to_run(by, Action::ForkRun, id, &workflow).with(&arguments);
+        self.record.change(deed, self.fork_as(from, id, asker)).await
     }
 
     /// Goes on from an earlier step, in the run of this id.

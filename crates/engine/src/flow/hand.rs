@@ -11,6 +11,7 @@ mod output;
 mod reply;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_core::event::engine::{Payload, TaskOpened};
 use cairn_core::event::{Event as Recorded, EventData};
@@ -94,7 +95,7 @@ impl Hand {
     }
 
     async fn start(&self, request: RunRequest) -> Result<Answer> {
-        let run = self.flow.submit(request).await?.run;
+        let run = self.flow.submit(request, Duration::ZERO).await?.run;
         let past = self.flow.reading.past(run).await?;
         let past = self.settle(past, Since::Event(EventIndex(0))).await?;
         self.replies().make(Reply::begun(&past)).await

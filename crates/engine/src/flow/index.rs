@@ -67,7 +67,8 @@ impl Summary {
     }
 
     /// Which workflow it is a run of.
-    pub(super) fn identity(&self) -> Identity {
+    #[must_use]
+    pub fn identity(&self) -> Identity {
         Identity::recorded(&self.workflow, self.place.as_deref())
     }
 

@@ -39,6 +39,7 @@ use super::watch::{Ended, Refusal};
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
+use crate::record::{Action, Deed};
 
 /// How often a request is looked at whose lane falls, or whose desk is lost, meanwhile.
 pub(super) const ENTER_TRIES: usize = 8;
@@ -129,17 +130,28 @@ pub struct Call {
 }
 
 impl Inner {
-    /// Asks for a run. The same key asks for the same run, once.
-    pub(super) async fn submit(self: &Arc<Self>, request: RunRequest) -> Result<Asked> {
+    /// Asks for a run, and waits so long for the limits of its workflow. The same key asks for the
+    /// same run, once.
+    pub(super) async fn submit(
+        self: &Arc<Self>,
+        request: RunRequest,
+        patience: Duration,
+    ) -> Result<Asked> {
         let found = self.workflows.find(&request.workflow).await?;
         let entry = self.entry(&found, request)?;
-        self.enter_or_note(&found, entry).await
+        let deed = entry.deed(Action::StartRun, &found.id);
+        self.record.change(deed, self.enter_or_note(&found, entry, patience)).await
     }
 
     /// Has a run admitted, and notes of what was refused that it was.
-    async fn enter_or_note(self: &Arc<Self>, found: &Found, entry: Entry) -> Result<Asked> {
+    async fn enter_or_note(
+        self: &Arc<Self>,
+        found: &Found,
+        entry: Entry,
+        patience: Duration,
+    ) -> Result<Asked> {
         let trigger = entry.trigger.clone();
-        let asked = self.enter(found, entry).await;
+        let asked = self.enter_in_turn(found, entry, patience).await;
         if let (Err(why), Some(trigger)) = (&asked, &trigger)
             && !why.is_passing()
             && self.refusals.note(found.identity(), trigger, why)
@@ -147,6 +159,25 @@ impl Inner {
             self.watchers.refused(&Refusal { workflow: &found.id, trigger, why });
         }
         asked
+    }
+
+    /// Has a run admitted when its turn comes, if that is soon enough.
+    async fn enter_in_turn(
+        self: &Arc<Self>,
+        found: &Found,
+        entry: Entry,
+        patience: Duration,
+    ) -> Result<Asked> {
+        let until = self.host.uptime().saturating_add(patience);
+        loop {
+            let asked = self.enter(found, entry.clone()).await;
+            let Err(Error::RateLimited { after_ms, .. }) = &asked else { return asked };
+            let pause = Duration::from_millis(*after_ms);
+            if self.host.uptime().saturating_add(pause) > until {
+                return asked;
+            }
+            self.host.sleep(pause).await;
+        }
     }
 
     /// Asks for a run on behalf of the engine itself, which waits as long as the limits of the
@@ -172,7 +203,7 @@ impl Inner {
         let entry = self.entry(&found, request)?;
         let run = entry.run;
         let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
-        let asked = self.enter_or_note(&found, entry).await;
+        let asked = self.enter_or_note(&found, entry, Duration::ZERO).await;
         if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
             // Nobody is told of what was told before.
             drop((response, ended));
@@ -350,16 +381,23 @@ impl Inner {
         let queued = state.queued.ok_or(Error::RunUnknown(run))?;
         let input = payload::value(&self.store, &queued.input).await?;
         let event = input.get("event").cloned().unwrap_or_default();
-        if let Some(started) = &state.started {
-            let was = self.plans.get(started.workflow_hash).await?;
-            require_role(&was.graph.plan, queued.trigger_id.as_ref(), &roles)?;
-        }
+        let was = match &state.started {
+            Some(started) => Some(self.plans.get(started.workflow_hash).await?),
+            None => None,
+        };
         let place = queued.workflow_source_ref.as_deref();
         let found =
             self.workflows.find_same(&Identity::recorded(&queued.workflow_id, place)).await?;
-        let (run, trigger) = (self.host.run_id()?, queued.trigger_id);
+        let (of, run, trigger) = (run, self.host.run_id()?, queued.trigger_id);
         let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
-        self.enter(&found, entry).await
+        let deed = entry.deed(Action::ReplayRun, &found.id).with(&json!({"of": of.to_string()}));
+        let entered = async {
+            if let Some(was) = &was {
+                require_role(&was.graph.plan, entry.trigger.as_ref(), &entry.roles)?;
+            }
+            self.enter(&found, entry).await
+        };
+        self.record.change(deed, entered).await
     }
 
     /// Starts the child run of a step; gives what to tell the parent.
@@ -375,8 +413,14 @@ impl Inner {
         let begun = async {
             let found = self.workflows.find_for(asker, workflow).await?;
             let event = given(&event, "workflow", "", self.host.now_ms());
-            let by = by_run(parent.run_id, Door::Child);
-            let (roles, parent, run) = (Roles::Any, Some(parent), child);
+            let token = self.caller_of(parent.run_id).await?;
+            // What was begun while it was allowed goes on.
+            let roles = match self.index.find(child).await? {
+                Some(_) => Roles::Any,
+                None => self.child_roles(&found, token.as_deref()).await?,
+            };
+            let by = by_run(parent.run_id, Door::Child, token);
+            let (parent, run) = (Some(parent), child);
             let (trigger, key) = (None, None);
             let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
             self.submit_patiently(&found, entry).await?;
@@ -534,9 +578,18 @@ pub(super) struct Entry {
     pub(super) roles: Roles,
 }
 
+impl Entry {
+    /// What whoever asks for the run is recorded with.
+    fn deed(&self, action: Action, workflow: &str) -> Deed {
+        let payload = self.event.get("payload");
+        let arguments = json!({"trigger": self.trigger, "key": self.key, "payload": payload});
+        Deed::to_run(self.by.clone(), action, self.run, workflow).with(&arguments)
+    }
+}
+
 /// A run that asks for another.
-pub(super) fn by_run(run: RunId, door: Door) -> By {
-    let via = Via { actor: ActorKind::Run, door, token_id: None };
+pub(super) fn by_run(run: RunId, door: Door, token_id: Option<String>) -> By {
+    let via = Via { actor: ActorKind::Run, door, token_id };
     By { name: run.to_string(), via: Some(via) }
 }
 

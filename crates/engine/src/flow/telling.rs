@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use cairn_core::event::By;
 use cairn_core::flow::{Command, Rejection};
 use cairn_core::id::{RunId, SessionId};
 use cairn_store as store;
 use cairn_store::Owner;
+use serde_json::Value;
 
 use super::Inner;
 use super::lane::Lane;
 use super::ownership::REVIVE_MIN;
 use crate::error::{Error, Result};
+use crate::record::{Action, Deed};
 
 /// How often something is said to a run whose lane falls meanwhile.
 const TELL_TRIES: usize = 8;
@@ -47,6 +50,26 @@ impl Inner {
             (_, state) if state.end.is_some() => Ok(Place::Over),
             _ => Ok(Place::There { session: summary.session, owner }),
         }
+    }
+
+    /// Says something to a run on behalf of somebody, who is recorded with it.
+    pub(super) async fn steer(
+        self: &Arc<Self>,
+        run: RunId,
+        (by, action): (By, Action),
+        arguments: &Value,
+        command: Command,
+    ) -> Result<()> {
+        let workflow = self.reading.found(run).await?.workflow;
+        let deed = Deed::to_run(by.clone(), action, run, &workflow).with(arguments);
+        let goes_on = matches!(action, Action::ResumeRun | Action::ResolveStep);
+        let work = async {
+            if goes_on {
+                self.require_start_role(run, &by).await?;
+            }
+            self.tell(run, command).await
+        };
+        self.record.change(deed, work).await
     }
 
     /// Says something to a run, wherever it is.

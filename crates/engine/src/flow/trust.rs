@@ -28,6 +28,7 @@ use super::reading::Reading;
 use super::workflows::Workflows;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::record::{Action, Deed, Object, Record};
 
 /// How bundled workflows are called.
 const OURS: &str = "wr.";
@@ -95,15 +96,22 @@ pub(super) struct Trust {
     pub(super) index: Arc<Index>,
     pub(super) reading: Arc<Reading>,
     pub(super) workflows: Arc<Workflows>,
+    pub(super) record: Record,
 }
 
 impl Trust {
     /// Takes a bundle in, as paper.
-    pub(super) async fn import(&self, bytes: &[u8]) -> Result<Imported> {
-        // Which runs are here already is known from the lists.
-        self.index.catch_up().await?;
-        self.reading.papers().list(&super::Filter::default()).await?;
-        Ok(bundle::import(&self.store, bytes).await?)
+    pub(super) async fn import(&self, bytes: &[u8], by: By) -> Result<Imported> {
+        let digest = Digest::of(bytes);
+        let object = Object { name: format!("bundle {digest}"), ..Object::default() };
+        let deed = Deed { by, action: Action::ImportSession, object, arguments: Some(digest) };
+        let work = async {
+            // Which runs are here already is known from the lists.
+            self.index.catch_up().await?;
+            self.reading.papers().list(&super::Filter::default()).await?;
+            Ok(bundle::import(&self.store, bytes).await?)
+        };
+        self.record.change_named(deed, work, |imported| Some(imported.session)).await
     }
 
     /// What a paper claims, and what it would do.
@@ -161,6 +169,13 @@ impl Trust {
 
     /// Lets a paper go on here. Its runs rest until somebody resumes them.
     pub(super) async fn trust(&self, session: SessionId, truster: &Truster<'_>) -> Result<Claims> {
+        let (by, action) = (truster.by.clone(), Action::TrustSession);
+        let object = Object { session: Some(session), ..Object::default() };
+        let deed = Deed { by, action, object, arguments: Some(truster.root) };
+        self.record.change(deed, self.move_over(session, truster)).await
+    }
+
+    async fn move_over(&self, session: SessionId, truster: &Truster<'_>) -> Result<Claims> {
         let claims = self.claims(session).await?;
         if claims.origin.root != truster.root {
             let (found, given) = (claims.origin.root, truster.root);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cairn_core::event::By;
 pub use cairn_core::guided::decide::Wanted;
 use cairn_core::id::SessionId;
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub struct Start {
     pub workspace: Option<PathBuf>,
     /// Which tokens the answer carries.
     pub tokens: Tokens,
+    /// Who asks; somebody who does not say is recorded as an agent.
+    pub by: Option<By>,
 }
 
 /// Go on, or get the pending step again.

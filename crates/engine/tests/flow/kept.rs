@@ -70,7 +70,7 @@ async fn a_run_goes_on_where_its_bundle_is_imported() {
     };
     let bytes = bundle::export(&here.store(), sessions[0].session, info).await.unwrap();
     let engine = there.engine();
-    let imported = engine.import(&bytes).await.unwrap();
+    let imported = engine.import(&bytes, "ada").await.unwrap();
     let root = imported.root;
     let truster = Truster { by: "ada".into(), root, workspace: None };
     engine.trust(imported.session, &truster).await.unwrap();

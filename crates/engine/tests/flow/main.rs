@@ -10,6 +10,7 @@ mod owners;
 mod papers;
 mod projects;
 mod recovery;
+mod rights;
 mod runs;
 mod snapshots;
 mod world;

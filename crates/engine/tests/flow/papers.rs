@@ -58,7 +58,7 @@ async fn paper_can_be_read_and_does_nothing() {
     let home = here.home.path().display().to_string();
     assert!(!text.contains(&home), "a bundle names no places of the machine that it leaves");
     let engine = there.engine();
-    let imported = engine.import(&bytes).await.unwrap();
+    let imported = engine.import(&bytes, "ada").await.unwrap();
     engine.recover().await.unwrap();
     assert_eq!(there.tries(), Vec::<u32>::new());
     let listed = engine.list(&Filter::default()).await.unwrap();
@@ -92,7 +92,7 @@ async fn paper_can_be_read_and_does_nothing() {
     engine.resume(run, "ada").await.unwrap();
     engine.ended(run).await.unwrap();
     assert_eq!(there.tries(), [1, 1], "what was cut off is made again, and what comes after it");
-    let again = engine.import(&bytes).await.unwrap();
+    let again = engine.import(&bytes, "ada").await.unwrap();
     assert_eq!((again.session, again.again), (imported.session, true));
 }
 
@@ -106,7 +106,7 @@ async fn what_is_here_stays_and_what_comes_gets_ids_of_its_own() {
     }
     let own = engine.past(run).await.unwrap().summary.session;
     let bytes = exported(&world, run).await;
-    let imported = engine.import(&bytes).await.unwrap();
+    let imported = engine.import(&bytes, "ada").await.unwrap();
     assert_eq!((imported.original, imported.as_new), (own, true));
     assert_ne!(imported.session, own);
     let listed = engine.list(&Filter::default()).await.unwrap();
@@ -137,7 +137,7 @@ async fn what_people_decided_elsewhere_counts_for_nothing() {
     engine.stop(std::time::Duration::from_secs(5)).await;
     let bytes = exported(&here, run).await;
     let engine = there.engine();
-    let imported = engine.import(&bytes).await.unwrap();
+    let imported = engine.import(&bytes, "ada").await.unwrap();
     let claims = engine.claims(imported.session).await.unwrap();
     assert_eq!(claims.runs[0].decided, [("ask".to_owned(), "ada".to_owned())]);
     engine.trust(imported.session, &truster(&imported)).await.unwrap();

@@ -16,6 +16,7 @@ use cairn_engine::flow::{
 };
 use cairn_engine::host::SystemHost;
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer, Performers};
+use cairn_engine::rights::{NoTokens, Rights};
 use cairn_lang::ids::SourceKind;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -80,6 +81,8 @@ pub(crate) struct World {
     pub(crate) home: tempfile::TempDir,
     pub(crate) done: Arc<Done>,
     pub(crate) options: Options,
+    /// What tokens allow.
+    pub(crate) rights: Arc<dyn Rights>,
 }
 
 impl World {
@@ -90,7 +93,7 @@ impl World {
             write(&home.path().join("workflows"), name, nodes);
         }
         let options = Options { runs_per_minute: u32::MAX, ..Options::default() };
-        Self { home, done: Arc::default(), options }
+        Self { home, done: Arc::default(), options, rights: Arc::new(NoTokens) }
     }
 
     pub(crate) fn store(&self) -> cairn_store::Store {
@@ -119,6 +122,7 @@ impl World {
             performers,
             environment: Arc::new(NoSettings),
             evaluator: Arc::new(NoEvaluator),
+            rights: Arc::clone(&self.rights),
         };
         Automations::new(parts, self.options.clone())
     }

@@ -268,7 +268,7 @@ async fn a_run_can_join_a_session_that_is_there() {
 async fn a_session_can_keep_notes_without_a_procedure() {
     use cairn_engine::guided::ask::{Checkpoint, CheckpointAt, Output, Tokens};
     let world = World::of(THREE);
-    let opened = world.guide.open_session().await.unwrap();
+    let opened = world.guide.open_session("agent".into()).await.unwrap();
     let note = |token: &str, text: &str| Checkpoint {
         at: CheckpointAt::Compact(token.to_owned()),
         output: Output { notes: Some(text.to_owned()), artifacts: Vec::new() },

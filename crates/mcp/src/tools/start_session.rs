@@ -18,7 +18,8 @@ impl Tool for StartSession {
     type Output = answer::SessionOpened;
 
     async fn call(door: &Door, _: Self::Input) -> Result<Reply<Self::Output>> {
-        let data = answer::SessionOpened::from(door.guide.open_session().await?);
+        let data =
+            answer::SessionOpened::from(door.guide.open_session(door.holder.by.clone()).await?);
         let texts = vec![render::session_opened(&data)];
         Ok(Reply { data, texts })
     }

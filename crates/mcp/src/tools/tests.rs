@@ -39,3 +39,15 @@ fn sessions_without_a_run_are_behind_a_flag() {
     assert_eq!(names(ToolSet::default()), execute);
     assert_eq!(names(EVERY), [&execute[..], &["start_session"]].concat());
 }
+
+#[test]
+fn every_tool_is_known_to_read_or_to_change() {
+    use cairn_api::audit::{Call, MCP};
+    let listed: Vec<&str> = table(EVERY).iter().map(|tool| tool.name).collect();
+    for tool in table(EVERY) {
+        let known =
+            Call::of(MCP, tool.name).unwrap_or_else(|| panic!("{} is in no table", tool.name));
+        assert_eq!(known == Call::Reads, tool.effect == Effect::Reads, "{}", tool.name);
+    }
+    assert!(MCP.iter().all(|(name, _)| listed.contains(name)), "a tool that is none");
+}

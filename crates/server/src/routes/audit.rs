@@ -5,6 +5,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::routing::get;
 use cairn_api::audit::Entries;
+use cairn_engine::record::Wanted;
 use serde::Deserialize;
 
 use super::runs::{limit, unreadable};
@@ -26,6 +27,9 @@ pub(super) fn routes() -> Vec<Route> {
 struct Params {
     cursor: Option<u64>,
     limit: Option<String>,
+    run: Option<String>,
+    token: Option<String>,
+    workflow: Option<String>,
 }
 
 async fn list(
@@ -34,5 +38,7 @@ async fn list(
 ) -> Result<Json<Entries>, Failure> {
     let Query(params) = params.map_err(|error| unreadable(&error))?;
     let limit = limit(params.limit.as_deref())?;
-    Ok(Json(shared.audit.read(params.cursor.unwrap_or_default(), limit).await?))
+    let Params { cursor, workflow, run, token, .. } = params;
+    let wanted = Wanted { workflow, run, token };
+    Ok(Json(shared.record.read(cursor.unwrap_or_default(), limit, &wanted).await?.into()))
 }

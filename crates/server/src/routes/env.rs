@@ -15,7 +15,7 @@ use cairn_engine as engine;
 use cairn_engine::secrets::{Scope, Secret, Vault};
 use cairn_engine::settings::{self, Files, Settings};
 
-use super::workflows::find;
+use super::workflows::find_for;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -56,8 +56,7 @@ struct Target {
 
 impl Target {
     async fn find(shared: &Shared, caller: &Caller, id: &str) -> Result<Self, Error> {
-        let found = find(shared, id).await?;
-        caller.covers(&found.id)?;
+        let found = find_for(shared, caller, id).await?;
         let plan = found.compiled()?.plan.clone();
         let files = Files::of(&shared.store.documents, found.identity())?;
         Ok(Self { files, plan, vault: shared.automation.vault.clone() })
@@ -117,7 +116,8 @@ async fn set(
 ) -> Result<Json<Setting>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
     let SetValue { value } = body::json(&headers, body).await?;
-    settings::set(&target.plan, &target.files, &name, &value, false).await?;
+    let at = (&target.plan, &target.files);
+    caller.changes(&shared).set_setting(at, &name, &value, false).await?;
     let field = settings::find(&target.plan, &name)?;
     Ok(Json(Setting::of(field, &target.settings().await?, &target.plan.env)))
 }
@@ -128,7 +128,8 @@ async fn unset(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let removed = settings::unset(&target.plan, &target.files, &name, false).await?;
+    let at = (&target.plan, &target.files);
+    let removed = caller.changes(&shared).unset_setting(at, &name, false).await?;
     Ok(Json(Unset { name, removed }))
 }
 
@@ -142,7 +143,8 @@ async fn seal_secret(
     let (target, name) = named(&shared, &caller, at).await?;
     let SetSecret { value } = body::json(&headers, body).await?;
     let (scope, value) = (target.secret(&name)?, Secret::new(value));
-    let version = target.vault.set(&scope, &name, &value, now_ms()).await?;
+    let changes = caller.changes(&shared);
+    let version = changes.set_secret(&target.vault, (&scope, &name), &value, now_ms()).await?;
     Ok(Json(SecretSet { name, version }))
 }
 
@@ -152,6 +154,7 @@ async fn forget_secret(
     at: One,
 ) -> Result<Json<Unset>, Failure> {
     let (target, name) = named(&shared, &caller, at).await?;
-    let removed = target.vault.remove(&target.secret(&name)?, &name).await?;
+    let scope = target.secret(&name)?;
+    let removed = caller.changes(&shared).remove_secret(&target.vault, &scope, &name).await?;
     Ok(Json(Unset { name, removed }))
 }

@@ -20,16 +20,13 @@ use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{
-    Asked, Filter, ForkPoint, Forker, Past, RunRequest, Summary, TriggerEvent,
-};
+use cairn_engine::flow::{Filter, ForkPoint, Forker, Past, RunRequest, Summary, TriggerEvent};
 use cairn_engine::trigger::input;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
 
 use super::hooks;
-use super::workflows::find;
+use super::workflows::find_for;
 use super::{Route, Shared};
 use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
@@ -106,18 +103,19 @@ async fn list(
     let wanted: Vec<Option<String>> = match (params.workflow, caller.workflows()) {
         (Some(workflow), _) => {
             // Runs of a workflow that is gone are there by its id.
-            let found = find(&shared, &workflow).await.ok();
-            let workflow = found.map_or(workflow, |found| found.id.clone());
-            caller.covers(&workflow)?;
-            vec![Some(workflow)]
+            match find_for(&shared, &caller, &workflow).await {
+                Ok(found) => vec![Some(found.id.clone())],
+                Err(_) => vec![Some(workflow)],
+            }
         }
         (None, []) => vec![None],
-        (None, several) => several.iter().cloned().map(Some).collect(),
+        (None, several) => several.iter().map(|limit| Some(limit.id.clone())).collect(),
     };
     let mut found: Vec<Summary> = Vec::new();
     for workflow in wanted {
         let filter = Filter { workflow, ..filter.clone() };
-        found.extend(shared.automation.engine.list(&filter).await?);
+        let listed = shared.automation.engine.list(&filter).await?;
+        found.extend(listed.into_iter().filter(|run| caller.covers(&run.identity()).is_ok()));
     }
     found.sort_by_key(|run| std::cmp::Reverse((run.queued_ms, run.run)));
     let more = found.len() > limit;
@@ -167,8 +165,7 @@ async fn begin(
     takes_work(&shared)?;
     let key = idempotency_key(&headers, &caller)?;
     let start: Start = body::json(&headers, body).await?;
-    let found = find(&shared, &start.workflow).await?;
-    caller.covers(&found.id)?;
+    let found = find_for(&shared, &caller, &start.workflow).await?;
     let (trigger, payload) = chosen(&shared, &found, start)?;
     let chosen = trigger.clone();
     let trigger = match (trigger, &key) {
@@ -183,7 +180,7 @@ async fn begin(
     let (depth, roles) = (hooks::chain(&headers), caller.principal.roles());
     let by = caller.by();
     let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
-    let asked = in_turn(&shared, request).await?;
+    let asked = shared.automation.engine.submit_within(request, TURN_MAX).await?;
     if asked.replayed {
         let before = Shown::from(&shared.automation.engine.past(asked.run).await?).input;
         let payload = input::of_run(&found.compiled()?.plan, chosen.as_ref(), payload)?;
@@ -198,25 +195,6 @@ async fn begin(
 /// Refuses to have anything begun when the server is about to stop.
 fn takes_work(shared: &Shared) -> Result<(), Error> {
     if shared.phase.takes_work() { Ok(()) } else { Err(Error::Stopping) }
-}
-
-/// Begins a run when its turn comes, and waits for that as long as it makes sense.
-async fn in_turn(shared: &Shared, request: RunRequest) -> Result<Asked, Error> {
-    let by = Instant::now() + TURN_MAX;
-    loop {
-        let refused = match shared.automation.engine.submit(request.clone()).await {
-            Err(refused @ engine::Error::RateLimited { .. }) => refused,
-            asked => return Ok(asked?),
-        };
-        let engine::Error::RateLimited { after_ms, .. } = &refused else {
-            return Err(refused.into());
-        };
-        let next = Instant::now() + Duration::from_millis(*after_ms);
-        if next > by {
-            return Err(refused.into());
-        }
-        sleep_until(next).await;
-    }
 }
 
 /// The key of a request; two callers that have the same one do not mean the same.
@@ -255,10 +233,13 @@ pub(super) fn run_id(id: Result<Path<String>, PathRejection>) -> Result<RunId, E
     Ok(id.ok_or(engine::Error::RunUnknown(RunId::from_bits(0)))?)
 }
 
-/// A run that the caller may see.
+/// A run that the caller may see. To whom it is not covered, it is not there.
 pub(super) async fn seen(shared: &Shared, caller: &Caller, run: RunId) -> Result<Past, Error> {
     let past = shared.automation.engine.past(run).await?;
-    caller.covers(&past.summary.workflow)?;
+    if caller.covers(&past.summary.identity()).is_err() {
+        caller.turned_away(shared, run.to_string()).await;
+        return Err(engine::Error::RunUnknown(run).into());
+    }
     Ok(past)
 }
 

@@ -3,15 +3,17 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{delete, get, post};
 use cairn_api::Error;
 use cairn_api::token::{MakeToken, Token, TokenMade, Tokens};
 
+use cairn_engine::rights::Limit;
+
 use super::workflows::find;
 use super::{Route, Shared};
-use crate::access::{Access, Action};
+use crate::access::{Access, Action, Caller};
 use crate::answer::Failure;
 use crate::body;
 use crate::clock::now_ms;
@@ -37,27 +39,29 @@ async fn list(State(shared): State<Shared>) -> Result<Json<Tokens>, Failure> {
 
 async fn make(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<TokenMade>), Failure> {
     let asked: MakeToken = body::json(&headers, body).await?;
     let mut workflows = Vec::new();
     for given in &asked.workflows {
-        workflows.push(find(&shared, given).await?.id.clone());
+        workflows.push(Limit::to(find(&shared, given).await?.identity()));
     }
     let now_ms = now_ms();
     let good_ms = asked.expires_in_sec.0.map(|seconds| seconds.saturating_mul(1_000));
     let expires_ms = good_ms.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
     let text = (shared.new_token)()?;
-    let token = shared.tokens.create(&text, wanted, now_ms).await?;
+    let token = shared.tokens.create(&caller.changes(&shared), &text, wanted, now_ms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: text, about: token })))
 }
 
 async fn revoke(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Token>, Failure> {
     let Path(id) = id.map_err(|_| Error::PathUnknown)?;
-    Ok(Json(shared.tokens.revoke(&id, now_ms()).await?))
+    Ok(Json(shared.tokens.revoke(&caller.changes(&shared), &id, now_ms()).await?))
 }

@@ -33,7 +33,7 @@ async fn list(
 ) -> Result<Json<Triggers>, Failure> {
     let view = shared.watched.view();
     let mut items = Vec::new();
-    for place in view.places.iter().filter(|place| caller.covers(&place.workflow).is_ok()) {
+    for place in view.places.iter().filter(|place| caller.covers(&place.identity).is_ok()) {
         let key = place.key();
         let shown = shown(place, &shared.automation.vault, now_ms()).await;
         let refused = shared.automation.engine.refused(&place.identity, &place.trigger).await;

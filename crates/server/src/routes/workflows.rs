@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use cairn_api::Error;
 use cairn_api::call::{Validate, Validated, WorkflowShown, Workflows};
 use cairn_api::workflow::Summary;
+use cairn_engine as engine;
 use cairn_engine::catalog::Found;
 
 use super::{Route, Shared};
@@ -49,6 +50,27 @@ pub(super) async fn find(shared: &Shared, given: &str) -> Result<Arc<Found>, Err
     off_the_loop(move || catalog.find(&given)).await
 }
 
+/// The workflow that an id means to somebody. To whom it is not covered, it is not there: no more
+/// is said than of one that does not exist.
+pub(super) async fn find_for(
+    shared: &Shared,
+    caller: &Caller,
+    given: &str,
+) -> Result<Arc<Found>, Error> {
+    use engine::Error as E;
+    let found = find(shared, given).await;
+    if caller.workflows().is_empty() {
+        return found;
+    }
+    match found {
+        Ok(found) if caller.covers(found.identity()).is_ok() => return Ok(found),
+        Ok(_) => caller.turned_away(shared, given.chars().take(64).collect()).await,
+        Err(Error::Engine(E::WorkflowUnknown { .. } | E::WorkflowAmbiguous { .. })) => {}
+        Err(other) => return Err(other),
+    }
+    Err(E::WorkflowUnknown { given: given.to_owned(), nearest: None }.into())
+}
+
 async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
@@ -56,7 +78,7 @@ async fn list(
     let catalog = Arc::clone(&shared.automation.catalog);
     let found = off_the_loop(move || catalog.list()).await?;
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
-    let covered = found.iter().filter(|found| caller.covers(&found.id).is_ok());
+    let covered = found.iter().filter(|found| caller.covers(found.identity()).is_ok());
     let items = covered.map(|found| Summary::of(found, &taken)).collect();
     Ok(Json(Workflows { items }))
 }
@@ -67,8 +89,7 @@ async fn show(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<WorkflowShown>, Failure> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
-    let found = find(&shared, &id).await?;
-    caller.covers(&found.id)?;
+    let found = find_for(&shared, &caller, &id).await?;
     let plan = found.outcome.as_ref().ok().map(|compiled| serde_json::to_value(&compiled.plan));
     let plan = plan.transpose().map_err(|error| Error::Internal(error.to_string()))?;
     Ok(Json(WorkflowShown {

@@ -13,9 +13,11 @@ use cairn_core::id::{EventId, SessionId};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{Automations, Left, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::host::SystemHost;
+use cairn_engine::record::Record;
+use cairn_engine::record::changes::Changes;
 use cairn_engine::secrets::{self, KeySource, Secret, Vault};
 use cairn_lang::ids::SourceKind;
-use cairn_server::tokens::Tokens;
+use cairn_server::tokens::{Tokens, Wanted};
 use cairn_server::{Automation, Config, DEFAULT_ADDRESS, Front, Stopping, Telemetry};
 use cairn_steps::guard::{Guard, Policy};
 use cairn_store::{AppendPlan, Store};
@@ -78,6 +80,23 @@ impl World {
         Tokens::new(self.store().documents)
     }
 
+    /// The record of who changed what, as another process has it.
+    pub(crate) fn record(&self) -> Record {
+        Record::new(&self.store(), SystemHost::shared())
+    }
+
+    /// Keeps a token.
+    pub(crate) async fn token(&self, text: &str, wanted: Wanted) {
+        let changes = Changes::new(&self.record(), &self.store(), "me".into());
+        self.tokens().create(&changes, text, wanted, 1).await.unwrap();
+    }
+
+    /// Lets a token be good no more.
+    pub(crate) async fn revoke(&self, given: &str) {
+        let changes = Changes::new(&self.record(), &self.store(), "me".into());
+        self.tokens().revoke(&changes, given, 2).await.unwrap();
+    }
+
     pub(crate) fn vault(&self) -> Vault {
         vault(&self.store(), &self.home())
     }
@@ -119,6 +138,7 @@ fn automation(folder: &Path, vault: Vault, store: &Store) -> Automation {
         performers: cairn_steps::catalog::all(&steps),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
+        rights: Arc::new(Tokens::new(Arc::clone(&store.documents))),
     };
     let engine = Automations::new(parts, Options::default());
     Automation { engine, catalog, triggers, vault }

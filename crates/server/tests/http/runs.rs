@@ -269,7 +269,7 @@ async fn only_who_is_asked_may_answer() {
         workflows: Vec::new(),
         expires_ms: None,
     };
-    world.tokens().create("cairn_tok_boss", wanted, 1).await.unwrap();
+    world.token("cairn_tok_boss", wanted).await;
     let run = server.begin("approve", json!({})).await;
     let shown = server.until_status(&run, "waiting").await;
     let task = shown["tasks"][0]["taskId"].as_str().unwrap();

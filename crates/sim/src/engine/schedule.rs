@@ -54,6 +54,7 @@ fn start(machine: &Machine, control: &Control, number: u32, timetable: watch::Re
         performers: Performers::new(vec![Arc::new(act)]),
         environment: Arc::new(NoSettings),
         evaluator: Arc::new(NoEvaluator),
+        rights: Arc::new(cairn_engine::rights::NoTokens),
     };
     let engine = Automations::new(parts, Options::default());
     let looking = engine.clone();

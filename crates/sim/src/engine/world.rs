@@ -145,6 +145,7 @@ impl World {
             performers: Performers::new(vec![Arc::new(act)]),
             environment: Arc::new(environment),
             evaluator: Arc::new(NoEvaluator),
+            rights: Arc::new(cairn_engine::rights::NoTokens),
         };
         let engine = Automations::new(parts, self.options.clone());
         let Some(seat) = self.seats.get_mut(seat) else { return };

@@ -1,5 +1,7 @@
 //! The audit record as a file of lines.
 
+mod head;
+
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +14,8 @@ use super::layout::Layout;
 use super::lock::LockFile;
 use super::pace::blocking;
 use crate::error::{Error, Result};
-use crate::port::audit::{AuditLog, LINE_MAX, NextLine};
+use crate::port::audit::{AuditLog, Head, LINE_MAX, NextLine};
+use head::{HeadFile, Known};
 
 /// How often the file's lock is tried, a hundredth of a second apart.
 const TRIES: u32 = 500;
@@ -54,6 +57,8 @@ impl FileAudit {
         };
         let file = fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
         let (last, end) = last_line(&*file, &path)?;
+        let mut head = HeadFile::open(fs, &self.layout.audit_head())?;
+        let lines = lines_so_far(&*file, &path, head.known(), end)?;
         let Some(mut line) = next(last.as_deref()) else { return Ok(false) };
         debug_assert!(
             line.len() <= LINE_MAX && !line.contains(&b'\n') && !is_torn(&line),
@@ -70,7 +75,9 @@ impl FileAudit {
             // What was not acknowledged is cut off; the next one would do it, too.
             let _ = file.set_len(end);
         }
-        added.map(|()| true)
+        added?;
+        head.write(&Known::after(lines, &line, end));
+        Ok(true)
     }
 }
 
@@ -92,6 +99,20 @@ fn last_line(file: &dyn File, path: &Path) -> Result<(Option<Vec<u8>>, u64)> {
     Ok((last.map(<[u8]>::to_vec), end))
 }
 
+/// How many lines were added before, those that are lost since counted.
+fn lines_so_far(file: &dyn File, path: &Path, known: Option<&Known>, end: u64) -> Result<u64> {
+    let (lines, from) = match known {
+        // Somebody cut lines off: what was known of goes on being counted.
+        Some(known) if end <= known.end => return Ok(known.lines),
+        Some(known) => (known.lines, known.end),
+        None => (0, 0),
+    };
+    // Lines that a crash kept from being counted, or that were added when nothing counted them.
+    let rest = file.read_range(from, end).map_err(failed("reading", path))?;
+    let more = rest.iter().filter(|byte| **byte == b'\n').count();
+    Ok(lines + u64::try_from(more).unwrap_or(u64::MAX))
+}
+
 /// Whether a crash left a hole in a line: its end reached the disk, and something before did not.
 fn is_torn(line: &[u8]) -> bool {
     line.contains(&0)
@@ -110,6 +131,10 @@ impl AuditLog for FileAudit {
             file => file.map_err(failed("opening", &path))?,
         };
         blocking(|| read_lines(&*file, from, limit).map_err(failed("reading", &path)))
+    }
+
+    async fn head(&self) -> Result<Head> {
+        blocking(|| head::read(&*self.fs, &self.layout.audit_head()))
     }
 
     fn place(&self) -> String {

@@ -12,7 +12,7 @@ use super::fs::{File, Fs, Open};
 use super::layout::SessionDir;
 use crate::error::Result;
 
-const SLOT_LEN: usize = 256;
+pub(super) const SLOT_LEN: usize = 256;
 const MAGIC: &str = "cairn-head 1";
 
 /// The last acknowledged commit, as far as the witness knows.
@@ -44,23 +44,29 @@ impl Witness {
 
 impl Head {
     fn encode(self) -> Vec<u8> {
-        let text = format!("{MAGIC} {} {}", self.last, self.rec);
-        let sum = Digest::of(text.as_bytes()).hex();
-        let mut slot = format!("{text} {sum}").into_bytes();
-        slot.resize(SLOT_LEN - 1, b' ');
-        slot.push(b'\n');
-        slot
+        sealed(&format!("{MAGIC} {} {}", self.last, self.rec))
     }
 
     fn decode(slot: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(slot).ok()?;
-        let (text, sum) = text.trim_end().rsplit_once(' ')?;
-        if Digest::of(text.as_bytes()).hex() != sum {
-            return None;
-        }
-        let (last, rec) = text.strip_prefix(MAGIC)?.trim_start().split_once(' ')?;
+        let (last, rec) = unsealed(slot)?.strip_prefix(MAGIC)?.trim_start().split_once(' ')?;
         Some(Self { last: EventIndex(last.parse().ok()?), rec: rec.parse().ok()? })
     }
+}
+
+/// A slot that holds a text and its sum.
+pub(super) fn sealed(text: &str) -> Vec<u8> {
+    let sum = Digest::of(text.as_bytes()).hex();
+    let mut slot = format!("{text} {sum}").into_bytes();
+    slot.resize(SLOT_LEN - 1, b' ');
+    slot.push(b'\n');
+    slot
+}
+
+/// The text that a slot holds, if it was written whole.
+pub(super) fn unsealed(slot: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(slot).ok()?;
+    let (text, sum) = text.trim_end().rsplit_once(' ')?;
+    (Digest::of(text.as_bytes()).hex() == sum).then_some(text)
 }
 
 /// Reads the witness.

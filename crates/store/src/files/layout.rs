@@ -52,6 +52,11 @@ impl Layout {
         self.root.join("audit").join("audit.jsonl")
     }
 
+    /// What is known of the last line of that record, apart from its folder.
+    pub(super) fn audit_head(&self) -> PathBuf {
+        self.root.join("audit.head")
+    }
+
     /// The lock on what one process does at a time.
     pub(super) fn exclusive(&self, what: Exclusive) -> PathBuf {
         match what {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use cairn_core::digest::Digest;
 use tokio::sync::Notify;
 
 use super::held;
 use crate::error::{Error, Result};
-use crate::port::audit::{AuditLog, NextLine};
+use crate::port::audit::{AuditLog, Head, NextLine};
 use crate::port::documents::{Document, Documents, Name, Stamp, Version};
 use crate::port::locks::{Claim, Exclusive, Lock, Locks};
 
@@ -97,6 +98,14 @@ impl AuditLog for Lines {
         // A place that no memory reaches is behind the last line.
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         Ok(held(&self.0).iter().skip(from).take(limit).cloned().collect())
+    }
+
+    async fn head(&self) -> Result<Head> {
+        let lines = held(&self.0);
+        Ok(lines.last().map_or(Head::Absent, |last| {
+            let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+            Head::Of { lines: count, last: Digest::of(last) }
+        }))
     }
 
     fn place(&self) -> String {

@@ -1,6 +1,7 @@
 //! The lines of the audit record, only ever added to.
 
 use async_trait::async_trait;
+use cairn_core::digest::Digest;
 
 use crate::error::Result;
 
@@ -16,13 +17,37 @@ pub trait AuditLog: Send + Sync {
     /// was never there.
     ///
     /// A line holds neither line breaks nor zeros, and at most [`LINE_MAX`] bytes.
+    ///
+    /// How many lines there are and the digest of the last one are then kept apart from the lines,
+    /// too. What cannot be kept apart is not added.
     async fn append(&self, next: NextLine<'_>) -> Result<bool>;
 
     /// Gives at most so many lines from a place on, oldest first. The first line is 0.
     async fn read(&self, from: u64, limit: usize) -> Result<Vec<Vec<u8>>>;
 
+    /// Gives what is kept apart from the lines. It is a lower bound of what was added: a crash may
+    /// leave it behind the lines, and nothing but a change by somebody else leaves it before them.
+    async fn head(&self) -> Result<Head>;
+
     /// Says where the record is, for people.
     fn place(&self) -> String;
+}
+
+/// What is kept apart from the lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Head {
+    /// Nothing: no line was added, or by a version that kept nothing apart.
+    Absent,
+    /// Something that cannot be read.
+    Unreadable,
+    /// There were so many lines, those that are lost since counted, and the last one had this
+    /// digest.
+    Of {
+        /// How many.
+        lines: u64,
+        /// The digest of the bytes of the last one.
+        last: Digest,
+    },
 }
 
 /// How long a line can be.

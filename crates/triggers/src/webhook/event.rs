@@ -8,17 +8,26 @@ use serde_json::{Map, Value, json};
 use super::signature::Keys;
 use super::{BODY_INVALID, header};
 
-/// Names of headers that carry keys, or parts of such names.
-const PRIVATE: [&str; 9] = [
-    "authorization",
+/// What a name has in it that carries authority, wherever it stands.
+const PARTS: [&str; 13] = [
+    "apikey",
+    "assertion",
+    "authentic",
+    "authoriz",
     "cookie",
+    "credential",
+    "passphrase",
+    "passw",
+    "private",
     "secret",
+    "session",
     "signature",
     "token",
-    "api-key",
-    "apikey",
-    "password",
-    "credential",
+];
+/// Words of a name that carries authority.
+const WORDS: [&str; 14] = [
+    "auth", "bearer", "csrf", "hmac", "jwt", "key", "nonce", "otp", "pass", "pin", "pwd", "sid",
+    "sig", "xsrf",
 ];
 /// How many headers a run sees.
 const HEADERS_MAX: usize = 64;
@@ -28,13 +37,14 @@ pub(super) fn firing(
     keys: Keys,
     request: &Request<'_>,
     sender: Option<IpAddr>,
+    signing: &[&str],
 ) -> Result<Firing, Refusal> {
     let payload = payload(request)?;
     let source = json!({
         "method": request.method,
         "path": request.path,
-        "query": query(request.query),
-        "headers": headers(request),
+        "query": without_authority(query(request.query)),
+        "headers": headers(request, signing),
         "address": sender.map(|address| address.to_string()),
     });
     let event = Map::from_iter([("source".to_owned(), source)]);
@@ -59,12 +69,32 @@ fn payload(request: &Request<'_>) -> Result<Value, Refusal> {
     }
 }
 
-/// The headers by their names in lower case. Those that carry keys are left out.
-fn headers(request: &Request<'_>) -> Map<String, Value> {
+/// Whether a name is that of something which lets whoever has it do more than look: whatever is
+/// kept of a request can be read by those who may see the run, and sent again.
+fn carries_authority(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_word = |word: &str| WORDS.contains(&word) || word.starts_with("sign");
+    PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', '.']).any(is_word)
+}
+
+/// Fields without those that carry authority.
+fn without_authority(fields: Value) -> Value {
+    match fields {
+        Value::Object(mut fields) => {
+            fields.retain(|name, _| !carries_authority(name));
+            Value::Object(fields)
+        }
+        other => other,
+    }
+}
+
+/// The headers by their names in lower case. Those that carry authority are left out, and so are
+/// those that this trigger finds a signature or its time in, whatever they are called.
+fn headers(request: &Request<'_>, signing: &[&str]) -> Map<String, Value> {
     let mut seen = Map::new();
     for (name, value) in request.headers.iter().take(HEADERS_MAX) {
         let name = name.to_ascii_lowercase();
-        if PRIVATE.iter().any(|part| name.contains(part)) {
+        if carries_authority(&name) || signing.contains(&name.as_str()) {
             continue;
         }
         seen.insert(name, json!(String::from_utf8_lossy(value)));
@@ -104,4 +134,74 @@ fn unescaped(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_carries_authority_is_known() {
+        for name in [
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Forwarded-Authorization",
+            "Cookie",
+            "Set-Cookie",
+            "X-Api-Key",
+            "ApiKey",
+            "X-ApiKey-Id",
+            "X-Auth",
+            "X-Auth-Request-User",
+            "X-Amz-Security-Token",
+            "X-Gitlab-Token",
+            "X-Hub-Signature",
+            "X-Hub-Signature-256",
+            "X-Sig",
+            "X_Sig",
+            "X-Signed-By",
+            "X-Signing-Input",
+            "Webhook-Signature",
+            "Svix-Signature",
+            "X-Secret",
+            "X-Client-Secret-Id",
+            "X-Session-Id",
+            "X-CSRF",
+            "X-XSRF-Value",
+            "X-JWT",
+            "X-Jwt-Assertion",
+            "X-HMAC",
+            "X-Password",
+            "X-Passwd",
+            "X-Pass",
+            "X-Credentials",
+            "X-Private-Thing",
+            "X-Nonce",
+            "X-OTP",
+            "Authentication-Info",
+            "access_token",
+            "key",
+        ] {
+            assert!(carries_authority(name), "{name}");
+        }
+        for name in [
+            "Content-Type",
+            "User-Agent",
+            "Accept",
+            "Host",
+            "X-GitHub-Delivery",
+            "X-GitHub-Event",
+            "X-Request-Id",
+            "X-Trace",
+            "Webhook-Id",
+            "Date",
+            "X-Author",
+            "X-Keyboard",
+            "X-Design",
+            "X-Monkey",
+            "page",
+        ] {
+            assert!(!carries_authority(name), "{name}");
+        }
+    }
 }

@@ -59,6 +59,15 @@ impl Scheme {
         }
     }
 
+    /// The headers that hold a signature, or the time that is signed.
+    pub(super) fn headers(&self) -> Vec<&str> {
+        match self {
+            Self::Standard { .. } => vec!["webhook-signature", "webhook-timestamp"],
+            Self::Github { .. } => vec!["x-hub-signature", "x-hub-signature-256"],
+            Self::Hmac { header, .. } => vec![header],
+        }
+    }
+
     /// What tells a genuine request from every other.
     pub(super) fn verify(
         &self,

@@ -25,6 +25,7 @@ impl TryFrom<StartWorkflow> for ask::Start {
             session: given.session_id.as_deref().map(session).transpose()?,
             workspace: given.workspace_path.map(workspace).transpose()?,
             tokens: tokens(given.tokens),
+            by: None,
         })
     }
 }

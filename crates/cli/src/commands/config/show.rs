@@ -61,6 +61,7 @@ fn values(config: &Config) -> Result<Vec<Shown>> {
         shown("serve.drain_sec", config.drain.value.as_secs().into(), &config.drain.origin),
         shown("serve.listen", config.listen.value.to_string().into(), &config.listen.origin),
         paths("workflows", &config.workflows),
+        paths("workspace.roots", &config.workspace_roots),
     ];
     all.extend(telemetry);
     all.extend(config.steps.shown().chain(config.limits.shown()).map(|(key, value, line)| {

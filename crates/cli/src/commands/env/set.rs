@@ -35,8 +35,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
     let value = settings::find(&target.plan, &args.name)?.value_of(&args.value);
     let place = home::block_on(async {
-        let Target { plan, files, .. } = &target;
-        Ok(settings::set(plan, files, &args.name, &value, args.beside).await?)
+        let Target { plan, files, changes, .. } = &target;
+        Ok(changes.set_setting((plan, files), &args.name, &value, args.beside).await?)
     })?;
     let output = &config.output;
     if output.json {

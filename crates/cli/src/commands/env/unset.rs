@@ -2,7 +2,6 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_engine::settings;
 use serde_json::json;
 
 use super::Target;
@@ -29,7 +28,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let target = Target::find(&args.workflow, config)?;
     let removed = home::block_on(async {
-        Ok(settings::unset(&target.plan, &target.files, &args.name, args.beside).await?)
+        let Target { plan, files, changes, .. } = &target;
+        Ok(changes.unset_setting((plan, files), &args.name, args.beside).await?)
     })?;
     let output = &config.output;
     if output.json {

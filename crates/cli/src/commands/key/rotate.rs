@@ -5,7 +5,7 @@ use cairn_api::error::Result;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::home;
+use crate::{home, somebody};
 
 /// Sign tokens with a fresh key from now on
 ///
@@ -16,7 +16,8 @@ use crate::home;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let keyring = home::with_store(config, async |store| Ok(store.keys.rotate().await?))?;
+    let keyring =
+        home::with_store(config, async |store| Ok(somebody::changes(store).rotate_keys().await?))?;
     let generation = keyring.generation;
     if config.output.json {
         config.output.object(&json!({"generation": generation}))?;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::RunArg;
 use crate::commands::guide::fact;
 use crate::config::Config;
+use crate::somebody;
 
 /// Answer a question that a run asks
 #[derive(clap::Args)]
@@ -66,7 +67,7 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
     };
     let values = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
     let verdict = if args.approve { Verdict::Approved } else { Verdict::Rejected };
-    let mut by = super::somebody();
+    let mut by = somebody::by();
     by.name = args.by.clone().unwrap_or(by.name);
     let name = by.name.clone();
     let answer = Answer { verdict, values: Value::Object(values) };

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::somebody;
 
 /// End a run; what is under way is called off
 #[derive(clap::Args)]
@@ -22,7 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
     let run = args.run.find(engine).await?;
-    engine.cancel(run, super::somebody(), &args.reason).await?;
+    engine.cancel(run, somebody::by(), &args.reason).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "cancelled": true}))?;
     } else {

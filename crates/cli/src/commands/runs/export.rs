@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::run::Shown;
+use cairn_engine::record::{Action, Object};
 use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::{home, somebody};
 
 /// Write a run to `state.json` and `events.jsonl` in a folder
 #[derive(clap::Args)]
@@ -27,7 +29,12 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
-    let past = engine.past(args.run.find(&engine).await?).await?;
+    let run = args.run.find(&engine).await?;
+    let workflow = engine.past(run).await?.summary.workflow;
+    let changes = somebody::changes(&home::open(config)?);
+    let object = Object { run: Some(run), workflow: Some(workflow), ..Object::default() };
+    let deed = changes.deed(Action::ExportRun, object, &json!({}));
+    let past = changes.make(deed, engine.past(run)).await?;
     let folder = args.to.clone().unwrap_or_else(|| past.summary.run.to_string().into());
     let shown = serde_json::to_vec_pretty(&Shown::from(&past));
     let shown = shown.map_err(|error| Error::Internal(error.to_string()))?;

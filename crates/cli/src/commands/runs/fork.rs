@@ -12,6 +12,7 @@ use crate::commands::guide::fact;
 use crate::commands::run::{text_note, text_of};
 use crate::config::Config;
 use crate::output::{Output, Style};
+use crate::somebody;
 
 /// Go on from a step of a run, in a new run that keeps what came before
 #[derive(clap::Args)]
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let changed: Vec<String> = changes.iter().map(|change| change.instance.to_string()).collect();
     let (step, on_new_plan) = (args.from.clone(), args.on_new_plan);
     let from = ForkPoint { run, step, changes, on_new_plan };
-    let asker = Forker::local(super::somebody());
+    let asker = Forker::local(somebody::by());
     let preview = Forked::new(None, &engine.preview(&from, &asker).await?);
     if args.dry_run {
         if config.output.json {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::somebody;
 
 /// Let a run begin no more steps until it is resumed
 #[derive(clap::Args)]
@@ -18,7 +19,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> Result<Exit> {
     let run = args.run.find(engine).await?;
-    engine.pause(run, super::somebody()).await?;
+    engine.pause(run, somebody::by()).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "paused": true}))?;
     } else {

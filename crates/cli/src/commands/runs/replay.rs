@@ -6,6 +6,7 @@ use cairn_engine::flow::Roles;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::somebody;
 
 /// Do a run again with the same event, on the workflow as it is now
 #[derive(clap::Args)]
@@ -19,6 +20,6 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
     let watch = engine.watch();
-    let again = engine.replay(run, super::somebody(), Roles::Any).await?;
+    let again = engine.replay(run, somebody::by(), Roles::Any).await?;
     crate::commands::run::follow(&engine, again.run, watch, config).await
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
+use crate::somebody;
 
 /// Say what became of a step that a crash cut off
 #[derive(clap::Args)]
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
         Decision::Fail => InterruptDecision::Fail,
         Decision::Skip => InterruptDecision::Skip,
     };
-    engine.resolve(run, args.step.clone(), super::somebody(), decision).await?;
+    engine.resolve(run, args.step.clone(), somebody::by(), decision).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "step": args.step, "decision": decision}))?;
     } else {

@@ -3,6 +3,7 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::run::Shown;
+use cairn_core::event::By;
 use cairn_engine::Error as Engine;
 use cairn_engine::flow::Past;
 use serde_json::json;
@@ -10,6 +11,7 @@ use serde_json::json;
 use super::RunArg;
 use crate::config::Config;
 use crate::output::plain;
+use crate::somebody;
 
 /// Go on with a run that was left or paused, and show how it goes
 ///
@@ -31,9 +33,11 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let past = engine.past(run).await?;
     let was_over = past.summary.is_over();
     let watch = engine.watch();
+    // Who left a run to a process of its own was recorded when it began.
+    let by = if args.stay { By::engine() } else { somebody::by() };
     // One that does not rest was left by whoever performed it, and is taken over by being
     // spoken to.
-    let elsewhere = match engine.resume(run, super::somebody()).await {
+    let elsewhere = match engine.resume(run, by).await {
         Ok(()) => !engine.is_here(run).await?,
         Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
             // It may come to its end as soon as somebody takes it over.

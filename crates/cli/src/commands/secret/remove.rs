@@ -5,7 +5,7 @@ use cairn_api::error::{Error, Result};
 use serde_json::json;
 
 use crate::config::Config;
-use crate::home;
+use crate::{home, somebody};
 
 /// Forget a secret
 #[derive(clap::Args)]
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         return Err(Error::Unconfirmed(format!("forgetting the secret `{}`", args.name)));
     }
     let removed = home::with_store(config, async |store| {
-        Ok(config.vault(store)?.remove(&scope, &args.name).await?)
+        let vault = config.vault(store)?;
+        Ok(somebody::changes(store).remove_secret(&vault, &scope, &args.name).await?)
     })?;
     if !removed {
         let (scope, name) = (scope.to_string(), args.name.clone());

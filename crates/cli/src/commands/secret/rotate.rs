@@ -7,7 +7,7 @@ use cairn_api::error::Result;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::home;
+use crate::{home, somebody};
 
 /// Seal every secret under a fresh master key
 ///
@@ -24,7 +24,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let count = home::with_store(config, async |store| {
-        Ok(config.vault(store)?.rotate(args.key_file.as_deref()).await?)
+        let vault = config.vault(store)?;
+        Ok(somebody::changes(store).rotate_secrets(&vault, args.key_file.as_deref()).await?)
     })?;
     let output = &config.output;
     if output.json {

@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
 
 use crate::config::Config;
-use crate::{fresh, home};
+use crate::{fresh, home, somebody};
 
 /// How many bytes are read of a value.
 const BYTES_MAX: u64 = 1 << 20;
@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     };
     let length = value.expose().len();
     let version = home::with_store(config, async |store| {
-        Ok(config.vault(store)?.set(&scope, &args.name, &value, fresh::now_ms()).await?)
+        let (vault, at) = (config.vault(store)?, (&scope, args.name.as_str()));
+        Ok(somebody::changes(store).set_secret(&vault, at, &value, fresh::now_ms()).await?)
     })?;
     let workflow = match &scope {
         Scope::Global => None,

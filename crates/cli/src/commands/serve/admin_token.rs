@@ -1,7 +1,10 @@
 //! The admin token: made once, kept for its owner alone.
 
 use cairn_api::error::{Error, Result};
-use cairn_store::port::documents::{Documents, Name};
+use cairn_engine::record::changes::Changes;
+use cairn_engine::record::{Action, Object};
+use cairn_store::Store;
+use cairn_store::port::documents::Name;
 
 use crate::fresh::{self, ADMIN_TOKEN_PREFIX};
 
@@ -18,7 +21,8 @@ pub(super) struct AdminToken {
 }
 
 /// Reads the token, or makes one when there is none.
-pub(super) async fn load_or_make(documents: &dyn Documents) -> Result<AdminToken> {
+pub(super) async fn load_or_make(store: &Store, on_behalf: &Changes) -> Result<AdminToken> {
+    let documents = &*store.documents;
     let unusable =
         |what: String| Error::AdminToken { path: documents.place(&ADMIN_TOKEN).into(), what };
     if let Some(what) = documents.exposed(&ADMIN_TOKEN).await? {
@@ -35,7 +39,12 @@ pub(super) async fn load_or_make(documents: &dyn Documents) -> Result<AdminToken
             Ok::<_, Error>((Some(line), AdminToken { text, is_new: true }))
         }
     };
-    documents.update(&ADMIN_TOKEN, keep).await
+    if documents.stamp(&ADMIN_TOKEN).await?.is_some() {
+        return documents.update(&ADMIN_TOKEN, keep).await;
+    }
+    let object = Object { name: "admin".to_owned(), ..Object::default() };
+    let deed = on_behalf.deed(Action::CreateToken, object, &serde_json::Value::Null);
+    on_behalf.make(deed, documents.update(&ADMIN_TOKEN, keep)).await
 }
 
 fn read(bytes: &[u8]) -> std::result::Result<String, String> {
@@ -50,14 +59,18 @@ fn read(bytes: &[u8]) -> std::result::Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use cairn_store::{Config, Store, open};
+    use cairn_store::{Config, open};
 
     use super::*;
+
+    async fn make(store: &Store) -> Result<AdminToken> {
+        load_or_make(store, &crate::somebody::changes(store)).await
+    }
 
     async fn what(text: &str) -> String {
         let store = open(&Config::Memory).unwrap();
         store.documents.replace(&ADMIN_TOKEN, None, text.as_bytes().to_vec()).await.unwrap();
-        match load_or_make(&*store.documents).await {
+        match make(&store).await {
             Ok(token) => token.text,
             Err(Error::AdminToken { what, .. }) => what,
             Err(error) => panic!("{error}"),
@@ -71,8 +84,8 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_made_once() {
         let home = tempfile::tempdir().unwrap();
-        let first = load_or_make(&*files(&home).documents).await.unwrap();
-        let second = load_or_make(&*files(&home).documents).await.unwrap();
+        let first = make(&files(&home)).await.unwrap();
+        let second = make(&files(&home)).await.unwrap();
         assert!(first.is_new && !second.is_new);
         assert_eq!(first.text, second.text);
         assert_eq!(first.text.len(), ADMIN_TOKEN_PREFIX.len() + 52);
@@ -83,7 +96,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = files(&home);
         std::fs::write(home.path().join("keys"), "no folder").unwrap();
-        let error = load_or_make(&*store.documents).await.err().unwrap();
+        let error = make(&store).await.err().unwrap();
         assert_eq!(error.code(), "STORE_IO");
         assert!(error.to_string().contains("keys/admin.token: "), "{error}");
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::config::Config;
 use crate::home;
 use crate::render;
+use crate::somebody;
 
 /// Remove a session and everything in it
 ///
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         if !args.yes && !confirmed(&what)? {
             return Err(Error::Unconfirmed(what));
         }
-        store.sessions.delete(session, None).await?;
+        somebody::changes(store).delete_session(session).await?;
         Ok(session)
     })?;
     if config.output.json {

@@ -8,13 +8,14 @@ use cairn_api::session::{self, Document, Extent};
 use cairn_api::time;
 use cairn_core::bundle::Salvage;
 use cairn_core::id::SessionId;
+use cairn_engine::record::{Action, Object};
 use cairn_store::Store;
-use cairn_store::bundle::{self, ExportInfo};
+use cairn_store::bundle::ExportInfo;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::render;
-use crate::{fresh, home};
+use crate::{fresh, home, somebody};
 
 mod file;
 
@@ -93,7 +94,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 
 async fn document(args: &Args, store: &Store, session: SessionId) -> Result<Export> {
     let extent = if args.partial { Extent::Partial } else { Extent::Whole };
-    let Document { markdown, salvage } = session::tell(store, session, extent).await?;
+    let changes = somebody::changes(store);
+    let object = Object { session: Some(session), ..Object::default() };
+    let deed = changes.deed(Action::ExportSession, object, &json!({"kind": "document"}));
+    let Document { markdown, salvage } =
+        changes.make(deed, session::tell(store, session, extent)).await?;
     let banner = salvage.map(|Salvage { damage, health }| {
         let text = format!("PARTIAL EXPORT: {session} is {health}: {damage}");
         (text, json!({"health": health, "damage": damage}))
@@ -110,10 +115,14 @@ async fn bundle(args: &Args, store: &Store, session: SessionId) -> Result<Export
     };
     let bundle_id = Some(bundle_id.to_string());
     if !args.partial {
-        let bytes = bundle::export(store, session, info).await.map_err(Error::of_export)?;
+        let exported = somebody::changes(store).export(session, info).await;
+        let bytes = exported.map_err(|error| match error {
+            cairn_engine::Error::Store(error) => Error::of_export(error),
+            other => other.into(),
+        })?;
         return Ok(Export { bytes, bundle_id, banner: None });
     }
-    let saved = bundle::salvage(store, session, info).await?;
+    let saved = somebody::changes(store).salvage(session, info).await?;
     let banner = saved.salvage.map(|Salvage { damage, health }| {
         let (kept, left_out) = (saved.events, saved.left_out);
         let text = format!(

@@ -2,12 +2,12 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_store::gc::{self, Policy};
+use cairn_store::gc::Policy;
 use serde_json::json;
 
 use crate::config::Config;
 use crate::render::count;
-use crate::{fresh, home};
+use crate::{fresh, home, somebody};
 
 /// Remove old sessions, and blobs that no session needs
 ///
@@ -31,11 +31,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let policy =
         Policy { older_than_ms: args.older_than, dry_run: args.dry_run, ..Policy::default() };
     let report = home::with_store(config, async |store| {
-        // What came from elsewhere needs what it brought.
-        if let Some(papers) = store.papers.find()? {
-            gc::collect(&papers, &policy, fresh::now_ms()).await?;
-        }
-        Ok(gc::collect(store, &policy, fresh::now_ms()).await?)
+        Ok(somebody::changes(store).collect(&policy, fresh::now_ms()).await?)
     })?;
     let deleted = &report.deleted_sessions;
     let exit = if report.safe_mode.is_some() { Exit::Invalid } else { Exit::Success };

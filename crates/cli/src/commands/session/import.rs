@@ -11,9 +11,8 @@ use serde_json::json;
 
 use super::trust;
 use crate::commands::run::follow;
-use crate::commands::runs;
 use crate::config::Config;
-use crate::{automate, home, render, sources};
+use crate::{automate, home, render, somebody, sources};
 
 /// Take in a session from a bundle, as paper: it can be read, and does nothing
 ///
@@ -39,7 +38,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let bytes =
         read(&args.file).map_err(|source| Error::File { path: args.file.clone(), source })?;
     let engine = automate::open(config, home::open(config)?, sources::catalog(config).into())?;
-    let imported = engine.import(&bytes).await?;
+    let imported = engine.import(&bytes, somebody::by()).await?;
     let (session, original) = (imported.session, imported.original);
     let claims = match engine.claims(session).await {
         Ok(claims) => Some(claims),
@@ -80,7 +79,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let mut exit = Exit::Success;
     for run in trust::open(&claims) {
         let watch = engine.watch();
-        engine.resume(run.run, runs::somebody()).await?;
+        engine.resume(run.run, somebody::by()).await?;
         exit = follow(&engine, run.run, watch, config).await?;
     }
     Ok(exit)

@@ -6,7 +6,7 @@ use cairn_api::session;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::home;
+use crate::{home, somebody};
 
 /// Keep a session whatever its age
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let kept = !args.off;
     let session = home::with_papers(config, async |store| {
         let session = session::resolve(store, &args.session).await?;
-        store.sessions.keep(session, kept).await?;
+        somebody::changes(store).keep_session(session, kept).await?;
         Ok(session)
     })?;
     if config.output.json {

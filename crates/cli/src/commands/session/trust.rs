@@ -10,10 +10,9 @@ use cairn_core::digest::Digest;
 use cairn_core::id::SessionId;
 use cairn_engine::flow::{self, Automations, Truster};
 
-use crate::commands::runs;
 use crate::config::Config;
 use crate::output::{Output, Style, plain};
-use crate::{automate, home, render, sources};
+use crate::{automate, home, render, somebody, sources};
 
 /// Let an imported session go on here, after a look at what it would do
 ///
@@ -78,7 +77,7 @@ pub(super) async fn trust(
         Error::File { path, source }
     })?;
     let root = root.unwrap_or(claims.origin.root);
-    let truster = Truster { by: runs::somebody(), root, workspace: workspace.as_deref() };
+    let truster = Truster { by: somebody::by(), root, workspace: workspace.as_deref() };
     let trusted = engine.trust(session, &truster).await?;
     if config.output.json {
         return config.output.object(&Claims::from(&trusted));

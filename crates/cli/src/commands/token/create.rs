@@ -3,11 +3,12 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::token::Scope;
+use cairn_engine::rights::Limit;
 use cairn_server::tokens::Wanted;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::{fresh, home, sources};
+use crate::{fresh, home, somebody, sources};
 
 /// Make a token, and show it once
 ///
@@ -25,8 +26,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SCOPE", required = true)]
     scope: Vec<Scope>,
 
-    /// A workflow that it is for, and no other; may be repeated
-    #[arg(long, value_name = "ID")]
+    /// A workflow that it is for, and no other: its id, the name part of it, or its file; may be repeated
+    #[arg(long, value_name = "ID|FILE")]
     workflow: Vec<String>,
 
     /// How long it is good: a number with s, m, h or d, or `never`
@@ -62,14 +63,14 @@ fn span_ms(text: &str) -> std::result::Result<Span, String> {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let workflows = args.workflow.iter().map(|given| Ok(sources::find(given, config)?.id.clone()));
+    let workflows =
+        args.workflow.iter().map(|given| Ok(Limit::to(sources::find(given, config)?.identity())));
     let workflows = workflows.collect::<Result<Vec<_>>>()?;
     let (now_ms, text) = (fresh::now_ms(), fresh::token()?);
     let expires_ms = args.expires.0.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(args.name.clone(), args.scope.clone(), workflows, expires_ms)?;
     let token = home::with_store(config, async |store| {
-        super::record(store, "tokens:create", &args.name).await?;
-        super::tokens(store).create(&text, wanted, now_ms).await
+        super::tokens(store).create(&somebody::changes(store), &text, wanted, now_ms).await
     })?;
     if config.output.json {
         config.output.object(&json!({"token": text, "tokenId": token.token_id, "name": token.name, "scopes": token.scopes, "workflows": token.workflows, "expiresAt": token.expires_at}))?;

@@ -4,7 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 
 use crate::config::Config;
-use crate::{fresh, home};
+use crate::{fresh, home, somebody};
 
 /// Let a token be good no more
 #[derive(clap::Args)]
@@ -17,8 +17,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let token = home::with_store(config, async |store| {
-        super::record(store, "tokens:revoke", &args.token).await?;
-        super::tokens(store).revoke(&args.token, fresh::now_ms()).await
+        let changes = somebody::changes(store);
+        super::tokens(store).revoke(&changes, &args.token, fresh::now_ms()).await
     })?;
     if config.output.json {
         config.output.object(&token)?;

@@ -8,9 +8,8 @@ use cairn_server::watched;
 use serde_json::json;
 
 use crate::commands::run::{Given, follow, with_flag};
-use crate::commands::runs;
 use crate::config::Config;
-use crate::{automate, fresh, home, sources};
+use crate::{automate, fresh, home, somebody, sources};
 
 /// Start a run where a trigger would, and show how it goes
 ///
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         let event = TriggerEvent { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
-        let by = runs::somebody();
+        let by = somebody::by();
         let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
         let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
         follow(&engine, asked.run, watch, config).await

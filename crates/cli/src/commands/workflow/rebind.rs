@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_engine::catalog::Identity;
-use cairn_engine::settings;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::{home, render, sources};
+use crate::{home, render, somebody, sources};
 
 /// Give a workflow that was moved its secrets and settings back
 ///
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
     let (from, to) = (Identity::of_place(&args.from), found.identity());
     let bound = home::with_store(config, async |store| {
-        Ok(settings::rebind(&store.documents, &config.vault(store)?, &from, to).await?)
+        Ok(somebody::changes(store).rebind(&config.vault(store)?, &from, to).await?)
     })?;
     let output = &config.output;
     if output.json {

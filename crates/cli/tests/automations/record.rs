@@ -1,0 +1,269 @@
+//! Whatever a principal changes, through whichever door, is on record; and what cannot be recorded
+//! is not changed. A seed decides what is asked for.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::server::{Place, Server, call};
+
+const GRAPH: &str = "name: Asking
+rate_limit: 1000/min
+env:
+  - { name: LIMIT, widget: number, default: 1 }
+  - { name: KEY, widget: secret }
+graph:
+  nodes:
+    - { id: ask, type: human, prompt: May it?, next: done }
+    - { id: done, type: end, result: hi }
+";
+const GUIDED: &str = "id: project.led\nname: Led\ndescription: Leads.\nversion: '1'\nsteps:\n  - { id: one, title: One, prompt: Do it. }\n";
+
+/// A place with a server, and what was made in it.
+struct World {
+    place: Place,
+    server: Server,
+    token: String,
+    runs: Vec<String>,
+    made: usize,
+}
+
+/// What came of a call.
+struct Told {
+    ok: bool,
+    answer: Value,
+}
+
+impl World {
+    fn new() -> Self {
+        let workflows = [("asking", GRAPH.to_owned()), ("led", GUIDED.to_owned())];
+        let place = Place::new("", &workflows);
+        let server = place.serve();
+        let token = place.token();
+        Self { place, server, token, runs: Vec::new(), made: 0 }
+    }
+
+    fn cli(&self, args: &[&str], input: &str) -> Told {
+        let mut command = self.place.command(args);
+        command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let answer = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        Told { ok: output.status.success(), answer }
+    }
+
+    fn http(&self, what: &str, body: Option<&Value>) -> Told {
+        let (status, answer) = call(&self.server.address, &self.token, what, "", body).unwrap();
+        Told { ok: status < 300, answer }
+    }
+
+    fn mcp(&self, tool: &str, arguments: &Value) -> Told {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let more = "Accept: application/json, text/event-stream\r\n";
+        let (status, answer) =
+            call(&self.server.address, &self.token, "POST /mcp", more, Some(&body)).unwrap();
+        Told { ok: status < 300 && answer["result"]["isError"] == false, answer }
+    }
+
+    /// The lines of the record, past those that are known.
+    fn lines(&self, known: usize) -> Vec<Value> {
+        let text = fs::read_to_string(self.place.home().join("audit/audit.jsonl"));
+        let text = text.unwrap_or_default();
+        text.lines().skip(known).map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What there is that a principal can change.
+    fn state(&self) -> BTreeMap<String, String> {
+        let mut state = BTreeMap::new();
+        for folder in ["secrets", "env", "keys"] {
+            let Ok(entries) = fs::read_dir(self.place.home().join(folder)) else { continue };
+            for entry in entries.map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+                let text = fs::read_to_string(entry.path()).unwrap_or_default();
+                // When a token was last used is noted by itself.
+                let kept: Vec<&str> = text.lines().filter(|l| !l.contains("usedMs")).collect();
+                state.insert(entry.path().display().to_string(), kept.join("\n"));
+            }
+        }
+        let runs = self.http("GET /api/v1/runs?limit=200", None).answer;
+        for run in runs["items"].as_array().unwrap() {
+            state.insert(run["runId"].to_string(), run["status"].to_string());
+        }
+        for session in fs::read_dir(self.place.home().join("sessions")).unwrap() {
+            let session = session.unwrap().path();
+            let kept = session.join("keep").exists();
+            // What a session holds is its runs' and the log's business.
+            state.insert(session.display().to_string(), kept.to_string());
+        }
+        state
+    }
+}
+
+/// Something that is asked for: what it is recorded as, and what came of it.
+fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
+    world.made += 1;
+    let number = world.made;
+    let name = format!("t{number}");
+    let run = world.runs.get(dice as usize / 32 % world.runs.len().max(1)).cloned();
+    let run = run.unwrap_or_else(|| "run_01hf7yat000000000000000007".to_owned());
+    let start = json!({"workflow": "asking"});
+    match dice % 24 {
+        0 => ("secrets:set", world.cli(&["secret", "set", "KEY"], &format!("value {number}"))),
+        1 => ("secrets:remove", world.cli(&["secret", "remove", "KEY", "--yes"], "")),
+        2 => {
+            ("settings:set", world.cli(&["env", "set", "asking", "LIMIT", &number.to_string()], ""))
+        }
+        3 => ("settings:unset", world.cli(&["env", "unset", "asking", "LIMIT"], "")),
+        4 => (
+            "tokens:create",
+            world.cli(&["token", "create", "--name", &name, "--scope", "read"], ""),
+        ),
+        5 => ("tokens:revoke", world.cli(&["token", "revoke", &format!("t{}", number / 2)], "")),
+        6 => ("keys:rotate", world.cli(&["key", "rotate"], "")),
+        7 => ("runs:cancel", world.cli(&["runs", "cancel", &run], "")),
+        8 => ("runs:pause", world.cli(&["runs", "pause", &run], "")),
+        9 => ("runs:start", world.http("POST /api/v1/runs", Some(&start))),
+        10 => ("runs:start", world.mcp("start_workflow", &json!({"workflowId": "project.led"}))),
+        11 => ("runs:start", world.mcp("start_workflow", &json!({"workflowId": "project.nobody"}))),
+        12 => {
+            let path = "PUT /api/v1/workflows/asking/env/LIMIT";
+            ("settings:set", world.http(path, Some(&json!({"value": number}))))
+        }
+        13 => {
+            let path = "PUT /api/v1/workflows/asking/secrets/KEY";
+            ("secrets:set", world.http(path, Some(&json!({"value": format!("other {number}")}))))
+        }
+        14 => ("secrets:remove", world.http("DELETE /api/v1/workflows/asking/secrets/KEY", None)),
+        15 => ("settings:unset", world.http("DELETE /api/v1/workflows/asking/env/LIMIT", None)),
+        16 => {
+            ("tokens:revoke", world.http(&format!("DELETE /api/v1/tokens/t{}", number / 3), None))
+        }
+        17 => (
+            "runs:cancel",
+            world.http(&format!("POST /api/v1/runs/{run}/cancel"), Some(&json!({}))),
+        ),
+        18 => ("runs:pause", world.http(&format!("POST /api/v1/runs/{run}/pause"), None)),
+        19 => ("runs:resume", world.http(&format!("POST /api/v1/runs/{run}/resume"), None)),
+        20 => ("runs:replay", world.http(&format!("POST /api/v1/runs/{run}/replay"), None)),
+        21 => {
+            let answered = world.cli(&["runs", "answer", &run, "--approve"], "");
+            ("tasks:answer", answered)
+        }
+        22 => ("reads", world.http("GET /api/v1/workflows", None)),
+        _ => ("reads", world.cli(&["runs", "list"], "")),
+    }
+}
+
+/// The next of a series of numbers that follows from its seed.
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed >> 33
+}
+
+#[test]
+fn what_changed_is_recorded_and_what_is_recorded_changed() {
+    for mut seed in [7, 42] {
+        let mut world = World::new();
+        let mut told = Vec::new();
+        for _ in 0..40 {
+            let (before, known) = (world.state(), world.lines(0).len());
+            let (action, outcome) = step(&mut world, next(&mut seed));
+            let lines = world.lines(known);
+            let after = world.state();
+            told.push(format!("{action} ok={} {lines:?}", outcome.ok));
+            let what = told.last().unwrap().clone();
+            let own: Vec<&Value> = lines.iter().filter(|l| l["action"] == action).collect();
+            if before != after {
+                assert_eq!(own.len(), 1, "changed and not on record once: {what}");
+                assert_eq!(own[0]["allowed"], true, "{what}");
+            }
+            if outcome.ok && action != "reads" {
+                assert_eq!(own.len(), 1, "done and not on record once: {what}");
+                assert!(own[0]["by"].is_string() && own[0]["door"].is_string(), "{what}");
+            }
+            if action == "reads" {
+                assert!(lines.is_empty(), "read and on record: {what}");
+            }
+            if !outcome.ok {
+                assert_eq!(before, after, "failed and changed: {what}");
+                assert!(
+                    own.iter().all(|l| l["allowed"] == true || l["outcome"].is_string()),
+                    "{what}"
+                );
+            }
+            if let Some(run) = outcome.answer["runId"].as_str().filter(|_| action == "runs:start") {
+                assert_eq!(own[0]["runId"], run, "{what}");
+                assert_eq!(own[0]["workflowId"], "project.asking", "{what}");
+                world.runs.push(run.to_owned());
+            }
+        }
+        let verified = world.cli(&["audit", "verify"], "");
+        assert!(verified.ok, "{told:?}");
+        assert_eq!(verified.answer["lines"], world.lines(0).len());
+    }
+}
+
+#[test]
+fn without_a_record_nothing_changes_through_any_door() {
+    let mut world = World::new();
+    let started = world.http("POST /api/v1/runs", Some(&json!({"workflow": "asking"})));
+    world.runs.push(started.answer["runId"].as_str().unwrap().to_owned());
+    let audit = world.place.home().join("audit/audit.jsonl");
+    fs::remove_file(&audit).unwrap();
+    fs::create_dir(&audit).unwrap();
+    let run = world.runs[0].clone();
+    let mut seen = Vec::new();
+    for dice in (0..22).filter(|dice| *dice != 11) {
+        let before = world.state();
+        let (action, outcome) = step(&mut world, dice);
+        assert!(!outcome.ok, "{action} ({dice}) was done: {}", outcome.answer);
+        assert_eq!(before, world.state(), "{action} ({dice}) changed something");
+        seen.push(action);
+    }
+    for args in [
+        &["run", "asking"][..],
+        &["guide", "project.led"],
+        &["trigger", "fire", "asking", "nobody"],
+        &["runs", "fork", &run, "--from", "ask"],
+        &["runs", "export", &run],
+        &["secret", "rotate"],
+        &["session", "gc"],
+        &["token", "create", "--name", "x", "--scope", "admin"],
+    ] {
+        let before = world.state();
+        assert!(!world.cli(args, "").ok, "{args:?} was done");
+        assert_eq!(before, world.state(), "{args:?} changed something");
+    }
+    // Reading goes on.
+    assert!(world.cli(&["runs", "list"], "").ok && seen.len() == 21);
+}
+
+#[test]
+fn a_record_that_is_gone_or_cut_off_is_noticed() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        world.http("POST /api/v1/runs", Some(&json!({"workflow": "asking"})));
+    }
+    world.server.kill();
+    let audit = world.place.home().join("audit/audit.jsonl");
+    let text = fs::read_to_string(&audit).unwrap();
+    let cut: Vec<&str> = text.lines().take(2).collect();
+    fs::write(&audit, format!("{}\n", cut.join("\n"))).unwrap();
+    for what in ["cut off", "deleted"] {
+        let output = world.place.command(&["audit", "verify"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("AUDIT_LINES_MISSING"), "{what}: {said}");
+        let doctor = world.cli(&["doctor"], "").answer;
+        let checks = doctor["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "audit record").unwrap();
+        assert_eq!(check["state"], "failed", "{what}: {check}");
+        drop(world.place.serve());
+        let said = fs::read_to_string(world.place.path("serve.log")).unwrap();
+        assert!(said.contains("WARNING: the audit record is not whole"), "{what}: {said}");
+        fs::remove_dir_all(audit.parent().unwrap()).unwrap();
+    }
+}
