@@ -17,7 +17,7 @@ env:
   - { name: KEY, widget: secret }
 graph:
   nodes:
-    - { id: ask, type: human, prompt: May it?, next: done }
+    - { id: ask, type: human, prompt: May it?, cases: { approved: done, rejected: done } }
     - { id: done, type: end, result: hi }
 ";
 const GUIDED: &str = "id: project.led\nname: Led\ndescription: Leads.\nversion: '1'\nsteps:\n  - { id: one, title: One, prompt: Do it. }\n";

@@ -135,7 +135,7 @@ impl World {
 fn types(performers: &Performers) -> Types {
     let trigger = |name: &str| TriggerType {
         name: name.to_owned(),
-        input: json!({"type": "object", "properties": {"workflows": {"type": "array"}}}),
+        input: json!({"type": "object", "properties": {"require_role": {"type": "string"}, "workflows": {"type": "array"}}}),
         check: |_| Vec::new(),
     };
     let steps = interpreted::all().into_iter().chain(performers.kinds());
