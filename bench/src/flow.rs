@@ -107,6 +107,7 @@ impl Bench<'_> {
             types,
             performers: Performers::new(vec![Arc::new(work)]),
             environment: Arc::new(NoSettings),
+            rights: Arc::new(cairn_engine::rights::NoTokens),
             evaluator: Arc::new(NoEvaluator),
         };
         let options = Options {
