@@ -15,7 +15,7 @@ mod read;
 mod resolve;
 mod story;
 
-pub use claims::{ClaimedPlan, ClaimedRun, Claims, Decision};
+pub use claims::{ClaimedPlan, ClaimedRun, Claims, Decision, TrustSession};
 pub use graph::{Drawn, Graph, GraphGap, GraphNode, GraphStep, NODES_DEFAULT, draw};
 pub use markdown::{Document, Extent, tell};
 pub use read::{Filter, RUNS_MAX, TIMELINE_DEFAULT, list, show};

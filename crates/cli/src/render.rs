@@ -239,7 +239,10 @@ mod tests {
         let row = |cells: [&str; 3]| cells.map(Cell::new).into();
         let rows: Vec<Vec<Cell>> =
             vec![row(["a", "bb", "c"]), row(["aaa", "", "c"]), row(["a", "\x1b[2J", ""])];
-        assert_eq!(table(&output, &rows), ["a    bb    c", "aaa        c", "a     [2J"]);
+        assert_eq!(
+            table(&output, &rows),
+            ["a    bb         c", "aaa             c", "a    \\u{1b}[2J"]
+        );
     }
 
     #[test]

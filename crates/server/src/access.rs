@@ -56,6 +56,8 @@ pub(crate) enum Action {
     SteerRuns,
     /// Answer what runs ask.
     AnswerTasks,
+    /// Let sessions from elsewhere go on here.
+    TrustSessions,
     /// Give settings of workflows their values.
     EditSettings,
     /// Give secrets of workflows their values.
@@ -73,7 +75,7 @@ pub(crate) enum Action {
 impl Action {
     /// Every action there is.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::ReadSessions,
         Self::RunWorkflows,
         Self::ReadWorkflows,
@@ -82,6 +84,7 @@ impl Action {
         Self::StartRuns,
         Self::SteerRuns,
         Self::AnswerTasks,
+        Self::TrustSessions,
         Self::EditSettings,
         Self::WriteSecrets,
         Self::ReadAudit,
@@ -100,6 +103,7 @@ impl Action {
             Self::StartRuns => "runs:start",
             Self::SteerRuns => "runs:steer",
             Self::AnswerTasks => "tasks:answer",
+            Self::TrustSessions => "sessions:trust",
             Self::EditSettings => "settings:edit",
             Self::WriteSecrets => "secrets:write",
             Self::ReadAudit => "audit:read",
@@ -118,7 +122,7 @@ impl Action {
             | Self::WatchRuns
             | Self::ReadServer => Scope::Read,
             Self::RunWorkflows | Self::StartRuns | Self::SteerRuns => Scope::Run,
-            Self::AnswerTasks => Scope::Approve,
+            Self::AnswerTasks | Self::TrustSessions => Scope::Approve,
             Self::EditSettings => Scope::Edit,
             Self::WriteSecrets => Scope::SecretsWrite,
             Self::ReadAudit | Self::ReadTokens | Self::WriteTokens => Scope::Admin,

@@ -89,6 +89,7 @@ pub const HTTP: &[(&str, Call)] = &[
     ("post /api/v1/runs/{id}/resolve", Changes(&[Action::ResolveStep])),
     ("post /api/v1/runs/{id}/resume", Changes(&[Action::ResumeRun])),
     ("post /api/v1/runs/{id}/tasks/{task}/answer", Changes(&[Action::AnswerTask])),
+    ("post /api/v1/sessions/{id}/trust", Changes(&[Action::TrustSession])),
     ("post /api/v1/tokens", Changes(&[Action::CreateToken])),
     ("post /api/v1/workflows/validate", Reads),
     ("post /hooks/{*path}", Logged),

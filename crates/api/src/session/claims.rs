@@ -3,6 +3,7 @@
 use cairn_core::digest::{Digest, WorkflowHash};
 use cairn_core::id::{RunId, SessionId};
 use cairn_engine::flow;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a session from elsewhere claims, and what it would do here.
@@ -23,6 +24,15 @@ pub struct Claims {
     pub plans: Vec<ClaimedPlan>,
     /// The folders that it says its runs work in.
     pub workspaces: Vec<String>,
+}
+
+/// Lets a session from elsewhere go on here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TrustSession {
+    /// The digest of everything in its bundle, as it was shown.
+    #[schemars(with = "String")]
+    pub root_hash: Digest,
 }
 
 /// A run of it.

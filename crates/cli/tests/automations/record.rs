@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::server::{Place, Server, call};
+use crate::server::{Place, Server, ask, call};
 
 const GRAPH: &str = "name: Asking
 rate_limit: 1000/min
@@ -261,7 +261,10 @@ fn a_record_that_is_gone_or_cut_off_is_noticed() {
         let checks = doctor["checks"].as_array().unwrap();
         let check = checks.iter().find(|check| check["name"] == "audit record").unwrap();
         assert_eq!(check["state"], "failed", "{what}: {check}");
-        drop(world.place.serve());
+        // It answers once it has looked at its record.
+        let server = world.place.serve();
+        ask(&server.address, "GET /healthz HTTP/1.1\r\n", "").unwrap();
+        drop(server);
         let said = fs::read_to_string(world.place.path("serve.log")).unwrap();
         assert!(said.contains("WARNING: the audit record is not whole"), "{what}: {said}");
         fs::remove_dir_all(audit.parent().unwrap()).unwrap();

@@ -69,12 +69,12 @@ fn one_that_cannot_be_read_hides_no_other() {
     sess_01hf7yzz000000000000000001  healthy     2       [size]  1     append-loop queued  -      -     [ago]
     sess_01hf7yat000000000000000007  unreadable  -       -      -     -                   -      -     -
     --- stderr
-    sess_01hf7yat000000000000000007 cannot be looked at: STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)
+    sess_01hf7yat000000000000000007 cannot be looked at: STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: it is a directory, and not a regular file
     ");
     assert_snapshot!(env.run(&["session", "list", "--health", "unreadable", "--json"]), @r#"
     exit 0
     --- stdout
-    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"unreadable","damage":"STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)","createdAt":"2023-11-14T22:13:20.000Z","updatedAt":null,"events":0,"bytes":"[size]","kept":false,"runCount":0,"latestRun":null}],"nextCursor":null}
+    {"items":[{"sessionId":"sess_01hf7yat000000000000000007","health":"unreadable","damage":"STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: it is a directory, and not a regular file","createdAt":"2023-11-14T22:13:20.000Z","updatedAt":null,"events":0,"bytes":"[size]","kept":false,"runCount":0,"latestRun":null}],"nextCursor":null}
     "#);
     let healthy = env.run(&["session", "list", "--health", "healthy"]);
     assert!(healthy.stdout.contains("sess_01hf7yzz") && healthy.stderr.is_empty(), "{healthy}");

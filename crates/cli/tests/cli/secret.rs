@@ -164,7 +164,7 @@ fn a_key_that_is_not_the_right_one_opens_nothing() {
     let with_key = |name: &str, value: &str, args: &[&str]| {
         Outcome::of(env.command(args).env(name, value).output().unwrap())
     };
-    let other = "07".repeat(32);
+    let other: String = (0..32u8).map(|byte| format!("{:02x}", byte * 7)).collect();
     assert_snapshot!(with_key("CAIRN_MASTER_KEY", &other, &["secret", "remove", "SHARED", "--yes"]), @r"
     exit 8
     --- stderr

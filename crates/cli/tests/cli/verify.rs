@@ -44,7 +44,7 @@ fn one_that_cannot_be_read_is_not_called_damaged() {
     exit 3
     --- stdout
     FAIL sess_01hf7yat000000000000000007  unreadable, 0 events can be read, 0 blobs
-         STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: Is a directory (os error 21)
+         STORE_IO: reading [tmp]/home/sessions/sess_01hf7yat000000000000000007/manifest.jsonl: it is a directory, and not a regular file
     ok   sess_01hf7yzz000000000000000001  2 events, 0 blobs
     ");
     let outcome = env.run(&["session", "verify", "--all", "--json"]);

@@ -109,6 +109,7 @@ async fn lines_are_found_by_workflow_run_and_token() {
 /// What somebody does to the files.
 type Tampering = fn(&World);
 
+// case: audit.chain
 #[tokio::test]
 async fn whatever_is_done_to_the_record_is_noticed_and_stays_noticed() {
     let cases: [(&str, Tampering, &str, bool); 12] = [

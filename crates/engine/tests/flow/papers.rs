@@ -5,6 +5,7 @@ use cairn_core::flow::{Answer, Verdict};
 use cairn_core::id::{BundleId, RunId};
 use cairn_engine::Error;
 use cairn_engine::flow::{Automations, Filter, ForkPoint, Forker, Past, Roles, Truster};
+use cairn_lang::ids::SourceKind;
 use cairn_store::bundle::{self, ExportInfo, Imported};
 use serde_json::{Value, json};
 
@@ -151,6 +152,31 @@ async fn what_people_decided_elsewhere_counts_for_nothing() {
     approve(&engine, forked.run).await;
     engine.ended(forked.run).await.unwrap();
     assert_eq!(there.tries(), [1, 1, 1]);
+}
+
+/// What is called `wr.*` is ours alone: with another plan it is read, and never goes on.
+#[tokio::test]
+async fn nobody_brings_along_what_only_this_program_has() {
+    let named = |nodes: &str| {
+        let nodes: String = nodes.trim().lines().map(|l| format!("    - {}\n", l.trim())).collect();
+        format!("name: quick\nid: wr.quick\ngraph:\n  nodes:\n{nodes}")
+    };
+    let (ours, theirs) = (named(PLAIN), named("{ id: a, type: log, message: evil }"));
+    for (there, code) in [(&ours, None), (&theirs, Some("WORKFLOW_ID_RESERVED"))] {
+        let (here, there) = (World::new(&[("quick", &ours)]), World::new(&[("quick", there)]));
+        let bundled =
+            |world: &World| world.engine_of(SourceKind::Bundled, "workflows", world.store());
+        let engine = bundled(&here);
+        here.done.holds.store(true, std::sync::atomic::Ordering::SeqCst);
+        let run = engine.submit(request("wr.quick", json!({}))).await.unwrap().run;
+        here.done.held.notified().await;
+        engine.stop(std::time::Duration::from_secs(5)).await;
+        let bytes = exported(&here, run).await;
+        let engine = bundled(&there);
+        let imported = engine.import(&bytes, "ada").await.unwrap();
+        let trusted = engine.trust(imported.session, &truster(&imported)).await;
+        assert_eq!(trusted.as_ref().err().map(Error::code), code, "{trusted:?}");
+    }
 }
 
 /// One approval, and however many forks of whoever may not approve: one payment.

@@ -111,8 +111,18 @@ impl World {
 
     /// An engine whose workflows are in a folder of this world.
     pub(crate) fn engine_in(&self, folder: &str, store: cairn_store::Store) -> Automations {
+        self.engine_of(SourceKind::Project, folder, store)
+    }
+
+    /// An engine whose workflows are of a kind.
+    pub(crate) fn engine_of(
+        &self,
+        kind: SourceKind,
+        folder: &str,
+        store: cairn_store::Store,
+    ) -> Automations {
         let root: PathBuf = self.home.path().join(folder);
-        let directory = Directory { kind: SourceKind::Project, root };
+        let directory = Directory { kind, root };
         let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
         let parts = Parts {
             host: SystemHost::shared(),

@@ -350,6 +350,12 @@ impl<'a> Reference<'a> {
         match kind {
             "branch" => {
                 let case = settings.as_str().map_or_else(|| settings.to_string(), str::to_owned);
+                let own = self.plan.edges.iter().filter(|edge| edge.from == key.step);
+                let cases: Vec<&str> = own.filter_map(|edge| edge.case.as_deref()).collect();
+                let leads = |case: &str| cases.contains(&case);
+                if !cases.is_empty() && !leads(&case) && !leads("default") {
+                    return permanent("BRANCH_CASE");
+                }
                 Try::Over(Fate::Done(json!({"value": settings}), Some(case)))
             }
             "parallel" => done(json!({})),

@@ -330,7 +330,9 @@ async fn an_exported_session_comes_back_equal(given: &Given) {
     assert!(elsewhere.store.sessions.list().await.unwrap().is_empty(), "it is paper");
     let papers = elsewhere.store.papers.open().unwrap();
     let whole = bundle::whole(&papers, SESSION).await.unwrap();
-    bundle::adopt(&elsewhere.store, SESSION, whole, None).await.unwrap();
+    bundle::adopt(&elsewhere.store, SESSION, whole.clone(), None).await.unwrap();
+    let twice = bundle::adopt(&elsewhere.store, SESSION, whole, None).await;
+    assert_eq!(code(twice), "SESSION_EXISTS");
     let (here, there) = (read(&given.store).await, read(&elsewhere.store).await);
     assert_eq!(there, here);
     assert_eq!(SessionView::fold(&there), SessionView::fold(&here));

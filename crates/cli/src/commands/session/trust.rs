@@ -71,7 +71,7 @@ pub(super) async fn trust(
                 .to_owned(),
         });
     }
-    let workspace = how.workspace.as_ref().map(std::fs::canonicalize).transpose();
+    let workspace = how.workspace.as_ref().map(|folder| folder.canonicalize()).transpose();
     let workspace = workspace.map_err(|source| {
         let path = how.workspace.clone().unwrap_or_default();
         Error::File { path, source }

@@ -209,7 +209,7 @@ graph:
     w/workflow.yaml:4:13: error[invalid_value] /rate_limit: `60 per minute` is not a rate; write `60/min`, or `{max: 60, per_sec: 60}`
     w/workflow.yaml:5:11: error[missing_field] /on_error: the field `trigger_workflow` is missing
     w/workflow.yaml:5:13: error[unknown_field] /on_error/triger_workflow: the field `triger_workflow` is not known here; did you mean `trigger_workflow`?
-    w/workflow.yaml:6:1: error[unknown_field] /approved: the field `approved` is not known here; known are `concurrency`, `data_tables`, `description`, `enabled`, `env`, `graph`, `id`, `max_duration_sec`, `name`, `on_error`, `rate_limit`, `retention`, `tags`, `triggers`, `version`
+    w/workflow.yaml:6:1: error[unknown_field] /approved: the field `approved` is not known here; known are `concurrency`, `data_tables`, `description`, `enabled`, `env`, `graph`, `hosts`, `id`, `max_duration_sec`, `name`, `on_error`, `rate_limit`, `retention`, `tags`, `triggers`, `version`
     w/workflow.yaml:8:13: error[unknown_name] /triggers/0/type: there is no type of trigger `webhok`; did you mean `webhook`?
     w/workflow.yaml:9:40: error[unknown_name] /triggers/1/secret: there is no secret `KEYS`; did you mean `KEY`?
     w/workflow.yaml:9:55: error[unknown_value] /triggers/1/respond: `later` is not one of `immediately`, `last_step`, `respond_step`
