@@ -245,6 +245,8 @@ fn read(bytes: &[u8]) -> Result<RawBundle<'_>, Error> {
     match bundle_schema_version.as_ref().map(|version| version.get()) {
         Some(version) if version.parse() == Ok(VERSION) => {}
         Some(version) => {
+            // What is no number of JSON's is no version either.
+            serde_json::from_str::<Value>(version).map_err(invalid)?;
             let version: String = version.chars().take(64).collect();
             let what = format!("bundleSchemaVersion is {version}, and {VERSION} is known");
             return Err(Error::UnsupportedVersion(what));

@@ -267,6 +267,6 @@ fn a_record_that_is_gone_or_cut_off_is_noticed() {
         drop(server);
         let said = fs::read_to_string(world.place.path("serve.log")).unwrap();
         assert!(said.contains("WARNING: the audit record is not whole"), "{what}: {said}");
-        fs::remove_dir_all(audit.parent().unwrap()).unwrap();
+        let _ = fs::remove_dir_all(audit.parent().unwrap());
     }
 }

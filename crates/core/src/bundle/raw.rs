@@ -55,8 +55,13 @@ pub(super) struct RawContents<'t> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Versioned {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "said")]
     pub(super) bundle_schema_version: Option<Box<RawValue>>,
+}
+
+/// What stands there, `null` included.
+fn said<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(input).map(Some)
 }
 
 /// Hands every item of a list over, as text and in order.

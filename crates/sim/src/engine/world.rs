@@ -414,13 +414,24 @@ impl World {
         self.crash(seat);
     }
 
-    /// Somebody removes the lock file of a session, and another process takes the session.
+    /// Somebody removes the lock file of a session, or of all that a process has, and another
+    /// process takes what it can.
     fn take_lease_away(&mut self, process: Process) {
-        let sessions = self.owners.of(process);
-        let Some(session) = sessions.get(self.machine.below(sessions.len())) else { return };
-        self.count("lease lost");
-        if self.control.expire(*session).is_some() {
-            self.book.open().replaced.insert(process);
+        let mut sessions = self.owners.of(process);
+        let all = self.machine.percent(50);
+        if !all {
+            let one = sessions.get(self.machine.below(sessions.len())).copied();
+            sessions = one.into_iter().collect();
+        }
+        for session in &sessions {
+            self.count("lease lost");
+            if self.control.expire(*session).is_some() {
+                self.book.open().replaced.insert(process);
+            }
+        }
+        if all {
+            let seat = self.machine.below(self.seats.len());
+            self.within(seat, |engine| Box::pin(async move { drop(engine.recover().await) }));
         }
     }
 
