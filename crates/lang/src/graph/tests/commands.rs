@@ -245,7 +245,7 @@ fn a_command_of_commands_is_read_in_bounded_time() {
         let begun = std::time::Instant::now();
         let found = wrong(&format!("[{words}, 'X']"), ", stdin: 'X'");
         assert!(found.contains("tainted_value"), "{word}");
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{word}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{word}");
     }
 }
 
