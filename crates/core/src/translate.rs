@@ -4,7 +4,7 @@
 //! are taken, it names runs of another machine, or places that only that machine has. Names stand
 //! in events and in snapshots, and some follow from others; all of them change together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -38,12 +38,12 @@ impl Names {
         self.0.is_empty()
     }
 
-    /// A run gets another id, and so does what is named after it in these events.
-    pub fn set_run(&mut self, events: &[Event], from: RunId, to: RunId) {
+    /// A run gets another id, and so does what is named after it in its events.
+    pub fn set_run(&mut self, events: &[&Event], from: RunId, to: RunId) {
         self.set(from, to);
         let limit = |run: RunId| TimerId::derive(&[&run.to_string(), "run", "limit"]);
         self.set(limit(from), limit(to));
-        for event in events.iter().filter(|event| event.scope.run() == Some(from)) {
+        for event in events {
             if let Some(instance) = named(&event.data) {
                 self.set_instance(instance, from, to);
             }
@@ -132,42 +132,81 @@ pub fn translate(
     }
     let (snapshots, mut blobs): (Blobs, Blobs) =
         blobs.into_iter().partition(|(kind, _)| *kind == BlobKind::Snapshot);
-    let mut left: BTreeMap<String, Vec<u8>> =
-        snapshots.into_iter().map(|(_, bytes)| (Digest::of(&bytes).to_string(), bytes)).collect();
+    let mut said = BTreeMap::new();
+    for (kind, bytes) in snapshots {
+        match canonical::parse::<Value>(&bytes) {
+            Ok(value) => drop(said.insert(Digest::of(&bytes).to_string(), value)),
+            Err(_) => blobs.push((kind, bytes)),
+        }
+    }
     // A snapshot is named after what it says, and may say the name of an earlier one.
-    while !left.is_empty() {
-        let ready: Vec<String> = left
-            .iter()
-            .filter(|(own, bytes)| !says(bytes, left.keys().filter(|name| name != own)))
-            .map(|(name, _)| name.clone())
-            .collect();
-        if ready.is_empty() {
-            return Err(malformed("snapshots that name each other"));
-        }
-        for name in ready {
-            let Some(bytes) = left.remove(&name) else { continue };
-            let Ok(value) = canonical::parse::<Value>(&bytes) else {
-                blobs.push((BlobKind::Snapshot, bytes));
-                continue;
-            };
-            let bytes = canonical::to_vec(&names.value(value))?;
-            names.set(name, Digest::of(&bytes));
-            blobs.push((BlobKind::Snapshot, bytes));
-        }
+    for name in in_order(&said)? {
+        let Some(value) = said.remove(&name) else { continue };
+        let bytes = canonical::to_vec(&names.value(value))?;
+        names.set(name, Digest::of(&bytes));
+        blobs.push((BlobKind::Snapshot, bytes));
     }
     let events = events.into_iter().map(|event| names.event(event));
     Ok((events.collect::<Result<_, _>>()?, blobs))
 }
 
-/// Whether bytes say one of these names.
-fn says<'n>(bytes: &[u8], names: impl Iterator<Item = &'n String>) -> bool {
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    names.into_iter().any(|name| text.contains(name.as_str()))
+/// The names of values, each behind those that it says.
+fn in_order(said: &BTreeMap<String, Value>) -> Result<Vec<String>, canonical::Error> {
+    let mut waiting: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut behind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in said {
+        let mut others = BTreeSet::new();
+        mentions(value, &mut |text| {
+            others.extend(said.get_key_value(text).map(|(other, _)| other.as_str()));
+        });
+        others.remove(name.as_str());
+        waiting.insert(name, others.len());
+        others.into_iter().for_each(|other| behind.entry(other).or_default().push(name));
+    }
+    let free = waiting.iter().filter(|(_, count)| **count == 0);
+    let mut ready: Vec<&str> = free.map(|(name, _)| *name).collect();
+    let mut ordered = Vec::with_capacity(said.len());
+    while let Some(name) = ready.pop() {
+        ordered.push(name.to_owned());
+        for other in behind.remove(name).unwrap_or_default() {
+            let Some(left) = waiting.get_mut(other) else { continue };
+            *left -= 1;
+            if *left == 0 {
+                ready.push(other);
+            }
+        }
+    }
+    match ordered.len() == said.len() {
+        true => Ok(ordered),
+        false => Err(malformed("snapshots that name each other")),
+    }
+}
+
+/// Hands over every text of a value.
+fn mentions<'v>(value: &'v Value, take: &mut dyn FnMut(&'v str)) {
+    match value {
+        Value::String(text) => take(text),
+        Value::Array(items) => items.iter().for_each(|item| mentions(item, take)),
+        Value::Object(members) => members.values().for_each(|member| mentions(member, take)),
+        _ => {}
+    }
+}
+
+/// The events of each run.
+#[must_use]
+pub fn by_run(events: &[Event]) -> BTreeMap<RunId, Vec<&Event>> {
+    let mut runs: BTreeMap<RunId, Vec<&Event>> = BTreeMap::new();
+    for event in events {
+        if let Some(run) = event.scope.run() {
+            runs.entry(run).or_default().push(event);
+        }
+    }
+    runs
 }
 
 /// The runs that events are about.
 #[must_use]
-pub fn runs_of(events: &[Event]) -> std::collections::BTreeSet<RunId> {
+pub fn runs_of(events: &[Event]) -> BTreeSet<RunId> {
     events.iter().filter_map(|event| event.scope.run()).collect()
 }
 
@@ -194,4 +233,35 @@ pub fn named_elsewhere(events: &[Event]) -> Vec<(RunId, Option<SessionId>)> {
     }
     found.retain(|(run, _)| !own.contains(run));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_names_another_comes_behind_it_however_long_the_chain() {
+        let name = |place: usize| format!("s{place:05}");
+        let chain: BTreeMap<String, Value> = (0..20_000)
+            .map(|place| (name(place), json!({"base": name(place + 1), "own": name(place)})))
+            .collect();
+        let ordered = in_order(&chain).unwrap();
+        assert_eq!(ordered.first(), Some(&name(19_999)));
+        assert_eq!(ordered.len(), 20_000);
+        assert!(ordered.windows(2).all(|pair| pair[0] > pair[1]));
+        let circle: BTreeMap<String, Value> =
+            [(name(0), json!([name(1)])), (name(1), json!({"x": name(0)}))].into();
+        assert!(in_order(&circle).is_err());
+    }
+
+    #[test]
+    fn names_change_in_texts_and_in_the_names_of_members_and_nowhere_else() {
+        let mut names = Names::default();
+        names.set("run_a", "run_b");
+        let said = json!({"run_a": ["run_a", "xrun_a", 1], "deep": {"x": "run_a "}});
+        let told = json!({"run_b": ["run_b", "xrun_a", 1], "deep": {"x": "run_a "}});
+        assert_eq!(names.value(said), told);
+    }
 }

@@ -205,11 +205,11 @@ pub async fn import(store: &Store, bytes: &[u8]) -> Result<Imported> {
         imported.session = SessionId::derive(&["imported", &root.hex(), &original.to_string()]);
         names.set(original, imported.session);
     }
-    for run in translate::runs_of(&events) {
+    for (run, own) in translate::by_run(&events) {
         let known = store.runs.find(run).await?.is_some() || papers.runs.find(run).await?.is_some();
         if taken || known {
             let fresh = RunId::derive(&["imported", &root.hex(), &run.to_string()]);
-            names.set_run(&events, run, fresh);
+            names.set_run(&own, run, fresh);
             imported.as_new = true;
         }
     }

@@ -43,12 +43,6 @@ impl Store {
             ..self.clone()
         })
     }
-
-    /// Whether a session came from elsewhere and nobody trusts it yet.
-    pub async fn is_paper(&self, session: SessionId) -> Result<bool> {
-        let Some(papers) = self.papers.find()? else { return Ok(false) };
-        Ok(papers.sessions.list().await?.contains(&session))
-    }
 }
 
 /// A store and its papers. What is written goes into the store.
@@ -105,13 +99,16 @@ impl Sessions for Both {
         let mut all = self.own.sessions.list().await?;
         all.extend(self.papers.sessions.list().await?);
         all.sort_unstable();
+        // One that is trusted at this moment may be in both.
+        all.dedup();
         Ok(all)
     }
 
     async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
         let mut all = self.own.sessions.marks().await?;
         all.extend(self.papers.sessions.marks().await?);
-        all.sort_unstable_by_key(|(session, _)| *session);
+        all.sort_by_key(|(session, _)| *session);
+        all.dedup_by_key(|(session, _)| *session);
         Ok(all)
     }
 

@@ -5,6 +5,7 @@
 //! its runs at rest. Trust is given to one bundle, by the digest of everything in it: the same
 //! plan with another history is another bundle.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -122,9 +123,7 @@ impl Trust {
         let events = papers.log.read(session, EventIndex(0)).await?;
         let mut plans = BTreeMap::new();
         for started in events.iter().filter_map(started) {
-            if let std::collections::btree_map::Entry::Vacant(place) =
-                plans.entry(started.workflow_hash)
-            {
+            if let Entry::Vacant(place) = plans.entry(started.workflow_hash) {
                 place.insert(self.plan(&papers, started).await?);
             }
         }
@@ -134,10 +133,7 @@ impl Trust {
             session,
             origin,
             events: events.len() as u64,
-            runs: translate::runs_of(&events)
-                .into_iter()
-                .map(|run| claimed(run, &events))
-                .collect(),
+            runs: claimed(&events),
             plans: plans.into_values().collect(),
             workspaces: workspaces.into_iter().collect(),
         })
@@ -225,9 +221,9 @@ impl Trust {
             let folder = folder.display().to_string();
             claims.workspaces.iter().for_each(|claimed| names.set(claimed, &folder));
         }
-        for claimed in &claims.runs {
-            if self.index.find(claimed.run).await?.is_some() {
-                names.set_run(events, claimed.run, self.host.run_id()?);
+        for (run, own) in translate::by_run(events) {
+            if self.index.find(run).await?.is_some() {
+                names.set_run(&own, run, self.host.run_id()?);
             }
         }
         Ok(names)
@@ -240,11 +236,12 @@ impl Trust {
         events: &mut Vec<Event>,
         truster: &Truster<'_>,
     ) -> Result<()> {
-        for run in translate::runs_of(events) {
-            let state = RunState::fold(run, events.iter());
-            if state.queued.is_none() || state.end.is_some() {
-                continue;
-            }
+        let open = |(run, own): (RunId, Vec<&Event>)| {
+            let state = RunState::fold(run, own);
+            (state.queued.is_some() && state.end.is_none()).then_some(run)
+        };
+        let open: Vec<RunId> = translate::by_run(events).into_iter().filter_map(open).collect();
+        for run in open {
             let By { name: by, via } = truster.by.clone();
             let data = RunPaused { by, change_id: self.host.change_id()?, imported: true, via };
             let event =
@@ -288,16 +285,21 @@ fn workspace(event: &Event) -> Option<&str> {
     }
 }
 
-fn claimed(run: RunId, events: &[Event]) -> ClaimedRun {
-    let own = || events.iter().filter(|event| event.scope.run() == Some(run));
-    let state = RunState::fold(run, own());
+/// What the runs of a session claim.
+fn claimed(events: &[Event]) -> Vec<ClaimedRun> {
     let mut view = SessionView::default();
     events.iter().for_each(|event| view.apply(event));
+    let known = |run| view.runs.get(&run).and_then(|run| run.workflow_id.clone());
+    let runs = translate::by_run(events).into_iter();
+    runs.map(|(run, own)| claimed_run(run, &own, known(run))).collect()
+}
+
+fn claimed_run(run: RunId, own: &[&Event], workflow: Option<String>) -> ClaimedRun {
+    let state = RunState::fold(run, own.iter().copied());
     let queued = state.queued.as_ref().map(|queued| queued.workflow_id.clone());
-    let workflow = queued.or_else(|| view.runs.get(&run)?.workflow_id.clone());
     let mut asked = BTreeMap::new();
     let mut decided = Vec::new();
-    for event in own() {
+    for event in own {
         match &event.data {
             EventData::TaskOpened(task) => {
                 asked.insert(task.task_id, task.instance.to_string());
@@ -311,9 +313,9 @@ fn claimed(run: RunId, events: &[Event]) -> ClaimedRun {
     }
     ClaimedRun {
         run,
-        workflow: workflow.unwrap_or_default(),
+        workflow: queued.or(workflow).unwrap_or_default(),
         status: state.queued.is_some().then(|| state.status().name()),
-        events: own().count() as u64,
+        events: own.len() as u64,
         decided,
     }
 }
