@@ -45,13 +45,8 @@ pub struct Run {
     #[schemars(with = "Option<String>")]
     pub parent_run_id: Option<RunId>,
     /// Whether it came from elsewhere and nobody said yet that it may go on here.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untrusted: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 impl From<&Summary> for Run {

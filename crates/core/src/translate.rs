@@ -16,9 +16,6 @@ use crate::id::{NodeId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::StepInstanceKey;
 use crate::pin::BlobKind;
 
-/// How many retries of a step have timers that are looked for.
-const RETRIES_MAX: u32 = 1_000;
-
 /// Blobs of a session.
 pub type Blobs = Vec<(BlobKind, Vec<u8>)>;
 
@@ -41,35 +38,21 @@ impl Names {
     /// A run gets another id, and so does what is named after it in its events.
     pub fn set_run(&mut self, events: &[&Event], from: RunId, to: RunId) {
         self.set(from, to);
-        let limit = |run: RunId| TimerId::derive(&[&run.to_string(), "run", "limit"]);
-        self.set(limit(from), limit(to));
         for event in events {
             if let Some(instance) = named(&event.data) {
                 self.set_instance(instance, from, to);
             }
-            if let EventData::TimerSet(timer) = &event.data
-                && let Some(instance) = &timer.instance
-            {
-                self.set_timer(timer.timer_id, instance, from, to);
-            }
         }
     }
 
+    /// What a run finds again by working its name out; other names are found as they are recorded.
     fn set_instance(&mut self, instance: &StepInstanceKey, from: RunId, to: RunId) {
+        let timer =
+            |run: RunId| TimerId::derive(&[&run.to_string(), &instance.to_string(), "task"]);
+        self.set(timer(from), timer(to));
         let task = |run: RunId| TaskId::derive(&[&run.to_string(), &instance.to_string()]);
         self.set(task(from), task(to));
         self.set(instance.node(from), instance.node(to));
-    }
-
-    fn set_timer(&mut self, timer: TimerId, instance: &StepInstanceKey, from: RunId, to: RunId) {
-        let of = |run: RunId, purpose: &str| {
-            TimerId::derive(&[&run.to_string(), &instance.to_string(), purpose])
-        };
-        let retries = (0..=RETRIES_MAX).map(|attempt| format!("retry {attempt}"));
-        let mut purposes = ["wait", "task"].map(str::to_owned).into_iter().chain(retries);
-        if let Some(purpose) = purposes.find(|purpose| of(from, purpose) == timer) {
-            self.set(timer, of(to, &purpose));
-        }
     }
 
     /// A value with the other names, in texts and in the names of members.

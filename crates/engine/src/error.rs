@@ -95,6 +95,9 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// This process is about to end.
+    #[error("this process is about to end, and begins nothing more")]
+    Stopping,
     /// Nobody listens to what is said to the owner of a session: it begins or ends in this moment.
     #[error("the process that owns session {session} does not listen")]
     Unheard {
@@ -371,6 +374,7 @@ impl Error {
             | Self::LeaseLost { .. }
             | Self::LeftRunning { .. }
             | Self::Unheard { .. } => "RUN_LANE_DOWN",
+            Self::Stopping => "SERVER_STOPPING",
             Self::Busy { .. } => "RUN_BUSY",
             Self::Overflow { .. } => "TRIGGER_OVERFLOW",
             Self::Dropped { .. } => "TRIGGER_DROPPED",
@@ -416,7 +420,7 @@ impl Error {
     #[must_use]
     pub(crate) fn is_passing(&self) -> bool {
         match self {
-            Self::Told { .. } => self.code() == "RUN_LANE_DOWN",
+            Self::Told { .. } => matches!(self.code(), "RUN_LANE_DOWN" | "SERVER_STOPPING"),
             Self::LaneDown { .. }
             | Self::LeaseLost { .. }
             | Self::Unheard { .. }
@@ -508,7 +512,7 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 15] = [
+    const KNOWN: [&str; 16] = [
         "AUTH_FORBIDDEN",
         "RUN_BUSY",
         "RUN_ENDED",
@@ -517,6 +521,7 @@ fn told(code: &str) -> &'static str {
         "RUN_NOT_FOUND",
         "RUN_RATE_LIMITED",
         "RUN_STATE",
+        "SERVER_STOPPING",
         "SETTING_INVALID",
         "STORE_FULL",
         "TASK_FORBIDDEN",
@@ -550,6 +555,7 @@ mod tests {
             (Error::LaneDown { session }, "RUN_LANE_DOWN"),
             (Error::LeaseLost { session }, "RUN_LANE_DOWN"),
             (Error::Unheard { session }, "RUN_LANE_DOWN"),
+            (Error::Stopping, "SERVER_STOPPING"),
             (Error::LeftRunning { session, message: "x".to_owned() }, "RUN_LANE_DOWN"),
         ];
         for (error, code) in cases {
@@ -562,7 +568,9 @@ mod tests {
         };
         let (held, current) = (store::Epoch(1), store::Epoch(2));
         let fenced = Error::Store(store::Error::Fenced { session, held, current });
-        for passing in [Error::LaneDown { session }, fenced, told("RUN_LANE_DOWN")] {
+        for passing in
+            [Error::LaneDown { session }, fenced, told("RUN_LANE_DOWN"), told("SERVER_STOPPING")]
+        {
             assert!(passing.is_passing(), "{passing}");
         }
         for stays in [Error::InDoubt { session }, told("RUN_BUSY"), told("SOMETHING_NEW")] {

@@ -43,6 +43,7 @@ mod snapshots;
 mod tail;
 mod telling;
 pub mod trace;
+mod tries;
 mod trust;
 mod waiting;
 mod watch;

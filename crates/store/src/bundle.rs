@@ -295,15 +295,14 @@ async fn with_pins(
 
 /// What a place of this machine is called in a bundle: which it is stays ours, whether two are
 /// the same can be told.
-#[must_use]
-pub fn place_elsewhere(path: &str) -> String {
+fn place_elsewhere(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     let digest = Digest::of_parts("place", &[path]).hex();
     format!("{ELSEWHERE}{}/{name}", digest.get(..16).unwrap_or_default())
 }
 
 /// How the name of a place begins that another machine has.
-pub const ELSEWHERE: &str = "elsewhere:";
+const ELSEWHERE: &str = "elsewhere:";
 
 /// The places of this machine that events name, under names that say nothing of it.
 fn places(events: &[Event]) -> Names {
@@ -315,8 +314,7 @@ fn places(events: &[Event]) -> Names {
 }
 
 /// The files and folders that an event names.
-#[must_use]
-pub fn named_places(event: &Event) -> Vec<&str> {
+fn named_places(event: &Event) -> Vec<&str> {
     match &event.data {
         EventData::RunStarted(started) => {
             let workspace = started.workspace.as_deref();

@@ -33,7 +33,7 @@ mod watch;
 mod writer;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use checkup::{Checkup, doctor, document_mode};
 use durable::ensure_dir;
@@ -106,27 +106,30 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
     let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
     let (store, log) = open_log(Arc::new(Disk), config)?;
     let leases = Arc::new(leases::FileLeases::hearing(log));
-    let papers = Arc::new(FilePapers(config.clone()));
+    let root = Layout { root: config.root.clone() }.papers();
+    let papers = Config { root, ..config.clone() };
+    let papers = Arc::new(FilePapers { config: papers, opened: OnceLock::new() });
     Ok(Store { derived: Arc::clone(&index) as _, runs: index, leases, papers, ..store })
 }
 
-/// The papers of a data directory, in a directory of their own.
-struct FilePapers(Config);
-
-impl FilePapers {
-    fn root(&self) -> PathBuf {
-        Layout { root: self.0.root.clone() }.papers()
-    }
+/// The papers of a data directory, in a directory of their own, once they are opened.
+struct FilePapers {
+    config: Config,
+    opened: OnceLock<Store>,
 }
 
 impl Papers for FilePapers {
     fn find(&self) -> Result<Option<Store>> {
-        if self.root().is_dir() { self.open().map(Some) } else { Ok(None) }
+        let is_there = self.opened.get().is_some() || self.config.root.is_dir();
+        is_there.then(|| self.open()).transpose()
     }
 
     fn open(&self) -> Result<Store> {
-        let store = open(&Config { root: self.root(), ..self.0.clone() })?;
-        Ok(Store { papers: Arc::new(NoPapers), ..store })
+        if let Some(store) = self.opened.get() {
+            return Ok(store.clone());
+        }
+        let store = Store { papers: Arc::new(NoPapers), ..open(&self.config)? };
+        Ok(self.opened.get_or_init(|| store).clone())
     }
 }
 

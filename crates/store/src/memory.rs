@@ -50,7 +50,7 @@ struct Shared {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
     blobs: Arc<Mutex<Shelf>>,
     keys: Mutex<Option<Keyring>>,
-    documents: Arc<documents::Papers>,
+    documents: Arc<documents::Folder>,
     /// A store of its own, for what came from elsewhere.
     papers: std::sync::OnceLock<Control>,
     lines: Arc<documents::Lines>,

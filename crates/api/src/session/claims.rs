@@ -41,8 +41,9 @@ pub struct TrustSession {
 pub struct ClaimedRun {
     /// The run.
     pub run_id: RunId,
-    /// What it says it is a run of.
-    pub workflow_id: String,
+    /// What it says it is a run of, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
     /// Where it says it stands; left out of a run that an agent is led through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
@@ -80,7 +81,7 @@ impl From<&flow::Claims> for Claims {
         let run = |run: &flow::ClaimedRun| ClaimedRun {
             run_id: run.run,
             workflow_id: run.workflow.clone(),
-            status: run.status.map(str::to_owned),
+            status: run.status.map(|status| status.name().to_owned()),
             decided: run.decided.iter().cloned().map(|(step, by)| Decision { step, by }).collect(),
         };
         let plan = |plan: &flow::ClaimedPlan| ClaimedPlan {

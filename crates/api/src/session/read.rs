@@ -84,7 +84,7 @@ pub async fn show(store: &Store, session: SessionId, moments: usize) -> Result<D
     for run in latest_first(&view).into_iter().take(RUNS_MAX) {
         runs.extend(describe(store, &view, run).await);
     }
-    let summary = summarize(store, session, &status, &view).await;
+    let summary = summarize(store, session, &status, &view).await?;
     if summary.imported.as_ref().is_some_and(|origin| origin.trusted_by.is_none()) {
         runs = runs.into_iter().map(at_rest).collect();
     }
@@ -108,7 +108,7 @@ async fn summary(
         return Ok(None);
     }
     let view = SessionView::fold(&store.log.read_prefix(session).await?.events);
-    Ok(Some(summarize(store, session, &status, &view).await))
+    Ok(Some(summarize(store, session, &status, &view).await?))
 }
 
 /// All that can be said of a session that cannot be looked at.
@@ -133,15 +133,14 @@ async fn summarize(
     session_id: SessionId,
     status: &Status,
     view: &SessionView,
-) -> Summary {
+) -> cairn_store::Result<Summary> {
     let latest_run = match latest_first(view).first() {
         Some(run) => describe(store, view, *run).await,
         None => None,
     };
-    // One whose origin cannot be read is told of by those who would trust it.
-    let imported = store.sessions.origin(session_id).await.ok().flatten().map(origin);
+    let imported = store.sessions.origin(session_id).await?.map(origin);
     let rests = imported.as_ref().is_some_and(|origin| origin.trusted_by.is_none());
-    Summary {
+    Ok(Summary {
         session_id,
         health: status.health.into(),
         damage: status.damage.clone(),
@@ -153,7 +152,7 @@ async fn summarize(
         run_count: count(view.runs.len()),
         latest_run: latest_run.map(|run| if rests { at_rest(run) } else { run }),
         imported,
-    }
+    })
 }
 
 fn origin(origin: cairn_store::port::Origin) -> Origin {

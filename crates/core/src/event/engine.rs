@@ -448,7 +448,7 @@ pub struct RunPaused {
     /// The pause's own id.
     pub change_id: ChangeId,
     /// Whether it came from elsewhere: what people decided in it before counts for nothing here.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub imported: bool,
     /// How it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -509,8 +509,3 @@ pub struct RunCancelled {}
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRetired {}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-const fn is_false(value: &bool) -> bool {
-    !*value
-}

@@ -48,7 +48,7 @@ pub struct Asker<'a> {
 
 /// What is taken back, and from where on.
 #[derive(Clone, Copy, Debug)]
-pub struct From<'a> {
+pub struct Cut<'a> {
     /// The first step that is done again.
     pub step: &'a StepInstanceKey,
     /// Earlier outputs that are changed.
@@ -117,7 +117,7 @@ impl Fork {
     pub fn new(
         graph: &Graph,
         (state, done): (&RunState, &BTreeSet<StepInstanceKey>),
-        From { step: from, changes }: From<'_>,
+        Cut { step: from, changes }: Cut<'_>,
         asker: Asker<'_>,
         run_id: RunId,
     ) -> Result<Self, NotThere> {

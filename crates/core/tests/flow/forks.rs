@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::flow::{Asker, Change, Fork, From, NotThere};
+use cairn_core::flow::{Asker, Change, Cut, Fork, NotThere};
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::RunState;
@@ -33,7 +33,7 @@ fn fork_for(
     (name, answers): (&str, bool),
 ) -> Result<Fork, NotThere> {
     let asker = Asker { name, answers, now_ms: 7, decided: &BTreeSet::new() };
-    let from = From { step: &key(from), changes };
+    let from = Cut { step: &key(from), changes };
     Fork::new(&play.graph, (state, &play.begun()), from, asker, RunId::from_bits(8))
 }
 

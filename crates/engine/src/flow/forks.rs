@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::By;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::flow::{Asker, Change, Fork, From, NotThere, begun};
+use cairn_core::flow::{Asker, Change, Cut, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
@@ -21,9 +21,10 @@ use serde_json::json;
 use super::desk::{Arrived, Desk};
 use super::holdings::started;
 use super::index::Summary;
-use super::intake::{self, ENTER_PAUSE, ENTER_TRIES, Roles, busy, require_role, triggers_of};
+use super::intake::{self, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
 use super::plans::Ready;
+use super::tries::{self, Tries};
 use super::{Inner, unknown};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
@@ -113,7 +114,7 @@ impl Inner {
         let now_ms = self.host.now_ms();
         let (name, answers) = (asker.by.name.as_str(), asker.answers);
         let asker = Asker { name, answers, now_ms, decided: &decided };
-        let place = From { step: &from.step, changes: &from.changes };
+        let place = Cut { step: &from.step, changes: &from.changes };
         let fork = Fork::new(&ready.graph, (&state, &done), place, asker, id);
         let fork = fork.map_err(|source| not_there(from.run, source, &done))?;
         Ok(Prepared { fork, summary, state, ready, started })
@@ -142,24 +143,23 @@ impl Inner {
         let Prepared { fork, summary, started, .. } = self.forked(from, asker, id).await?;
         let workflow = summary.identity();
         let session = triggers_of(&workflow);
-        let mut last = Error::LaneDown { session };
-        for _ in 0..ENTER_TRIES {
+        let mut tries = Tries::at(session);
+        loop {
             let asked = match self.desk(&workflow).await {
                 Ok(desk) => self.admit_fork(&desk, from, id, asker).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
+                    tries.elsewhere = Some(elsewhere.clone());
                     let parts = (started.clone(), asker.clone());
-                    let handed = self.post.hand_fork_over(session, from, id, parts).await?;
-                    last = elsewhere.clone();
-                    handed.unwrap_or(Err(elsewhere)).map(drop)
+                    let handed = self.post.hand_fork_over(session, from, id, parts).await;
+                    handed.and_then(|handed| handed.unwrap_or(Err(elsewhere))).map(drop)
                 }
                 Err(error) => Err(error),
             };
-            match asked {
-                Err(error) if error.is_passing() => self.host.sleep(ENTER_PAUSE).await,
-                asked => return asked.map(|()| Forked { run: id, fork }),
+            if let Some(said) = tries.settle(asked) {
+                return said.map(|()| Forked { run: id, fork });
             }
+            self.host.sleep(tries::PAUSE).await;
         }
-        Err(last)
     }
 
     /// Admits a fork, as any run is admitted: its input was looked at when it was recorded.

@@ -35,16 +35,13 @@ use super::lane::NewRun;
 use super::options::overflow;
 use super::plans::LoadedPlan;
 use super::trace::{self, TraceParent};
+use super::tries::{self, Tries};
 use super::watch::{Ended, Refusal};
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
 use crate::error::{Error, Result};
 use crate::record::{Action, Deed};
 
-/// How often a request is looked at whose lane falls, or whose desk is lost, meanwhile.
-pub(super) const ENTER_TRIES: usize = 8;
-/// How long such a request waits before it is looked at again.
-pub(super) const ENTER_PAUSE: Duration = Duration::from_millis(150);
 /// How long what was received and cannot begin is left alone.
 const OWED_PAUSE: Duration = Duration::from_secs(2);
 /// How long whoever finds the desk busy is to wait.
@@ -202,7 +199,8 @@ impl Inner {
         let found = self.workflows.find(&request.workflow).await?;
         let entry = self.entry(&found, request)?;
         let run = entry.run;
-        let (response, ended) = (self.watchers.until_response(run), self.watchers.until_end(run));
+        let (response, ended) =
+            (self.watchers.until_response(run), self.watchers.until_end_of_new(run));
         let asked = self.enter_or_note(&found, entry, Duration::ZERO).await;
         if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
             // Nobody is told of what was told before.
@@ -236,24 +234,23 @@ impl Inner {
         let ready = self.plans.pin(found).await?;
         let loaded = LoadedPlan { started: started(found, &ready), ready };
         let session = triggers_of(found.identity());
-        let mut last = Error::LaneDown { session };
-        for _ in 0..ENTER_TRIES {
+        let mut tries = Tries::at(session);
+        loop {
             let asked = match self.desk(found.identity()).await {
                 Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
-                    let handed = self.post.hand_over(session, found, &entry).await?;
-                    last = elsewhere.clone();
-                    handed.unwrap_or(Err(elsewhere))
+                    tries.elsewhere = Some(elsewhere.clone());
+                    let handed = self.post.hand_over(session, found, &entry).await;
+                    handed.and_then(|handed| handed.unwrap_or(Err(elsewhere)))
                 }
                 Err(error) => Err(error),
             };
-            match asked {
-                // The next try is for the same run.
-                Err(error) if error.is_passing() => self.host.sleep(ENTER_PAUSE).await,
-                asked => return asked,
+            if let Some(said) = tries.settle(asked) {
+                return said;
             }
+            // The next try is for the same run.
+            self.host.sleep(tries::PAUSE).await;
         }
-        Err(last)
     }
 
     /// Looks at a request in the order that holds for all of them, records it and begins it.
@@ -514,7 +511,7 @@ impl Inner {
             };
             match again.await {
                 // Whoever admits its runs by now sees to it.
-                Ok(()) | Err(Error::AdmittedElsewhere { .. }) => {}
+                Ok(()) | Err(Error::AdmittedElsewhere { .. } | Error::Stopping) => {}
                 Err(_) => inner.begin_later(&desk),
             }
         }));

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cairn_core::id::SessionId;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as MutexGuardAsync};
 
 use super::Left;
 use super::desk::Desk;
 use super::lane::Lane;
 use crate::catalog::Identity;
+use crate::error::{Error, Result};
 use crate::host::{Host, Task};
 
 #[derive(Default)]
@@ -29,12 +30,17 @@ pub(super) struct Lanes {
     /// What hears other processes, for each of them and for each desk.
     pub(super) listening: Mutex<BTreeMap<SessionId, Task>>,
     /// Held while sessions are taken over, so that none is taken twice.
-    pub(super) taking: AsyncMutex<()>,
+    taking: AsyncMutex<()>,
     /// Whether nothing more is begun.
     pub(super) draining: AtomicBool,
     /// Whether the steps of runs are left to another process.
     pub(super) holding: AtomicBool,
+    /// Whether nothing more is taken over or opened.
+    stopped: AtomicBool,
 }
+
+/// The right to take sessions over, which one at a time has, and nobody in a process that stopped.
+pub(super) struct Taking<'l>(#[expect(dead_code, reason = "it is held")] MutexGuardAsync<'l, ()>);
 
 impl Lanes {
     pub(super) fn open(&self) -> MutexGuard<'_, BTreeMap<SessionId, Lane>> {
@@ -55,9 +61,13 @@ impl Lanes {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps sessions from being taken over for as long as it is held.
-    pub(super) async fn taking(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.taking.lock().await
+    /// Keeps sessions from being taken over by others for as long as it is held.
+    pub(super) async fn taking(&self) -> Result<Taking<'_>> {
+        let held = self.taking.lock().await;
+        match self.stopped.load(Ordering::Acquire) {
+            true => Err(Error::Stopping),
+            false => Ok(Taking(held)),
+        }
     }
 
     /// The sessions that this process is at work on.
@@ -95,7 +105,11 @@ impl Lanes {
 
     pub(super) async fn stop(&self, host: &dyn Host, patience: Duration) -> Left {
         let mut left = Left::default();
+        // What was opened behind this would be opened without what the desks know.
+        self.stopped.store(true, Ordering::Release);
         let all = async {
+            // Whoever is about to open one does so before.
+            drop(self.taking.lock().await);
             for lane in self.all() {
                 let Left { finished, parked } = lane.stop().await;
                 left.finished += finished;

@@ -93,7 +93,7 @@ fn hear(lane: Lane, letter: Letter) -> BoxFuture<()> {
 fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFuture<()> {
     Box::pin(async move {
         let asked = match (desk.upgrade(), serde_json::from_str::<Handed>(&letter.text)) {
-            (None, _) => Err(Error::Broken("the desk is closed".to_owned())),
+            (None, _) => Err(Error::Stopping),
             (_, Err(_)) => Err(unknown()),
             (Some(desk), Ok(handed)) => match inner.desk(&desk.workflow).await {
                 Ok(desk) => inner.take_handed(&desk, handed).await,

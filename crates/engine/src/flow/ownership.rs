@@ -16,6 +16,7 @@ use super::desk::Desk;
 use super::holdings::Unfinished;
 use super::index::{Filter, Summary};
 use super::lane::{Lane, Message};
+use super::lanes::Taking;
 use super::{Inner, mail};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
@@ -30,11 +31,11 @@ impl Inner {
         if let Some(desk) = self.lanes.desk(workflow) {
             return Ok(desk);
         }
-        let taking = self.lanes.taking.lock().await;
+        let taking = self.lanes.taking().await?;
         if let Some(desk) = self.lanes.desk(workflow) {
             return Ok(desk);
         }
-        let desk = self.take_desk(workflow).await?;
+        let desk = self.take_desk(workflow, &taking).await?;
         drop(taking);
         self.begin_received(&desk).await?;
         Ok(desk)
@@ -42,7 +43,7 @@ impl Inner {
 
     /// Takes the desk of a workflow, and every session of it in which a run is not over: all of
     /// them or nothing.
-    async fn take_desk(self: &Arc<Self>, workflow: &Identity) -> Result<Arc<Desk>> {
+    async fn take_desk(self: &Arc<Self>, workflow: &Identity, _: &Taking<'_>) -> Result<Arc<Desk>> {
         let lease = self.holdings.desk_lease(workflow).await?;
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;
@@ -92,11 +93,12 @@ impl Inner {
         Ok(desk)
     }
 
-    /// Becomes the owner of a session and goes on with its runs. Whoever asks holds `taking`.
+    /// Becomes the owner of a session and goes on with its runs.
     pub(super) async fn open_lane(
         self: &Arc<Self>,
         session: SessionId,
         desk: &Arc<Desk>,
+        _: &Taking<'_>,
     ) -> Result<Lane> {
         if let Some(lane) = self.lanes.get(session) {
             return Ok(lane);
@@ -151,7 +153,7 @@ impl Inner {
                 host.sleep(pause).await;
                 let Some(inner) = inner.upgrade() else { return };
                 match inner.revive(session, &workflow).await {
-                    Ok(()) => return,
+                    Ok(()) | Err(Error::Stopping) => return,
                     Err(error) => {
                         let why = (workflow.id().to_owned(), error.to_string());
                         inner.lanes.down().insert(session, why);
@@ -163,32 +165,23 @@ impl Inner {
     }
 
     /// Opens a session again, unless another process admits its workflow by now: then it owns
-    /// the session, too.
+    /// the session, too. Either way somebody else may have gone on with its runs meanwhile, so
+    /// whoever waits here for one of them is seen to.
     async fn revive(self: &Arc<Self>, session: SessionId, workflow: &Identity) -> Result<()> {
-        let desk = match self.desk(workflow).await {
-            Ok(desk) => desk,
-            Err(Error::AdmittedElsewhere { .. }) => {
-                // Whoever waits here for one of its runs is told by that process from now on.
-                for run in self.watchers.awaited() {
-                    match self.tell_end_from_afar(run).await {
-                        Ok(()) | Err(Error::RunUnknown(_)) => {}
-                        Err(error) => return Err(error),
-                    }
+        match self.desk(workflow).await {
+            Ok(desk) => {
+                let taking = self.lanes.taking().await?;
+                match self.open_lane(session, &desk, &taking).await {
+                    Ok(_) | Err(Error::Store(store::Error::NotFound(_))) => {}
+                    Err(error) => return Err(error),
                 }
-                self.lanes.down().remove(&session);
-                return Ok(());
             }
+            Err(Error::AdmittedElsewhere { .. }) => {}
             Err(error) => return Err(error),
-        };
-        let _taking = self.lanes.taking.lock().await;
-        match self.open_lane(session, &desk).await {
-            Ok(_) => Ok(()),
-            Err(Error::Store(store::Error::NotFound(_))) => {
-                self.lanes.down().remove(&session);
-                Ok(())
-            }
-            Err(error) => Err(error),
         }
+        self.tell_of_ends(session).await?;
+        self.lanes.down().remove(&session);
+        Ok(())
     }
 
     /// Goes on with what was left, and tells of failures that nobody was told of.
@@ -226,8 +219,8 @@ impl Inner {
     pub(super) async fn take_up(self: &Arc<Self>, workflow: &Identity) -> Result<()> {
         let desk = self.desk(workflow).await?;
         for session in self.holdings.open_sessions(workflow).await? {
-            let _taking = self.lanes.taking.lock().await;
-            self.open_lane(session, &desk).await?;
+            let taking = self.lanes.taking().await?;
+            self.open_lane(session, &desk, &taking).await?;
         }
         Ok(())
     }

@@ -34,6 +34,16 @@ impl Papers {
         Ok(Some(self.reading.get_or_init(|| reading)))
     }
 
+    /// Reads what the list of them does not know yet.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        match self.reading()? {
+            Some(papers) => {
+                papers.list(&Filter { limit: Some(0), ..Filter::default() }).await.map(drop)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What whoever means to do something with a run is told if it is paper.
     pub(super) async fn refusal(&self, run: RunId) -> Result<Option<Error>> {
         let Some(papers) = self.reading()? else { return Ok(None) };

@@ -148,7 +148,7 @@ impl Keeper {
     async fn retire_in(&self, session: SessionId, runs: &[&Summary]) -> Result<usize> {
         // Only its owner adds to a session of automations. Whoever is about to go on with its
         // runs waits, and does not find it owned.
-        let _taking = self.lanes.taking().await;
+        let _taking = self.lanes.taking().await?;
         let lease;
         let fence = match self.lanes.get(session) {
             Some(lane) => lane.epoch,

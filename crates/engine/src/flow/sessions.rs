@@ -59,8 +59,8 @@ impl Inner {
             {
                 continue;
             }
-            let _taking = self.lanes.taking.lock().await;
-            match self.open_lane(session, desk).await {
+            let taking = self.lanes.taking().await?;
+            match self.open_lane(session, desk, &taking).await {
                 Ok(lane) => return Ok(Some(lane)),
                 // Somebody tidies it up, or it is gone.
                 Err(Error::Store(store::Error::Owned { .. } | store::Error::NotFound(_))) => {}
@@ -73,7 +73,7 @@ impl Inner {
     async fn new_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Lane> {
         let session = self.host.session_id()?;
         self.holdings.make_session(session).await?;
-        let _taking = self.lanes.taking.lock().await;
-        self.open_lane(session, desk).await
+        let taking = self.lanes.taking().await?;
+        self.open_lane(session, desk, &taking).await
     }
 }

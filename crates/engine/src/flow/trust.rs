@@ -16,7 +16,7 @@ use cairn_core::event::engine::RunPaused;
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{By, Event, EventData, NewEvent, Scope};
 use cairn_core::id::{EventIndex, RunId, SessionId};
-use cairn_core::projection::run::RunState;
+use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_core::projection::session::SessionView;
 use cairn_core::translate::{self, Names};
 use cairn_store as store;
@@ -56,10 +56,10 @@ pub struct Claims {
 pub struct ClaimedRun {
     /// The run.
     pub run: RunId,
-    /// What it says it is a run of.
-    pub workflow: String,
-    /// Where it says it stands, in one word; none of a run that an agent is led through.
-    pub status: Option<&'static str>,
+    /// What it says it is a run of, if it does.
+    pub workflow: Option<String>,
+    /// Where it says it stands; none of a run that an agent is led through.
+    pub status: Option<RunStatus>,
     /// How many events are about it.
     pub events: u64,
     /// What it says people decided: the step, and who.
@@ -109,7 +109,7 @@ impl Trust {
         let work = async {
             // Which runs are here already is known from the lists.
             self.index.catch_up().await?;
-            self.reading.papers().list(&super::Filter::default()).await?;
+            self.reading.papers().catch_up().await?;
             Ok(bundle::import(&self.store, bytes).await?)
         };
         self.record.change_named(deed, work, |imported| Some(imported.session)).await
@@ -254,14 +254,16 @@ impl Trust {
 
 /// Refuses runs that call themselves what only this program has, with another plan.
 fn require_known_ours(claims: &Claims, events: &[Event]) -> Result<()> {
-    let foreign = |plan: &&ClaimedPlan| plan.workflow.starts_with(OURS) && plan.same_as.is_none();
-    let Some(plan) = claims.plans.iter().find(foreign) else { return Ok(()) };
-    let run = events.iter().find_map(|event| {
-        started(event).filter(|started| started.workflow_hash == plan.hash)?;
-        event.scope.run()
-    });
-    let run = run.unwrap_or(RunId::from_bits(0));
-    Err(Error::NotOurs { run, workflow: plan.workflow.clone() })
+    let known = |started: &RunStarted| {
+        claims.plans.iter().any(|plan| plan.hash == started.workflow_hash && plan.same_as.is_some())
+    };
+    for event in events {
+        let (Some(started), Some(run)) = (started(event), event.scope.run()) else { continue };
+        if started.workflow_id.starts_with(OURS) && !known(started) {
+            return Err(Error::NotOurs { run, workflow: started.workflow_id.clone() });
+        }
+    }
+    Ok(())
 }
 
 const fn started(event: &Event) -> Option<&RunStarted> {
@@ -305,7 +307,9 @@ fn claimed_run(run: RunId, own: &[&Event], workflow: Option<String>) -> ClaimedR
                 asked.insert(task.task_id, task.instance.to_string());
             }
             EventData::TaskAnswered(task) => {
-                let step = asked.get(&task.task_id).cloned().unwrap_or_default();
+                // An answer to nothing is shown by the name of its question.
+                let question = || task.task_id.to_string();
+                let step = asked.get(&task.task_id).cloned().unwrap_or_else(question);
                 decided.push((step, task.by.clone()));
             }
             _ => {}
@@ -313,8 +317,8 @@ fn claimed_run(run: RunId, own: &[&Event], workflow: Option<String>) -> ClaimedR
     }
     ClaimedRun {
         run,
-        workflow: queued.or(workflow).unwrap_or_default(),
-        status: state.queued.is_some().then(|| state.status().name()),
+        workflow: queued.or(workflow),
+        status: state.queued.is_some().then(|| state.status()),
         events: own.len() as u64,
         decided,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_core::id::RunId;
+use cairn_core::id::{RunId, SessionId};
 
 use super::Inner;
 use super::watch::Ended;
@@ -25,7 +25,28 @@ impl Inner {
             return Ok(ended);
         }
         self.tell_end_from_afar(run).await?;
-        told.await.map_err(|_| Error::Broken(format!("run {run} was given up")))
+        told.await.map_err(|_| Error::RunUnknown(run))
+    }
+
+    /// Tells whoever waits here for a run of a session that is over, and has the others told by
+    /// whoever performs theirs.
+    pub(super) async fn tell_of_ends(self: &Arc<Self>, session: SessionId) -> Result<()> {
+        for run in self.watchers.awaited() {
+            match self.reading.found(run).await {
+                Ok(summary) if summary.session == session => {}
+                Ok(_) => continue,
+                Err(Error::RunUnknown(_)) => {
+                    self.watchers.gone(run);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            match self.reading.end_of(run).await? {
+                Some(ended) => self.watchers.ended(run, &ended),
+                None => self.tell_end_from_afar(run).await?,
+            }
+        }
+        Ok(())
     }
 
     /// Has whoever waits here for a run of another process told of its end. When that process is
@@ -50,7 +71,7 @@ impl Inner {
                 }
                 match inner.reading.end_of(run).await {
                     Ok(Some(ended)) => return inner.watchers.ended(run, &ended),
-                    Err(Error::RunUnknown(_)) => return,
+                    Err(Error::RunUnknown(_)) => return inner.watchers.gone(run),
                     Ok(None) | Err(_) => {}
                 }
                 // Nobody is kept by one who waits.

@@ -81,8 +81,16 @@ pub(super) fn failure(error: &Failure, instance: Option<&StepInstanceKey>) -> Va
 pub(super) struct Watchers {
     all: broadcast::Sender<Told>,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
-    ends: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<Ended>>>>,
+    ends: Mutex<BTreeMap<RunId, Vec<Awaited>>>,
     responses: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<Value>>>>,
+}
+
+/// Somebody who waits for the end of a run.
+struct Awaited {
+    tell: oneshot::Sender<Ended>,
+    /// Whether the run was there when it was asked for. Such a one that is not there any more was
+    /// let go of; any other may be about to begin.
+    was_there: bool,
 }
 
 impl Default for Watchers {
@@ -123,29 +131,43 @@ impl Watchers {
         observers.iter().for_each(|observer| observer.refused(refusal));
     }
 
-    /// Is told when a run is over. Ask before looking whether it is.
+    /// Is told when a run is over that is there. Ask before looking whether it is over.
     pub(super) fn until_end(&self, run: RunId) -> oneshot::Receiver<Ended> {
+        self.wait(run, true)
+    }
+
+    /// Is told when a run is over that may have to begin first.
+    pub(super) fn until_end_of_new(&self, run: RunId) -> oneshot::Receiver<Ended> {
+        self.wait(run, false)
+    }
+
+    fn wait(&self, run: RunId, was_there: bool) -> oneshot::Receiver<Ended> {
         let (tell, told) = oneshot::channel();
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = ends.entry(run).or_default();
-        waiting.retain(|tell| !tell.is_closed());
-        waiting.push(tell);
+        waiting.retain(|awaited| !awaited.tell.is_closed());
+        waiting.push(Awaited { tell, was_there });
         told
     }
 
     /// The runs whose end somebody waits for.
     pub(super) fn awaited(&self) -> Vec<RunId> {
         let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_awaited = |tells: &Vec<oneshot::Sender<Ended>>| tells.iter().any(|t| !t.is_closed());
+        let is_awaited = |waiting: &Vec<Awaited>| waiting.iter().any(|one| !one.tell.is_closed());
         ends.iter().filter(|(_, tells)| is_awaited(tells)).map(|(run, _)| *run).collect()
     }
 
     pub(super) fn ended(&self, run: RunId, end: &Ended) {
         let waiting = self.ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
-        for tell in waiting.into_iter().flatten() {
+        for Awaited { tell, .. } in waiting.into_iter().flatten() {
             let _ = tell.send(end.clone());
         }
         self.responses.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    /// A run is not there: nobody can tell any more how one ended that was.
+    pub(super) fn gone(&self, run: RunId) {
+        forget_gone(&self.ends, run, |awaited| awaited.was_there || awaited.tell.is_closed());
     }
 
     /// Is told what the run answers to whoever called.
@@ -158,8 +180,8 @@ impl Watchers {
 
     /// Forgets those who do not wait for a run any more.
     pub(super) fn tidy(&self, run: RunId) {
-        forget_gone(&self.ends, run);
-        forget_gone(&self.responses, run);
+        forget_gone(&self.ends, run, |awaited| awaited.tell.is_closed());
+        forget_gone(&self.responses, run, oneshot::Sender::is_closed);
     }
 
     pub(super) fn responded(&self, run: RunId, response: Value) {
@@ -170,10 +192,14 @@ impl Watchers {
     }
 }
 
-fn forget_gone<T>(waiting: &Mutex<BTreeMap<RunId, Vec<oneshot::Sender<T>>>>, run: RunId) {
+fn forget_gone<T>(
+    waiting: &Mutex<BTreeMap<RunId, Vec<T>>>,
+    run: RunId,
+    is_gone: impl Fn(&T) -> bool,
+) {
     let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(tells) = waiting.get_mut(&run) else { return };
-    tells.retain(|tell| !tell.is_closed());
+    tells.retain(|one| !is_gone(one));
     if tells.is_empty() {
         waiting.remove(&run);
     }

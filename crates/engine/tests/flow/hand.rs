@@ -141,8 +141,8 @@ async fn what_is_not_as_asked_for_blocks_and_writes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_acknowledgement_counts_once_and_gets_the_same_answer() {
     let world = World::new(&[("relay", RELAY), ("pair", PAIR)]);
-    let engine = world.engine();
     for workflow in ["relay", "pair"] {
+        let engine = world.engine();
         let first = start(&engine, workflow).await;
         let call = done(token(&first), "Done.", vec![]);
         let calls = (0..16).map(|_| {

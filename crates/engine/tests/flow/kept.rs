@@ -84,13 +84,22 @@ async fn a_run_goes_on_where_its_bundle_is_imported() {
 #[tokio::test]
 async fn a_plan_that_was_collected_is_put_back_for_the_next_run() {
     let world = with_file();
+    let file = world.home.path().join("workflows/w/workflow.yaml");
+    let one = |step: &str| {
+        let text = format!("name: w\nconcurrency: 1\ngraph:\n  nodes:\n    - {step}\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    one("{ id: q, type: wait, duration_sec: 3600 }");
     let engine = world.engine();
-    let (_, past) = run(&engine, "w", json!({})).await;
-    engine.stop(Duration::from_secs(5)).await;
-    world.store().sessions.delete(past.summary.session, None).await.unwrap();
+    let first = engine.submit(request("w", json!({}))).await.unwrap().run;
+    one("{ id: b, type: log, message: file nodes/words.md }");
+    std::fs::write(file.with_file_name("nodes").join("words.md"), "as it is now").unwrap();
+    // No event names its plan while it waits for its turn.
+    let next = engine.submit(request("w", json!({}))).await.unwrap().run;
     assert_eq!(collect(&world).await.deleted_blobs, 2, "the plan and its file");
-    let (ended, _) = run(&engine, "w", json!({})).await;
-    assert_eq!(ended.result, json!({"message": "as it was"}));
+    engine.cancel(first, "ada", "").await.unwrap();
+    let ended = engine.ended(next).await.unwrap();
+    assert_eq!(ended.result, json!({"message": "as it is now"}));
 }
 
 #[tokio::test]

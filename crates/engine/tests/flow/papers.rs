@@ -182,13 +182,7 @@ async fn nobody_brings_along_what_only_this_program_has() {
 /// One approval, and however many forks of whoever may not approve: one payment.
 #[tokio::test]
 async fn an_approval_pays_once() {
-    let world = World::new(&[
-        ("w", PAY),
-        (
-            "parent",
-            "{ id: child, type: workflow, workflow: project.w, next: pay }\n{ id: pay, type: log, message: pay }",
-        ),
-    ]);
+    let world = World::new(&[("w", PAY)]);
     let engine = world.engine();
     let run = engine.submit(request("w", json!({}))).await.unwrap().run;
     approve(&engine, run).await;

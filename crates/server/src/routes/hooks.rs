@@ -192,7 +192,8 @@ async fn start(
             | engine::Error::TriggerLoop { .. }
             | engine::Error::Busy { .. }
             | engine::Error::Overflow { .. }
-            | engine::Error::LaneDown { .. }),
+            | engine::Error::LaneDown { .. }
+            | engine::Error::Stopping),
         ) => {
             return Err(Failure(error.into()));
         }

@@ -15,7 +15,7 @@ use crate::port::locks::{Claim, Exclusive, Lock, Locks};
 
 /// The documents.
 #[derive(Default)]
-pub(super) struct Papers(Mutex<Pile>);
+pub(super) struct Folder(Mutex<Pile>);
 
 #[derive(Default)]
 struct Pile {
@@ -25,7 +25,7 @@ struct Pile {
     papers: BTreeMap<Name, (u64, Document)>,
 }
 
-impl Papers {
+impl Folder {
     /// Puts a document, or none, in the place of the one that was seen.
     fn change(&self, name: &Name, seen: Option<&Version>, new: Option<Document>) -> Result<()> {
         let mut pile = held(&self.0);
@@ -43,7 +43,7 @@ impl Papers {
 }
 
 #[async_trait]
-impl Documents for Papers {
+impl Documents for Folder {
     async fn read(&self, name: &Name) -> Result<Option<Document>> {
         Ok(held(&self.0).papers.get(name).map(|(_, found)| found.clone()))
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 }
 
 /// Asks whoever sits at the terminal; nobody there says no.
-fn confirmed(what: &str) -> Result<bool> {
+pub(super) fn confirmed(what: &str) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(false);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_core::bundle::BYTES_MAX;
+use cairn_engine::Error as Engine;
 use serde_json::json;
 
 use super::trust;
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let claims = match engine.claims(session).await {
         Ok(claims) => Some(claims),
         // It is trusted already.
-        Err(error) if error.code() == "SESSION_NOT_FOUND" => None,
+        Err(Engine::Store(cairn_store::Error::NotFound(_))) => None,
         Err(error) => return Err(error.into()),
     };
     if config.output.json {

@@ -1,15 +1,14 @@
 //! `cairn session trust`: lets a session from elsewhere go on here.
 
-use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_api::session::{self, Claims};
 use cairn_core::digest::Digest;
-use cairn_core::id::SessionId;
 use cairn_engine::flow::{self, Automations, Truster};
 
+use super::delete::confirmed;
 use crate::config::Config;
 use crate::output::{Output, Style, plain};
 use crate::{automate, home, render, somebody, sources};
@@ -64,18 +63,17 @@ pub(super) async fn trust(
     config: &Config,
 ) -> Result<()> {
     let session = claims.session;
-    if root.is_none() && !confirmed(session)? {
+    if root.is_none() && !confirmed(&format!("letting {session} do this here"))? {
         return Err(Error::Usage {
             message: format!("nobody said that {session} may go on here"),
             suggestion: "say yes at a terminal, or name the digest that was shown with --root"
                 .to_owned(),
         });
     }
-    let workspace = how.workspace.as_ref().map(|folder| folder.canonicalize()).transpose();
-    let workspace = workspace.map_err(|source| {
-        let path = how.workspace.clone().unwrap_or_default();
-        Error::File { path, source }
-    })?;
+    let found = |folder: &PathBuf| {
+        folder.canonicalize().map_err(|source| Error::File { path: folder.clone(), source })
+    };
+    let workspace = how.workspace.as_ref().map(found).transpose()?;
     let root = root.unwrap_or(claims.origin.root);
     let truster = Truster { by: somebody::by(), root, workspace: workspace.as_deref() };
     let trusted = engine.trust(session, &truster).await?;
@@ -91,8 +89,7 @@ pub(super) async fn trust(
 
 /// The runs that are not over and that the engine performs.
 pub(super) fn open(claims: &flow::Claims) -> impl Iterator<Item = &flow::ClaimedRun> {
-    let over = ["succeeded", "failed", "cancelled"];
-    claims.runs.iter().filter(move |run| run.status.is_some_and(|status| !over.contains(&status)))
+    claims.runs.iter().filter(|run| run.status.is_some_and(|status| !status.is_over()))
 }
 
 /// Everything that a person has to know, on one screen.
@@ -114,13 +111,13 @@ pub(super) fn show(claims: &flow::Claims, output: &Output) {
         ),
     );
     for run in &claims.runs {
-        let status = run.status.unwrap_or("an agent's");
+        let status = run.status.map_or("an agent's", |status| status.name());
+        let workflow = run.workflow.as_deref().unwrap_or("no workflow that it names");
         fact(
             "run",
             &format!(
-                "{} of {}, {status}, {}",
+                "{} of {workflow}, {status}, {}",
                 run.run,
-                run.workflow,
                 render::count(run.events, "event", "events")
             ),
         );
@@ -141,17 +138,4 @@ pub(super) fn show(claims: &flow::Claims, output: &Output) {
             fact("  can", &line);
         }
     }
-}
-
-/// Asks whoever sits at the terminal; nobody there says no.
-fn confirmed(session: SessionId) -> Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    let mut terminal = io::stderr().lock();
-    write!(terminal, "let {session} do this here? [y/N] ").map_err(Error::Output)?;
-    terminal.flush().map_err(Error::Output)?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).map_err(Error::Output)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

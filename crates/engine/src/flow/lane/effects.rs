@@ -95,7 +95,7 @@ impl Actor {
                 let (inner, messages) = (Arc::clone(inner), self.messages.clone());
                 let asker = Identity::of_run(&active.started);
                 self.host.spawn(Box::pin(async move {
-                    let ended = inner.watchers.until_end(child);
+                    let ended = inner.watchers.until_end_of_new(child);
                     let named = (&asker, workflow.as_str());
                     for command in inner.child(child, named, event, parent, depth).await {
                         let _ = messages.send(Message::Tell(id, Box::new(command), None));
