@@ -207,6 +207,9 @@ pub enum Error {
     /// The body is not of a kind that is read here.
     #[error("{0}")]
     MediaType(&'static str),
+    /// The answer would be of a kind that is not taken.
+    #[error("the answer would be of a kind that the request does not take")]
+    NotAcceptable,
     /// The body did not come.
     #[error("the body did not come within {seconds} s")]
     BodyLate {
@@ -219,6 +222,15 @@ pub enum Error {
         /// How long it may be.
         max: u64,
     },
+    /// Wrong tokens came from one address, one after another.
+    #[error("too many wrong tokens came from your address")]
+    TokensTried {
+        /// When the next one is looked at with patience again.
+        after_ms: u64,
+    },
+    /// There are as many streams of events as there may be.
+    #[error("too many streams of events are open, with this token or in all")]
+    TooManyStreams,
     /// The store does not answer.
     #[error("the server cannot reach its data")]
     NotReady,
@@ -303,6 +315,7 @@ impl Error {
             Self::AdminToken { .. } => "ADMIN_TOKEN_UNUSABLE",
             Self::TokenMissing => "AUTH_TOKEN_MISSING",
             Self::TokenInvalid => "AUTH_TOKEN_INVALID",
+            Self::TokensTried { .. } => "AUTH_TOO_MANY_TRIES",
             Self::Forbidden { .. } => "AUTH_FORBIDDEN",
             Self::WorkspaceDenied => "WORKSPACE_DENIED",
             Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
@@ -315,8 +328,10 @@ impl Error {
             Self::MethodNotAllowed(_) => "REQUEST_METHOD_NOT_ALLOWED",
             Self::RequestInvalid(_) => "REQUEST_INVALID",
             Self::MediaType(_) => "REQUEST_MEDIA_TYPE",
+            Self::NotAcceptable => "REQUEST_NOT_ACCEPTABLE",
             Self::BodyLate { .. } => "REQUEST_TIMEOUT",
             Self::RequestTooLarge { .. } => "REQUEST_TOO_LARGE",
+            Self::TooManyStreams => "STREAMS_EXHAUSTED",
             Self::NotReady => "SERVER_NOT_READY",
             Self::Stopping => "SERVER_STOPPING",
             Self::Internal(_) => "INTERNAL_ERROR",
@@ -356,11 +371,9 @@ impl Error {
             code: self.code().to_owned(),
             details: self.details().map(StrictValue::new),
             message: self.to_string(),
-            retry: match self {
-                Self::Engine(engine::Error::RateLimited { after_ms, .. }) => {
-                    Retry::RetryableAfterMs { after_ms: *after_ms }
-                }
-                _ => answer.retry,
+            retry: match self.own_after_ms() {
+                Some(after_ms) => Retry::RetryableAfterMs { after_ms },
+                None => answer.retry,
             },
             suggestion: suggestion.to_owned(),
         }
@@ -390,11 +403,20 @@ impl Error {
         answers::find(self.code()).exit
     }
 
+    /// How long to wait, where that is known better than its code says.
+    const fn own_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Engine(engine::Error::RateLimited { after_ms, .. })
+            | Self::TokensTried { after_ms } => Some(*after_ms),
+            _ => None,
+        }
+    }
+
     /// How long to wait before trying again, where that helps.
     #[must_use]
     pub fn retry_after_ms(&self) -> Option<u64> {
-        if let Self::Engine(engine::Error::RateLimited { after_ms, .. }) = self {
-            return Some(*after_ms);
+        if let Some(after_ms) = self.own_after_ms() {
+            return Some(after_ms);
         }
         match answers::find(self.code()).retry {
             Retry::NotRetryable => None,

@@ -8,6 +8,8 @@ use cairn_engine::flow::Roles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// Something that a token allows.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
@@ -154,6 +156,23 @@ pub struct MakeToken {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct GoodFor(pub Option<u64>);
+
+impl GoodFor {
+    /// How many seconds a token is good at most, unless it is for good: a hundred years.
+    pub const MAX_SEC: u64 = 36_500 * 86_400;
+
+    /// The span in milliseconds, if a token may be good for so long.
+    pub fn span_ms(self) -> Result<Option<u64>, Error> {
+        match self.0 {
+            None => Ok(None),
+            Some(seconds @ 1..=Self::MAX_SEC) => Ok(Some(seconds * 1_000)),
+            Some(_) => Err(Error::RequestInvalid(format!(
+                "`expiresInSec` is a whole number from 1 to {}, or null for good",
+                Self::MAX_SEC
+            ))),
+        }
+    }
+}
 
 impl Default for GoodFor {
     fn default() -> Self {

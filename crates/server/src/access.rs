@@ -22,7 +22,7 @@ use cairn_core::event::{ActorKind, By, Door, Via};
 use crate::answer::Failure;
 use crate::clock::now_ms;
 use crate::refused::{self, Denied};
-use crate::routes::Shared;
+use crate::routes::{Peer, Shared};
 use crate::tokens::Tokens;
 
 /// How long a token can be.
@@ -246,6 +246,11 @@ impl Caller {
         &self.principal.workflows
     }
 
+    /// The token that the caller came with; none for the admin token.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.principal.id.as_deref()
+    }
+
     /// Who it is, for the log of a run.
     pub(crate) fn name(&self) -> &str {
         &self.principal.name
@@ -266,6 +271,10 @@ pub(crate) async fn check(
             // Whoever brings no token tries nothing.
             if let Error::TokenInvalid = error {
                 shared.record.refuse(refused::login(&parts, error.code())).await;
+                let peer = parts.extensions.get::<Peer>().map(|Peer(peer)| peer.ip());
+                if let Some(after_ms) = peer.and_then(|peer| shared.strikes.count(peer, now_ms())) {
+                    return Err(Failure(Error::TokensTried { after_ms }));
+                }
             }
             return Err(Failure(error));
         }

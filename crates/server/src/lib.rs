@@ -21,6 +21,7 @@ mod refused;
 mod routes;
 mod serve;
 mod strict;
+mod strikes;
 mod telemetry;
 pub mod tokens;
 pub mod watched;

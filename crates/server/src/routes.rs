@@ -15,7 +15,6 @@ use cairn_engine::host::SystemHost;
 use cairn_engine::record::Record;
 use cairn_store::Store;
 use schemars::JsonSchema;
-use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -24,6 +23,7 @@ use crate::clock::Seldom;
 use crate::guard;
 use crate::metrics::Metrics;
 use crate::phase::Phases;
+use crate::strikes::Strikes;
 use crate::tokens::Tokens;
 use crate::watched::Watched;
 
@@ -44,6 +44,7 @@ mod workflows;
 
 pub(crate) use hooks::Peer;
 pub(crate) use openapi::document;
+use streams::Streams;
 pub(crate) use triggers::shown as shown_trigger;
 
 /// What handlers work with.
@@ -61,14 +62,13 @@ pub(crate) struct App {
     pub(crate) watched: Arc<Watched>,
     pub(crate) schedule: Schedule,
     pub(crate) metrics: Arc<Metrics>,
-    /// How many more streams there may be.
-    pub(crate) streams: Arc<Semaphore>,
+    /// The wrong tokens of a while.
+    pub(crate) strikes: Strikes,
+    /// The streams of events that there are.
+    pub(crate) streams: Arc<Streams>,
     /// Whether the server is about to stop.
     pub(crate) phase: Phases,
 }
-
-/// How many streams of events there may be at once.
-const STREAMS_MAX: usize = 1_024;
 
 impl App {
     pub(crate) async fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
@@ -85,7 +85,8 @@ impl App {
             watched: Arc::new(Watched::new(catalog, triggers)),
             schedule: Schedule::load(automation.engine.clone()).await,
             metrics: Arc::default(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            strikes: Strikes::default(),
+            streams: Arc::default(),
             automation,
             store,
             phase,

@@ -17,6 +17,7 @@ use cairn_store::port::locks::{Claim, Exclusive, Lock};
 use cairn_triggers::channel::Channels;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::commands::mcp::Sessions;
 use crate::config::{Config, DRAIN_SEC_MAX};
@@ -25,6 +26,9 @@ use crate::stop::StopSignals;
 use crate::{automate, door, fresh, home, render, somebody, sources};
 
 mod admin_token;
+
+/// How long the place of a server that ends in this moment is waited for.
+const TAKE_OVER: Duration = Duration::from_secs(1);
 
 pub(crate) use admin_token::ADMIN_TOKEN;
 use admin_token::AdminToken;
@@ -135,13 +139,19 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Takes the place of the one server of a data directory, or says who has it.
+/// Takes the place of the one server of a data directory, or says who has it. Whoever has it may
+/// be ending, or have been killed while it started a program: until that one is what it is to
+/// be, it holds what its parent held.
 async fn alone(store: &Store, config: &Config) -> Result<Box<dyn Lock>> {
-    match store.locks.try_lock(Exclusive::Server).await? {
-        Claim::Taken(lock) => Ok(lock),
-        Claim::Held(holder) => {
-            let server = holder.unwrap_or_else(|| "another process".to_owned());
-            Err(Error::ServerRunning { home: config.home()?, server })
+    let patience = Instant::now() + TAKE_OVER;
+    loop {
+        match store.locks.try_lock(Exclusive::Server).await? {
+            Claim::Taken(lock) => return Ok(lock),
+            Claim::Held(holder) if Instant::now() >= patience => {
+                let server = holder.unwrap_or_else(|| "another process".to_owned());
+                return Err(Error::ServerRunning { home: config.home()?, server });
+            }
+            Claim::Held(_) => tokio::time::sleep(TAKE_OVER / 50).await,
         }
     }
 }

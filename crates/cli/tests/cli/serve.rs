@@ -1,10 +1,12 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 use insta::assert_snapshot;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::env::{Outcome, SESSION, TestEnv};
@@ -227,15 +229,28 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
     let (address, token) = (server.line(), server.line());
     let address = address.strip_prefix("listening on http://").unwrap();
     let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
-    for (body, code) in [("{\"jsonrpc\":", "-32700"), ("hello", "-32700"), ("[]", "-32600")] {
+    let post = |kind: &str, accept: &str, body: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\nAccept: {accept}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
         stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let (json, both) = ("application/json", "application/json, text/event-stream");
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (kind, accept, code) in
+        [(json, "text/html", "REQUEST_NOT_ACCEPTABLE"), ("text/plain", both, "REQUEST_MEDIA_TYPE")]
+    {
+        let answer = post(kind, accept, ping);
+        assert!(answer.contains("content-type: application/problem+json"), "{answer}");
+        assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+    }
+    for (body, code) in [("{\"jsonrpc\":", "-32700"), ("hello", "-32700"), ("[]", "-32600")] {
+        let answer = post(json, both, body);
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
         assert!(answer.contains("content-type: application/json"), "{answer}");
         assert!(answer.contains(&format!("\"code\":{code}")), "{answer}");
@@ -292,4 +307,20 @@ fn a_data_directory_has_one_server() {
     // Whoever comes after it has the place.
     first.signal(Signal::KILL);
     Server::start(&env, &[]).line();
+}
+
+#[test]
+fn the_place_of_a_server_that_is_about_to_end_is_waited_for() {
+    let env = TestEnv::new();
+    Server::start(&env, &[]).line();
+    let lock = fs::File::options().write(true).open(env.path("home/server.lock")).unwrap();
+    lock.lock().unwrap();
+    let watch = inotify::init(CreateFlags::empty()).unwrap();
+    inotify::add_watch(&watch, env.path("home/server.lock"), WatchFlags::CLOSE).unwrap();
+    let mut next = Server::start(&env, &[]);
+    // It has looked for its place, and it was taken.
+    let mut room = [MaybeUninit::uninit(); 512];
+    inotify::Reader::new(&watch, &mut room).next().unwrap();
+    drop(lock);
+    assert!(next.line().starts_with("listening on"));
 }

@@ -3,8 +3,10 @@
 //! The id of an event is its place in the log, so a client that comes back with
 //! `Last-Event-ID` misses nothing. Whoever takes nothing for a while is let go.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use cairn_core::event::{Event, EventData};
 use cairn_core::id::RunId;
 use cairn_engine::flow::{Past, Watch};
 use futures_core::Stream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::runs::{run_id, seen};
@@ -35,6 +37,50 @@ const BEHIND_MAX: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a quiet stream shows that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How many streams there may be at once.
+const STREAMS_MAX: usize = 1_024;
+/// How many of them one token may have. Whoever reads nothing of a quiet stream cannot be told
+/// from one who does, and holds a place of its own token alone.
+const STREAMS_PER_TOKEN: usize = 64;
+
+/// The streams that there are, by token.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Mutex<BTreeMap<Option<String>, usize>>);
+
+/// A place among the streams.
+struct Place {
+    of: Arc<Streams>,
+    token: Option<String>,
+}
+
+impl Streams {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<Option<String>, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for a token, if there is one; the admin token may have all.
+    fn take(self: &Arc<Self>, token: Option<&str>) -> Option<Place> {
+        let token = token.map(str::to_owned);
+        let mut held = self.held();
+        let (all, own) = (held.values().sum::<usize>(), held.get(&token).copied().unwrap_or(0));
+        if all >= STREAMS_MAX || (token.is_some() && own >= STREAMS_PER_TOKEN) {
+            return None;
+        }
+        held.insert(token.clone(), own + 1);
+        Some(Place { of: Arc::clone(self), token })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.of.held();
+        match held.get_mut(&self.token) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(held.remove(&self.token)),
+        }
+    }
+}
 
 pub(super) fn routes() -> Vec<Route> {
     let (one, all) = (Access::Needs(Action::ReadRuns), Access::Needs(Action::WatchRuns));
@@ -74,10 +120,13 @@ async fn of_run(
     let (send, events) = mpsc::channel(BEHIND_MAX);
     let follower = Follower { shared: Shared::clone(&shared), run, next: from, send };
     tokio::spawn(follower.follow(past, watch));
-    stream(&shared, events)
+    stream(&shared, &caller, events)
 }
 
-async fn of_all(State(shared): State<Shared>) -> Result<Response, Failure> {
+async fn of_all(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Failure> {
     let mut watch = shared.automation.engine.watch();
     let phase = shared.phase.clone();
     let (send, events) = mpsc::channel(BEHIND_MAX);
@@ -98,7 +147,7 @@ async fn of_all(State(shared): State<Shared>) -> Result<Response, Failure> {
             }
         }
     });
-    stream(&shared, events)
+    stream(&shared, &caller, events)
 }
 
 /// Tells one client of one run.
@@ -184,16 +233,19 @@ const fn is_end(data: &EventData) -> bool {
 }
 
 /// An answer that goes on for as long as there is something to tell.
-fn stream(shared: &Shared, events: mpsc::Receiver<sse::Event>) -> Result<Response, Failure> {
-    let place = Shared::clone(shared).streams.clone().try_acquire_owned();
-    let place = place.map_err(|_| Failure(Error::NotReady))?;
+fn stream(
+    shared: &Shared,
+    caller: &Caller,
+    events: mpsc::Receiver<sse::Event>,
+) -> Result<Response, Failure> {
+    let place = shared.streams.take(caller.token()).ok_or(Failure(Error::TooManyStreams))?;
     let stream = Sse::new(Events { events, _place: place });
     Ok(stream.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
 struct Events {
     events: mpsc::Receiver<sse::Event>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Stream for Events {
@@ -201,5 +253,26 @@ impl Stream for Events {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.events.poll_recv(cx).map(|event| event.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_token_leaves_places_to_others_and_gives_its_own_back() {
+        let streams = Arc::<Streams>::default();
+        let mut own: Vec<Place> = (0..64).filter_map(|_| streams.take(Some("a"))).collect();
+        assert_eq!(own.len(), 64);
+        assert!(streams.take(Some("a")).is_none());
+        assert!(streams.take(Some("b")).is_some(), "another token");
+        own.pop();
+        own.extend(streams.take(Some("a")));
+        let all: Vec<Place> = (0..2_000).map_while(|_| streams.take(None)).collect();
+        assert_eq!(own.len() + all.len(), STREAMS_MAX);
+        assert!(streams.take(Some("b")).is_none(), "there are no more");
+        drop((own, all));
+        assert!(streams.held().is_empty());
     }
 }

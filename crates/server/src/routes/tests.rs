@@ -1,4 +1,5 @@
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -20,6 +21,8 @@ const RUN: &str = "run_01hf7yat000000000000000007";
 
 struct World {
     app: Shared,
+    /// How many requests there were.
+    asked: AtomicU32,
     _home: TempDir,
 }
 
@@ -63,7 +66,7 @@ impl World {
         let (_, phase) = Phases::new();
         let app = Arc::new(App::new(config, store, phase).await);
         app.watched.look().unwrap();
-        Self { app, _home: home }
+        Self { app, asked: AtomicU32::new(1), _home: home }
     }
 
     fn table(&self) -> Vec<Route> {
@@ -81,7 +84,19 @@ impl World {
         Changes::new(&self.app.record, &self.app.store, "me".into())
     }
 
+    /// Asks from an address of its own, so that nobody is told to slow down.
     async fn status(&self, method: &str, path: &str, authorization: Option<&str>) -> StatusCode {
+        let from = Ipv4Addr::from_bits(self.asked.fetch_add(1, Ordering::Relaxed));
+        self.status_from(from, method, path, authorization).await
+    }
+
+    async fn status_from(
+        &self,
+        from: Ipv4Addr,
+        method: &str,
+        path: &str,
+        authorization: Option<&str>,
+    ) -> StatusCode {
         let mut request = Request::builder()
             .method(method.to_ascii_uppercase().as_str())
             .uri(path)
@@ -89,7 +104,7 @@ impl World {
         if let Some(value) = authorization {
             request = request.header(header::AUTHORIZATION, value);
         }
-        let peer = Peer(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+        let peer = Peer(SocketAddr::from((from, 1)));
         let request = request.extension(peer).body(Body::empty()).unwrap();
         router(Arc::clone(&self.app)).oneshot(request).await.unwrap().status()
     }
@@ -190,9 +205,11 @@ async fn whoever_is_turned_away_is_on_record_and_cannot_fill_the_disk() {
     for _ in 0..100 {
         for route in world.table().iter().filter(|route| route.method != "get") {
             let path = filled(route.path);
-            world.status(route.method, &path, Some(&format!("Bearer {reader}"))).await;
-            world.status(route.method, &path, Some("Bearer garbage")).await;
-            world.status(route.method, &path, None).await;
+            for sent in [Some(format!("Bearer {reader}")), Some("Bearer garbage".to_owned()), None]
+            {
+                let here = Ipv4Addr::LOCALHOST;
+                world.status_from(here, route.method, &path, sent.as_deref()).await;
+            }
         }
     }
     world.app.record.settle(true).await;

@@ -49,8 +49,7 @@ async fn make(
         workflows.push(Limit::to(find(&shared, given).await?.identity()));
     }
     let now_ms = now_ms();
-    let good_ms = asked.expires_in_sec.0.map(|seconds| seconds.saturating_mul(1_000));
-    let expires_ms = good_ms.map(|span| now_ms.saturating_add(span));
+    let expires_ms = asked.expires_in_sec.span_ms()?.map(|span| now_ms.saturating_add(span));
     let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
     let text = (shared.new_token)()?;
     let token = shared.tokens.create(&caller.changes(&shared), &text, wanted, now_ms).await?;

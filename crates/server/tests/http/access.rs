@@ -70,6 +70,24 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
     assert_eq!(server.ask("GET", "/api/v1/runs", &own).await.code(), "AUTH_TOKEN_INVALID");
 }
 
+// case: auth.back-off
+#[tokio::test]
+async fn whoever_sends_wrong_tokens_is_slowed_down_and_locks_nobody_out() {
+    let world = World::new(&[]);
+    let server = world.serve().await;
+    let wrong = [("Authorization", "Bearer guess")];
+    for _ in 0..10 {
+        assert_eq!(server.ask("GET", "/api/v1/runs", &wrong).await.status, 401);
+    }
+    let slowed = server.ask("GET", "/api/v1/workflows", &wrong).await;
+    assert_eq!((slowed.status, slowed.code().as_str()), (429, "AUTH_TOO_MANY_TRIES"));
+    let after: u64 = slowed.headers["retry-after"].parse().unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    assert_eq!(server.get("/api/v1/runs").await.status, 200, "the right one is let in");
+    let lines = server.get("/api/v1/audit").await;
+    assert!(lines.body.contains("AUTH_TOKEN_INVALID"), "{}", lines.body);
+}
+
 #[tokio::test]
 async fn an_admin_makes_and_revokes_tokens() {
     let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
@@ -93,6 +111,9 @@ async fn an_admin_makes_and_revokes_tokens() {
         (json!({"name": "x", "scopes": []}), 400),
         (json!({"name": "x", "scopes": ["all"]}), 400),
         (json!({"name": "x", "scopes": ["read"], "workflows": ["nobody"]}), 404),
+        (json!({"name": "x", "scopes": ["read"], "expiresInSec": 0}), 400),
+        (json!({"name": "x", "scopes": ["read"], "expiresInSec": 3_153_600_001_u64}), 400),
+        (json!({"name": "x", "scopes": ["read"], "expiresInSec": u64::MAX}), 400),
     ] {
         let refused = server.call("POST", "/api/v1/tokens", Some(&wrong)).await;
         assert_eq!(refused.status, status, "{wrong}: {}", refused.body);

@@ -5,8 +5,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use cairn_api::token::Scope;
 use cairn_core::flow::{Answer, Verdict};
 use cairn_engine::flow::{Automations, Roles, RunRequest};
+
+use cairn_server::tokens::Wanted;
 
 use crate::client::{Server, TOKEN, World};
 use crate::traces::until_metrics;
@@ -32,10 +35,14 @@ struct Told {
 
 impl Stream {
     async fn open(server: &Server, path: &str, last: Option<u64>) -> Self {
+        Self::open_with(server, TOKEN, path, last).await
+    }
+
+    async fn open_with(server: &Server, token: &str, path: &str, last: Option<u64>) -> Self {
         let mut stream = server.connect().await;
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{last}\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n{last}\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut stream = Self(BufReader::new(stream));
@@ -215,4 +222,23 @@ async fn figures_count_every_run_however_many_there_are_at_once() {
     let text = text.await;
     assert!(text.contains("cairn_runs_started_total 200\n"), "{text}");
     assert!(text.contains("cairn_steps_total{status=\"succeeded\"} 400\n"), "{text}");
+}
+
+// case: http.slow
+#[tokio::test]
+async fn a_token_holds_its_own_places_and_no_others() {
+    let world = World::new(&[]);
+    let server = world.serve().await;
+    let (name, scopes, workflows) = ("ci".to_owned(), vec![Scope::Read], Vec::new());
+    let wanted = Wanted { name, scopes, workflows, expires_ms: None };
+    world.token("cairn_tok_ci", wanted).await;
+    let (path, own) = ("/api/v1/events", [("Authorization", "Bearer cairn_tok_ci")]);
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        open.push(Stream::open_with(&server, "cairn_tok_ci", path, None).await);
+    }
+    let refused = server.ask("GET", path, &own).await;
+    assert_eq!((refused.status, refused.code().as_str()), (429, "STREAMS_EXHAUSTED"));
+    Stream::open(&server, path, None).await;
+    assert_eq!(server.ask("GET", "/api/v1/runs", &own).await.status, 200, "it may do the rest");
 }

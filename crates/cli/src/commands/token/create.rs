@@ -2,7 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::token::Scope;
+use cairn_api::token::{GoodFor, Scope};
 use cairn_engine::rights::Limit;
 use cairn_server::tokens::Wanted;
 use serde_json::json;
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     expires: Span,
 }
 
-/// How many days a token is good at most, unless it is for good: a hundred years.
-const DAYS_MAX: u64 = 36_500;
+/// How many days a token is good at most, unless it is for good.
+const DAYS_MAX: u64 = GoodFor::MAX_SEC / 86_400;
 
 /// How long a token is good; none is for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
