@@ -29,7 +29,7 @@ struct Change {
     put: &'static str,
 }
 
-const MUTANTS: [Mutant; 9] = [
+const MUTANTS: [Mutant; 10] = [
     // A run that is cancelled while it waits counts as one less under way.
     Mutant {
         name: "subtraction-count",
@@ -60,6 +60,15 @@ const MUTANTS: [Mutant; 9] = [
             file: "crates/core/src/flow/fork.rs",
             find: "        Some(Does::Human) => !could_answer(graph, at, asker),",
             put: "        Some(Does::Human) => !PLANTED && !could_answer(graph, at, asker),",
+        }],
+    },
+    // What people decided elsewhere counts here.
+    Mutant {
+        name: "approval-imported",
+        changes: &[Change {
+            file: "crates/core/src/flow/decide.rs",
+            find: "                if !decided.is_empty() {",
+            put: "                if !PLANTED && !decided.is_empty() {",
         }],
     },
     // What was decided happens before it is recorded.

@@ -24,6 +24,7 @@ mod identity;
 mod import;
 mod keep;
 mod key;
+mod large;
 mod list;
 mod mcp;
 mod new;

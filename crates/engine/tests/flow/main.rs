@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
 mod disk;
+mod forged;
 mod hand;
 mod kept;
 mod owners;

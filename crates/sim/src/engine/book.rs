@@ -63,6 +63,8 @@ pub(super) struct RunEntry {
     pub(super) end: Option<&'static str>,
     /// Whether it is recorded that somebody cancelled it.
     pub(super) is_cancelled: bool,
+    /// Whether it was begun elsewhere: what its history says of people counts for nothing.
+    pub(super) is_imported: bool,
     intents: BTreeSet<(StepInstanceKey, u32)>,
 }
 
@@ -93,6 +95,27 @@ impl Entries {
         self.by.push(by);
     }
 
+    /// A session was taken in with this history, which nobody here wrote.
+    pub(super) fn adopted(&mut self, history: &[Event]) {
+        for event in history {
+            let Some(run) = event.scope.run() else { continue };
+            self.of_run(run, event);
+            if let Some(entry) = self.runs.get_mut(&run) {
+                entry.is_imported = true;
+            }
+        }
+    }
+
+    /// Whether every run is over that was begun here. One from elsewhere may rest for good.
+    pub(super) fn all_over(&self) -> bool {
+        self.runs.values().all(|run| run.end.is_some() || run.is_imported)
+    }
+
+    /// Whether something of a run is known.
+    pub(super) fn knows(&self, run: RunId) -> bool {
+        self.runs.contains_key(&run)
+    }
+
     fn of_run(&mut self, run: RunId, event: &Event) {
         if let EventData::RunQueued(queued) = &event.data {
             let entry = RunEntry {
@@ -101,6 +124,7 @@ impl Entries {
                 is_started: false,
                 end: None,
                 is_cancelled: false,
+                is_imported: false,
                 intents: BTreeSet::new(),
             };
             if let Some(known) = self.runs.insert(run, entry) {

@@ -46,7 +46,10 @@ pub(super) fn check(book: &mut Entries) {
     for (run, events) in &by_run {
         let workflow = book.runs.get(run).map(|run| run.workflow.as_str()).unwrap_or_default();
         let Some(graph) = graphs.get(workflow) else { continue };
-        replay(*run, events, graph, &mut wrong);
+        // What is in the book of an imported run is what was recorded here.
+        if !book.runs.get(run).is_some_and(|run| run.is_imported) {
+            replay(*run, events, graph, &mut wrong);
+        }
         approved(*run, events, &mut wrong);
     }
     book.violations.extend(wrong);

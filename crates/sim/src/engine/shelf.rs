@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_store::memory::Control;
-use cairn_store::port::{EventLog, Lease, Leases, Prefix, Room, Status};
+use cairn_store::port::{EventLog, Lease, Leases, Prefix, Room, Sessions, Status};
 use cairn_store::{AppendPlan, Appended, Error, Result, Store};
 
 use super::book::Book;
@@ -51,6 +51,7 @@ pub(super) fn store(
     let store = control.store(process.0);
     let log = Log {
         inner: Arc::clone(&store.log),
+        sessions: Arc::clone(&store.sessions),
         machine: machine.clone(),
         process,
         book: book.clone(),
@@ -68,6 +69,7 @@ pub(super) fn store(
 
 struct Log {
     inner: Arc<dyn EventLog>,
+    sessions: Arc<dyn Sessions>,
     machine: Machine,
     process: Process,
     book: Book,
@@ -78,6 +80,20 @@ impl Log {
     async fn lag(&self) {
         let micros = self.machine.below(2_000) as u64;
         self.machine.sleep(Duration::from_micros(micros)).await;
+    }
+
+    /// Has the book know of a session that came from elsewhere, with the first that is added to it.
+    async fn know(&self, session: SessionId, plan: &AppendPlan) -> Result<()> {
+        let runs = plan.events.iter().filter_map(|event| event.scope.run());
+        let fresh: Vec<_> = runs.filter(|run| !self.book.open().knows(*run)).collect();
+        if fresh.is_empty() || self.sessions.origin(session).await?.is_none() {
+            return Ok(());
+        }
+        let history = self.inner.read(session, EventIndex(0)).await?;
+        let of_known = |event: &&Event| event.scope.run().is_some_and(|run| fresh.contains(&run));
+        let history: Vec<Event> = history.iter().filter(of_known).cloned().collect();
+        self.book.open().adopted(&history);
+        Ok(())
     }
 
     fn full() -> Error {
@@ -96,6 +112,7 @@ impl EventLog for Log {
         if self.weather.is_full.load(Ordering::Relaxed) {
             return Err(Self::full());
         }
+        self.know(session, &plan).await?;
         let events = plan.events.clone();
         let appended = self.inner.append(session, plan).await?;
         if !appended.replayed {

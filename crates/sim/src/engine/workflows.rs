@@ -19,6 +19,8 @@ pub(super) struct Written {
 
 /// The workflow whose setting is missing now and then.
 pub(super) const NEEDY: &str = "project.needy";
+/// The workflow that asks a person.
+pub(super) const ASKS: &str = "project.ask";
 /// The step that only a person allows.
 pub(super) const ALLOWED: &str = "allowed";
 
@@ -76,7 +78,7 @@ graph:
 ",
     },
     Written {
-        id: "project.ask",
+        id: ASKS,
         at_once: 256,
         has_trigger: false,
         text: "name: ask

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Verdict};
-use cairn_core::id::RunId;
+use cairn_core::id::{BundleId, RunId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{
     Automations, ForkPoint, Forker, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest,
-    TriggerEvent,
+    TriggerEvent, Truster,
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
+use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::memory::{Control, Outside};
 use serde_json::json;
 
@@ -194,7 +195,7 @@ impl World {
 
     fn somebody_asks(&mut self) {
         let seat = self.machine.below(self.seats.len());
-        match self.machine.below(21) {
+        match self.machine.below(24) {
             0..=10 => self.ask_for_run(seat),
             11..=13 => self.cancel(seat),
             14 | 15 => self.janitor(seat, false),
@@ -202,6 +203,8 @@ impl World {
             17 => self.resume(seat),
             18 => self.fork(seat),
             19 => self.tidy(seat),
+            20 | 21 => self.import(seat),
+            22 => self.replay(seat),
             _ => self.look(seat),
         }
     }
@@ -316,6 +319,62 @@ impl World {
                 let asker = Forker { by: name.into(), roles: Roles::Any, answers };
                 if let Ok(forked) = engine.fork(&from, &asker).await {
                     book.open().promised.insert(forked.run);
+                }
+            })
+        });
+    }
+
+    fn replay(&mut self, seat: usize) {
+        let Some(run) = self.some_run() else { return };
+        self.count("replayed");
+        let book = self.book.clone();
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                if let Ok(asked) = engine.replay(run, "somebody", Roles::Any).await {
+                    book.open().promised.insert(asked.run);
+                }
+            })
+        });
+    }
+
+    /// A session in which something was or is asked of people is taken along and brought back,
+    /// as somebody would who has seen it elsewhere. Now and then it is trusted, and resumed.
+    fn import(&mut self, seat: usize) {
+        let asked = {
+            let book = self.book.open();
+            let asks = book.runs.values().filter(|run| run.workflow == workflows::ASKS);
+            asks.map(|run| run.session).collect::<Vec<_>>()
+        };
+        let Some(session) = asked.get(self.machine.below(asked.len())).copied() else { return };
+        self.count("imported");
+        let (store, book) = (self.control.store(0), self.book.clone());
+        let trusts = self.machine.percent(80);
+        let number = u128::from(self.counts.get("imported").copied().unwrap_or_default());
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                let (exported_at, app_version) = (String::new(), String::new());
+                let info =
+                    ExportInfo { bundle_id: BundleId::from_bits(number), exported_at, app_version };
+                // It may be gone.
+                let Ok(bytes) = bundle::export(&store, session, info).await else { return };
+                let Ok(imported) = engine.import(&bytes, "somebody").await else { return };
+                match engine.import(&bytes, "somebody").await {
+                    Ok(again) if !again.again || again.session != imported.session => {
+                        book.violation(format!(
+                            "one bundle is {} and {}",
+                            imported.session, again.session
+                        ));
+                    }
+                    _ => {}
+                }
+                if !trusts {
+                    return;
+                }
+                let (by, root) = ("somebody".into(), imported.root);
+                let truster = Truster { by, root, workspace: None };
+                let Ok(claims) = engine.trust(imported.session, &truster).await else { return };
+                for run in claims.runs {
+                    drop(engine.resume(run.run, "somebody").await);
                 }
             })
         });
@@ -452,10 +511,10 @@ impl World {
             if !self.pass(Duration::from_secs(10)) {
                 return;
             }
-            if self.book.open().runs.values().all(|run| run.end.is_some()) {
+            if self.book.open().all_over() {
                 // Whoever is told of a failure begins a run of its own.
                 self.pass(Duration::from_secs(30));
-                if self.book.open().runs.values().all(|run| run.end.is_some()) {
+                if self.book.open().all_over() {
                     return self.nobody_waits();
                 }
             }
@@ -463,7 +522,7 @@ impl World {
         }
         let open: Vec<String> = {
             let book = self.book.open();
-            let open = book.runs.iter().filter(|(_, run)| run.end.is_none());
+            let open = book.runs.iter().filter(|(_, run)| run.end.is_none() && !run.is_imported);
             open.map(|(id, run)| format!("{id} of {}", run.workflow)).collect()
         };
         self.book.violation(format!("runs that never end: {}", open.join(", ")));

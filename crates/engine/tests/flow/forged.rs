@@ -1,0 +1,231 @@
+//! Bundles whose author knows the format: every digest fits, and what they say is a lie. They are
+//! refused or paper, and what is here stays as it is.
+
+#![expect(clippy::indexing_slicing, reason = "a test that fails may panic")]
+
+use cairn_core::event::{DecodeError, Event};
+use cairn_core::id::{BundleId, RunId, SessionId};
+use cairn_engine::flow::{Automations, Filter, Truster};
+use cairn_store::bundle::{self, ExportInfo};
+use cairn_store::{Config, open};
+use serde_json::{Value, json};
+
+use crate::recovery::left;
+use crate::world::{World, request, run};
+
+const STEAL: &str = "
+    { id: ask, type: human, prompt: Pay?, cases: { approved: pay, rejected: end } }
+    { id: pay, type: log, message: pay, next: hold }
+    { id: hold, type: log, message: hold }
+";
+const OPEN: &str = "
+    { id: a, type: log, message: first, next: b }
+    { id: b, type: log, message: hold, next: c }
+    { id: c, type: log, message: last }
+";
+
+/// What a liar knows of the place that the bundle is for.
+struct Known {
+    session: SessionId,
+    desk: SessionId,
+    run: RunId,
+    over: RunId,
+}
+
+/// Changes the events of a session.
+type Lie = fn(&mut Vec<Value>, &Known);
+
+/// Every lie.
+const LIES: [(&str, Lie); 20] = [
+    ("nothing is changed", |_, _| {}),
+    ("the ids of a session that is here", |events, known| set_session(events, known.session)),
+    ("the id of a desk that is here", |events, known| set_session(events, known.desk)),
+    ("the id of a run that is here", |events, known| set_run(events, known.run)),
+    ("the id of a run that is over", |events, known| set_run(events, known.over)),
+    ("a child of a run that is here", |events, known| {
+        queued(events)["data"]["parent"] =
+            json!({"runId": known.run, "sessionId": known.session, "instance": "b"});
+    }),
+    ("another workflow", |events, _| rename(events, "project.other")),
+    ("a workflow of this program", |events, _| rename(events, "wr.quick-task")),
+    ("a workflow that is nowhere", |events, _| rename(events, "project.nowhere")),
+    ("an id that leads out", |events, _| rename(events, "../../etc/passwd")),
+    ("somebody else asked for it", |events, _| {
+        queued(events)["data"]["by"] = "root".into();
+        queued(events)["data"]["via"] = json!({"actor": "person", "door": "cli"});
+    }),
+    ("deeper than any chain may be", |events, _| queued(events)["data"]["depth"] = 99.into()),
+    ("a step that was never asked for is done", |events, _| {
+        let at = of_kind(events, "step_completed");
+        events[at]["data"]["instance"] = "nobody".into();
+    }),
+    ("an end that is not there", |events, _| {
+        let at = of_kind(events, "step_started");
+        events[at]["data"]["instance"] = "c".into();
+    }),
+    ("the desk lists a session that is here", |events, known| {
+        let listed = json!({"epoch": 99, "listedId": known.session, "workflowId": "project.w"});
+        insert(events, "session_listed", &listed, None);
+    }),
+    ("a run that is here is let go of", |events, known| {
+        insert(events, "run_retired", &json!({}), Some(known.over));
+    }),
+    ("a trigger that fires here fired", |events, known| {
+        let received = json!({
+            "key": "k", "payload": {"inline": {}}, "runId": known.over, "triggerId": "m",
+            "workflowId": "project.w",
+        });
+        insert(events, "trigger_received", &received, None);
+    }),
+    ("a name that acts on a terminal", |events, _| {
+        queued(events)["data"]["by"] = "\u{1b}]0;owned\u{7}\u{202e}".into();
+    }),
+    ("a folder of somebody else", |events, _| {
+        queued(events)["data"]["workspace"] = "/root/.ssh".into();
+    }),
+    ("a pause of its own, to be resumed", |events, _| {
+        let run = queued(events)["scope"]["runId"].as_str().unwrap().parse().unwrap();
+        let paused = json!({"by": "ada", "changeId": "prefchg_00000000000000000000000001"});
+        insert(events, "run_paused", &paused, Some(run));
+    }),
+];
+
+fn of_kind(events: &[Value], kind: &str) -> usize {
+    events.iter().position(|event| event["kind"] == kind).unwrap()
+}
+
+fn queued(events: &mut [Value]) -> &mut Value {
+    let at = of_kind(events, "run_queued");
+    &mut events[at]
+}
+
+fn replace(events: &mut Vec<Value>, from: &str, to: &str) {
+    let text = serde_json::to_string(events).unwrap().replace(from, to);
+    *events = serde_json::from_str(&text).unwrap();
+}
+
+fn set_session(events: &mut Vec<Value>, to: SessionId) {
+    let from = events[0]["sessionId"].as_str().unwrap().to_owned();
+    replace(events, &from, &to.to_string());
+}
+
+fn set_run(events: &mut Vec<Value>, to: RunId) {
+    let from = queued(events)["scope"]["runId"].as_str().unwrap().to_owned();
+    replace(events, &from, &to.to_string());
+}
+
+fn rename(events: &mut [Value], to: &str) {
+    for event in events {
+        if event["data"]["workflowId"].is_string() {
+            event["data"]["workflowId"] = to.into();
+        }
+    }
+}
+
+/// Puts an event behind all others.
+fn insert(events: &mut Vec<Value>, kind: &str, data: &Value, run: Option<RunId>) {
+    let session = events[0]["sessionId"].clone();
+    let mut event = json!({
+        "kind": kind, "data": data, "sessionId": session, "v": 1,
+        "eventId": format!("evt_{:026}", events.len()), "eventIndex": events.len(),
+    });
+    if let Some(run) = run {
+        event["scope"] = json!({"runId": run});
+    }
+    // The key of an event follows from what it says.
+    event["dedupeKey"] = "x".into();
+    events.push(event);
+}
+
+/// The bundle of a session with a lie in it, as its author would attest it; none when it is no
+/// event.
+async fn forged(world: &World, run: RunId, known: &Known, lie: Lie) -> Option<Vec<u8>> {
+    let session = world.engine().past(run).await.unwrap().summary.session;
+    let (events, blobs) = bundle::whole(&world.store(), session).await.unwrap();
+    let as_json = |event: &Event| serde_json::from_slice(&event.encode().unwrap()).unwrap();
+    let mut values: Vec<Value> = events.iter().map(as_json).collect();
+    lie(&mut values, known);
+    let mut events = Vec::new();
+    for value in values {
+        events.push(keyed(value)?);
+    }
+    let (store, session) = (open(&Config::Memory).unwrap(), events[0].session);
+    bundle::adopt(&store, session, (events, blobs), None).await.ok()?;
+    let info = ExportInfo {
+        bundle_id: BundleId::from_bits(1),
+        exported_at: "2026-01-01T00:00:00Z".into(),
+        app_version: "0.0.0".into(),
+    };
+    bundle::export(&store, session, info).await.ok()
+}
+
+/// The event with the key that it must have, which the refusal of another one names.
+fn keyed(mut value: Value) -> Option<Event> {
+    let read = |value: &Value| Event::decode(&cairn_core::canonical::to_vec(value).unwrap());
+    match read(&value) {
+        Err(DecodeError::WrongKey { expected, .. }) => {
+            value["dedupeKey"] = expected.into();
+            read(&value).ok()
+        }
+        read => read.ok(),
+    }
+}
+
+/// What is here that is not paper.
+async fn own(engine: &Automations, world: &World) -> Value {
+    let listed = engine.list(&Filter { with_retired: true, ..Filter::default() }).await.unwrap();
+    let own = listed.iter().filter(|row| !row.is_paper);
+    let rows: Vec<_> = own.map(|row| json!([row.run, row.session, row.status.name()])).collect();
+    json!([rows, world.store().sessions.list().await.unwrap()])
+}
+
+// case: bundle.no-authority
+#[tokio::test]
+async fn a_lie_is_refused_or_paper_and_nothing_here_changes() {
+    let there = World::new(&[("w", OPEN), ("other", OPEN), ("ask", STEAL)]);
+    let liar = World::new(&[("w", OPEN)]);
+    let told = left(&liar, "w").await;
+    let engine = there.engine();
+    let (_, past) = run(&engine, "w", json!({})).await;
+    let asks = engine.submit(request("ask", json!({}))).await.unwrap().run;
+    while engine.state(asks).await.unwrap().1.tasks.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let desk = there.store().sessions.list().await.unwrap();
+    let desk = *desk.iter().find(|session| **session != past.summary.session).unwrap();
+    let known = Known { session: past.summary.session, desk, run: asks, over: past.summary.run };
+    let (before, done) = (own(&engine, &there).await, there.tries().len());
+    let mut taken = 0;
+    for (name, lie) in LIES {
+        let bytes = forged(&liar, told, &known, lie).await;
+        let bytes = bytes.unwrap_or_else(|| panic!("{name}: no event says that"));
+        match engine.import(&bytes, "ada").await {
+            Ok(imported) => {
+                taken += 1;
+                let claims = engine.claims(imported.session).await.unwrap();
+                assert!(!claims.runs.is_empty(), "{name}");
+            }
+            Err(error) => assert!(error.code().starts_with("BUNDLE_"), "{name}: {error}"),
+        }
+        engine.recover().await.unwrap();
+        assert_eq!(own(&engine, &there).await, before, "{name}");
+        assert_eq!(there.tries().len(), done, "{name}: nothing was done");
+    }
+    assert!(taken >= 15, "most lies are well formed: {taken}");
+    assert_eq!(engine.state(asks).await.unwrap().1.tasks.len(), 1, "it still asks");
+    // Somebody trusts them all, and then only what was never a lie about this place goes on.
+    let papers = there.store().papers.find().unwrap().unwrap();
+    for session in papers.sessions.list().await.unwrap() {
+        let root = papers.sessions.origin(session).await.unwrap().unwrap().root;
+        let truster = Truster { by: "ada".into(), root, workspace: None };
+        if let Err(refused) = engine.trust(session, &truster).await {
+            assert_eq!(refused.code(), "WORKFLOW_ID_RESERVED", "{refused}");
+        }
+    }
+    engine.recover().await.unwrap();
+    assert_eq!(there.tries().len(), done, "trust permits, and starts nothing");
+    assert_eq!(engine.state(asks).await.unwrap().1.tasks.len(), 1, "it still asks");
+    let over = engine.past(known.over).await.unwrap();
+    assert_eq!(over.summary.session, known.session, "a run is where it was");
+    assert_eq!(over.events.len(), past.events.len());
+}
