@@ -180,7 +180,7 @@ fn hook(address: &str, place: &Place, id: &str) -> (u16, String) {
     (status, format!("{head}\n{body}"))
 }
 
-fn set_secret(place: &Place, name: &str, value: &str) {
+pub(crate) fn set_secret(place: &Place, name: &str, value: &str) {
     let mut command = place.command(&["secret", "set", name]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), value.as_bytes()).unwrap();
@@ -288,6 +288,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+// case: secret.canary
 #[test]
 fn a_secret_is_nowhere_but_where_it_is_sent() {
     let (place, _receiver, got) = place();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails may panic")]
 
+mod brought;
 mod canary;
 mod guarded;
 mod kills;

@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::thread;
 
 use insta::assert_snapshot;
@@ -7,6 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::env::{NO_SESSION, SESSION, TestEnv};
 
+// case: path.exports
 #[test]
 fn a_session_goes_into_a_file_or_to_standard_output() {
     let env = TestEnv::with_session();
@@ -25,12 +26,15 @@ fn a_session_goes_into_a_file_or_to_standard_output() {
     let printed: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
     let written: serde_json::Value =
         serde_json::from_slice(&fs::read(env.path("a.json")).unwrap()).unwrap();
+    let mode = fs::metadata(env.path("a.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it is for its owner alone");
     let keys =
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&printed), keys(&written));
     assert_eq!(env.run(&["session", "export", SESSION, "-o", "-"]).code, 0);
 }
 
+// case: bundle.no-secrets
 #[test]
 fn a_bundle_holds_no_path_of_this_machine() {
     let env = TestEnv::with_session();

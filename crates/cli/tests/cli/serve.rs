@@ -222,6 +222,7 @@ fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
     assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "), "as soon as it is back");
 }
 
+// case: mcp.auth
 #[test]
 fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
     let env = TestEnv::new();
@@ -229,7 +230,9 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
     let (address, token) = (server.line(), server.line());
     let address = address.strip_prefix("listening on http://").unwrap();
     let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
-    let post = |kind: &str, accept: &str, body: &str| {
+    let read = env.run(&["token", "create", "reader", "--scope", "read"]);
+    let read = read.stdout.split_whitespace().find(|word| word.starts_with("cairn_tok_")).unwrap();
+    let post_with = |token: &str, kind: &str, accept: &str, body: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\nAccept: {accept}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -240,8 +243,13 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
+    let post = |kind: &str, accept: &str, body: &str| post_with(token, kind, accept, body);
     let (json, both) = ("application/json", "application/json, text/event-stream");
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (token, code) in [("nobody", "AUTH_TOKEN_INVALID"), (read, "AUTH_FORBIDDEN")] {
+        let answer = post_with(token, json, both, ping);
+        assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+    }
     for (kind, accept, code) in
         [(json, "text/html", "REQUEST_NOT_ACCEPTABLE"), ("text/plain", both, "REQUEST_MEDIA_TYPE")]
     {

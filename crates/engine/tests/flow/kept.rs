@@ -43,6 +43,7 @@ async fn collect(world: &World) -> gc::Report {
     gc::collect(&world.store(), &policy, u64::MAX).await.unwrap()
 }
 
+// case: path.pinned
 #[tokio::test]
 async fn the_files_of_a_waiting_run_are_not_collected() {
     let world = with_file();

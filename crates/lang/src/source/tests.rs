@@ -63,6 +63,7 @@ fn only_true_false_and_numbers_are_other_than_text() {
     "#);
 }
 
+// case: source.duplicate-keys
 #[test]
 fn what_is_no_document_is_told_with_its_place() {
     let faults = [
@@ -106,6 +107,7 @@ fn what_is_no_document_is_told_with_its_place() {
     "#);
 }
 
+// case: source.depth
 #[test]
 fn size_and_depth_are_bounded() {
     assert_snapshot!(show("w.json", &"[".repeat(1000)), @"w.json:1:66: error[too_deep]: lists and maps nest deeper than 64 levels");

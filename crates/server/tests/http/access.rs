@@ -70,6 +70,56 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
     assert_eq!(server.ask("GET", "/api/v1/runs", &own).await.code(), "AUTH_TOKEN_INVALID");
 }
 
+/// Every route, with every scope, about something of another workflow: it is answered as what
+/// there is not.
+// case: auth.one-workflow
+#[tokio::test]
+async fn whatever_a_token_is_not_for_is_not_there_on_any_route() {
+    let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
+    let server = world.serve().await;
+    let run = server.begin("yours", json!({})).await;
+    let ended = server.until_status(&run, "succeeded").await;
+    let session = ended["sessionId"].as_str().unwrap();
+    let none = ["run_01hf7yat000000000000000007", "sess_01hf7yat000000000000000007", "nobody"];
+    let mut tokens = Vec::new();
+    for scope in Scope::ALL {
+        let (name, text) = (scope.name().replace(':', "-"), format!("cairn_tok_{scope}"));
+        let workflows = vec!["project.mine".into()];
+        let wanted = Wanted { name, scopes: vec![scope], workflows, expires_ms: None };
+        world.token(&text, wanted).await;
+        tokens.push((scope, format!("Bearer {text}")));
+    }
+    let described = server.get("/api/v1/openapi.json").await.json();
+    let mut asked = 0;
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        let (other, nobody) = match path.split('/').nth(3) {
+            Some("runs") => (run.as_str(), none[0]),
+            Some("sessions") => (session, none[1]),
+            _ => ("yours", none[2]),
+        };
+        if !path.contains("{id}") {
+            continue;
+        }
+        let rest = path.replace("{task}", "task_01hf7yat000000000000000007").replace("{name}", "X");
+        for method in methods.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            for (scope, token) in &tokens {
+                let own = [("Authorization", token.as_str())];
+                let body = (method != "GET").then(|| json!({}));
+                let mut told = Vec::new();
+                for id in [other, nobody] {
+                    let path = rest.replace("{id}", id);
+                    let answer = server.call_with(&method, &path, body.as_ref(), &own).await;
+                    told.push((answer.status, answer.body.replace(id, "ID")));
+                }
+                assert_eq!(told[0], told[1], "{method} {path} with {scope}");
+                assert!(told[0].0 >= 400, "{method} {path} with {scope}: {told:?}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked >= 100, "{asked}");
+}
+
 // case: auth.back-off
 #[tokio::test]
 async fn whoever_sends_wrong_tokens_is_slowed_down_and_locks_nobody_out() {

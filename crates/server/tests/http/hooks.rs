@@ -107,6 +107,7 @@ async fn a_delivery_starts_one_run_however_often_it_comes() {
     assert_ne!(other.json()["runId"], json!(run));
 }
 
+// case: webhook.compressed
 #[tokio::test]
 async fn what_is_not_genuine_has_no_effect() {
     let world = world(&answering("immediately", END)).await;

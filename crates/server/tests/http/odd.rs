@@ -245,3 +245,19 @@ async fn what_does_not_say_that_it_is_json_is_not_read() {
     assert_eq!(server.send_body("POST", "/api/v1/runs", &fine, body).await.status, 201);
     assert_eq!(server.get("/api/v1/runs").await.json()["items"].as_array().unwrap().len(), 1);
 }
+
+// case: http.two
+#[tokio::test]
+async fn the_second_version_of_the_protocol_is_not_spoken() {
+    let server = Server::start().await;
+    let mut stream = server.connect().await;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    let mut said = Vec::new();
+    // What is not read is answered by a reset at the latest.
+    let _ = stream.read_to_end(&mut said).await;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said:?}");
+    let upgrade = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+    let said = all_of(&server, upgrade).await;
+    assert!(!said.starts_with("HTTP/1.1 101"), "{said:?}");
+}

@@ -258,6 +258,7 @@ async fn figures_are_counted_by_fixed_words() {
 }
 
 // case: auth.approver
+// case: approval.agent
 #[tokio::test]
 async fn only_who_is_asked_may_answer() {
     let text = APPROVE.replace("prompt: May it?", "prompt: May it?, who: [boss]");
@@ -277,6 +278,17 @@ async fn only_who_is_asked_may_answer() {
     let approved = json!({"verdict": "approved"});
     let refused = server.call("POST", &path, Some(&approved)).await;
     assert_eq!((refused.status, refused.code().as_str()), (403, "TASK_FORBIDDEN"));
+    // Whoever may start and steer everything, as agents may, is not who may approve it.
+    let agent = Wanted {
+        name: "boss-2".to_owned(),
+        scopes: vec![Scope::Read, Scope::Run, Scope::Edit],
+        workflows: Vec::new(),
+        expires_ms: None,
+    };
+    world.token("cairn_tok_agent", agent).await;
+    let agent = [("Authorization", "Bearer cairn_tok_agent")];
+    let refused = server.call_with("POST", &path, Some(&approved), &agent).await;
+    assert_eq!((refused.status, refused.code().as_str()), (403, "AUTH_FORBIDDEN"));
     let boss = [("Authorization", "Bearer cairn_tok_boss")];
     let answer = server.call_with("POST", &path, Some(&approved), &boss).await;
     assert_eq!(answer.status, 200, "{}", answer.body);

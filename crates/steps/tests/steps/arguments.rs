@@ -510,6 +510,7 @@ fn canary(text: &str, folder: &Path) -> String {
     text.replace("CANARY", &folder.join("canary").to_string_lossy())
 }
 
+// case: command.data
 #[tokio::test]
 async fn what_was_sent_is_no_program_and_no_option() {
     let folder = tempfile::tempdir().unwrap();

@@ -142,6 +142,7 @@ async fn contents_that_were_changed() {
     assert_eq!(other_snapshot, "BUNDLE_INTEGRITY_FAILED");
 }
 
+// case: bundle.order
 #[tokio::test]
 async fn events_that_are_no_log() {
     let swapped = forged(|session| session["events"].as_array_mut().unwrap().swap(1, 2)).await;

@@ -6,6 +6,7 @@ fn wrong(nodes: &str) -> String {
     with_nodes(&format!("  nodes:\n{nodes}")).map(|plan| drawn(&plan)).unwrap_err()
 }
 
+// case: source.unknown-field
 #[test]
 fn names_that_are_not_there() {
     assert_snapshot!(wrong("
@@ -107,6 +108,7 @@ fn steps_that_cannot_have_run_before() {
     "#);
 }
 
+// case: expr.secret-misplaced
 #[test]
 fn secrets_where_they_can_be_read() {
     assert_snapshot!(wrong("
@@ -127,6 +129,7 @@ fn secrets_where_they_can_be_read() {
     "#);
 }
 
+// case: command.data
 #[test]
 fn data_that_would_become_program_text() {
     assert_snapshot!(wrong(r#"
