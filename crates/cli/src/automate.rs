@@ -25,7 +25,7 @@ use workers::Workers;
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
     let documents = Arc::clone(&store.documents);
     let tokens = Arc::clone(&documents);
-    let environment = Kept { documents, vault: config.vault(&store)? };
+    let environment = Kept::new(documents, config.vault(&store)?);
     let workers = Arc::new(Workers::new());
     let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
     // An engine that was killed together with its supervisors left their commands behind. What

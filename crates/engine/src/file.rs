@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +29,24 @@ pub(crate) fn whole(path: &Path) -> PathBuf {
         Some(if rest.as_os_str().is_empty() { above } else { above.join(rest) })
     });
     resolved.unwrap_or(path)
+}
+
+/// What is compared to know whether a file is still the same, and for the same people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    file: [u64; 3],
+    times: [i64; 4],
+    whose: [u32; 3],
+}
+
+/// The stamp of a file; none when it cannot be looked at.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    let found = fs::metadata(path).ok()?;
+    Some(Stamp {
+        file: [found.dev(), found.ino(), found.size()],
+        times: [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
+        whose: [found.mode(), found.uid(), found.gid()],
+    })
 }
 
 /// A file's content, or none when it is not there.

@@ -13,7 +13,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 pub use key::{KeySource, MasterKey, Purpose};
-pub use vault::{Held, Scope, Vault};
+pub use vault::{Held, Scope, Stamps, Vault};
 
 /// A value that never shows itself, and is wiped from memory when it is no longer needed.
 #[derive(Clone, PartialEq, Eq)]

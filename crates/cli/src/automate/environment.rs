@@ -1,7 +1,7 @@
 //! What workflows are given beside their event: settings, and secrets from the vault.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use cairn_core::plan::Plan;
@@ -9,16 +9,23 @@ use cairn_engine::catalog::Identity;
 use cairn_engine::error::Result;
 use cairn_engine::flow::{Bindings, Environment, Redact};
 use cairn_engine::redact::Redactor;
-use cairn_engine::secrets::{Held, Scope, Secret, Vault};
+use cairn_engine::secrets::{Held, Scope, Secret, Stamps, Vault};
 use cairn_engine::settings::{Files, Settings};
 use cairn_store::port::documents::Documents;
 use serde_json::Value;
 
 /// The settings and secrets of a store.
 pub(super) struct Kept {
-    pub(super) documents: Arc<dyn Documents>,
-    pub(super) vault: Vault,
+    documents: Arc<dyn Documents>,
+    vault: Vault,
+    /// What was looked up for workflows, as long as the vault is what it was then.
+    known: Mutex<(Option<Stamps>, BTreeMap<Asked, Bindings>)>,
 }
+
+/// A workflow, and the names of the secrets that its plan asks for.
+type Asked = (Identity, Vec<String>);
+/// For how many of them what was looked up is kept.
+const KNOWN_MAX: usize = 256;
 
 #[async_trait]
 impl Environment for Kept {
@@ -32,29 +39,59 @@ impl Environment for Kept {
     }
 
     async fn secrets(&self, workflow: &Identity, plan: &Plan) -> Result<Bindings> {
-        let scope = Scope::Workflow(workflow.clone());
-        let held = self.held(&scope, plan).await?;
-        let mut secrets: BTreeMap<String, Secret> = BTreeMap::new();
-        let asked = plan.env.iter().filter(|field| field.secret);
-        for field in asked.filter(|field| held.iter().any(|held| held.name == field.name)) {
-            let secret = self.vault.reveal(&scope, &field.name).await?;
-            secrets.insert(field.name.clone(), secret);
+        let asked = plan.env.iter().filter(|field| field.secret).map(|field| field.name.clone());
+        let asked: Asked = (workflow.clone(), asked.collect());
+        if asked.1.is_empty() {
+            return Ok(Bindings::default());
         }
-        let hidden = Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)));
-        let values = secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().into()));
-        Ok(Bindings { values: values.collect(), redact: Some(Arc::new(Hidden(hidden))) })
+        let stamps = self.vault.stamps().await?;
+        if let Some(known) = self.known(&stamps, &asked) {
+            return Ok(known);
+        }
+        let looked_up = self.look_up(&asked).await?;
+        // What changed meanwhile is not known to be what was looked up.
+        if self.vault.stamps().await? == stamps {
+            self.keep(stamps, asked, &looked_up);
+        }
+        Ok(looked_up)
     }
 }
 
 impl Kept {
-    /// The secrets that are there for a workflow.
-    async fn held(&self, own: &Scope, plan: &Plan) -> Result<Vec<Held>> {
-        if !plan.env.iter().any(|field| field.secret) {
-            return Ok(Vec::new());
+    pub(super) fn new(documents: Arc<dyn Documents>, vault: Vault) -> Self {
+        Self { documents, vault, known: Mutex::default() }
+    }
+
+    fn known(&self, stamps: &Stamps, asked: &Asked) -> Option<Bindings> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.1.get(asked).filter(|_| known.0.as_ref() == Some(stamps)).cloned()
+    }
+
+    fn keep(&self, stamps: Stamps, asked: Asked, looked_up: &Bindings) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, all) = &mut *known;
+        if at.as_ref() != Some(&stamps) || all.len() >= KNOWN_MAX {
+            all.clear();
         }
-        let mut held = self.vault.list().await?;
-        held.retain(|held| held.scope == *own || held.scope == Scope::Global);
-        Ok(held)
+        *at = Some(stamps);
+        all.insert(asked, looked_up.clone());
+    }
+
+    /// Looks up the secrets that are there for a workflow.
+    async fn look_up(&self, (workflow, names): &Asked) -> Result<Bindings> {
+        let scope = Scope::Workflow(workflow.clone());
+        let held = self.vault.list().await?;
+        let is_there = |name: &&String| {
+            let fits = |held: &&Held| held.scope == scope || held.scope == Scope::Global;
+            held.iter().filter(fits).any(|held| held.name == **name)
+        };
+        let mut secrets: BTreeMap<String, Secret> = BTreeMap::new();
+        for name in names.iter().filter(is_there) {
+            secrets.insert(name.clone(), self.vault.reveal(&scope, name).await?);
+        }
+        let hidden = Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)));
+        let values = secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().into()));
+        Ok(Bindings { values: values.collect(), redact: Some(Arc::new(Hidden(hidden))) })
     }
 }
 

@@ -7,11 +7,11 @@ mod anchor;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_core::canonical;
 use cairn_store::Store;
-use cairn_store::port::documents::{Documents, Name, Version};
+use cairn_store::port::documents::{Documents, Name, Stamp, Version};
 use cairn_store::port::locks::{Exclusive, Locks};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,23 @@ pub struct Vault {
     /// The data directory, in which the key must not lie.
     home: PathBuf,
     key: KeySource,
+    /// What was read and vouched for last, and when that was. Clones share it.
+    known: Arc<Mutex<Option<(Stamps, Unlocked)>>>,
+}
+
+/// What the vault is read from, at one time: as long as it is the same, so is what was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stamps {
+    vault: Option<Stamp>,
+    anchor: Option<Stamp>,
+    key: Option<file::Stamp>,
+}
+
+/// The content and the key to it.
+#[derive(Clone)]
+struct Unlocked {
+    content: Arc<Content>,
+    key: MasterKey,
 }
 
 /// Who a secret is for.
@@ -123,7 +140,17 @@ impl Vault {
     #[must_use]
     pub fn new(store: &Store, home: impl Into<PathBuf>, key: KeySource) -> Self {
         let (documents, locks) = (Arc::clone(&store.documents), Arc::clone(&store.locks));
-        Self { documents, locks, home: home.into(), key }
+        Self { documents, locks, home: home.into(), key, known: Arc::default() }
+    }
+
+    /// What tells whether anything changed that secrets are read from.
+    pub async fn stamps(&self) -> Result<Stamps> {
+        let key = match &self.key {
+            KeySource::Given(_) => None,
+            KeySource::File(path) => file::stamp(path),
+        };
+        let anchor = self.documents.stamp(&anchor::DOCUMENT).await?;
+        Ok(Stamps { vault: self.documents.stamp(&DOCUMENT).await?, anchor, key })
     }
 
     /// Every secret there is, by scope and name. It needs no key.
@@ -216,7 +243,7 @@ impl Vault {
     /// The value of a secret. What a workflow does not have of its own is looked for among
     /// the global ones.
     pub async fn reveal(&self, scope: &Scope, name: &str) -> Result<Secret> {
-        let (content, key) = self.unlocked().await?;
+        let Unlocked { content, key } = self.unlocked().await?;
         let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
         record.open(&key)
     }
@@ -229,7 +256,7 @@ impl Vault {
         name: &str,
         grace_ms: u64,
     ) -> Result<Vec<HookSecret>> {
-        let (content, key) = self.unlocked().await?;
+        let Unlocked { content, key } = self.unlocked().await?;
         let record = content.find(scope, name).ok_or_else(|| unknown(scope, name))?;
         let mut secrets = vec![HookSecret { secret: record.open(&key)?, until_ms: None }];
         if let Some(previous) = &record.previous {
@@ -377,26 +404,41 @@ impl Vault {
         if same { Ok(content) } else { Err(self.damaged()) }
     }
 
-    /// The content and the key to it.
-    async fn unlocked(&self) -> Result<(Content, MasterKey)> {
-        match self.look().await {
+    /// The content and the key to it. It is read again when there is another.
+    async fn unlocked(&self) -> Result<Unlocked> {
+        let stamps = self.stamps().await?;
+        if let Some((at, known)) = &*self.known()
+            && *at == stamps
+        {
+            return Ok(known.clone());
+        }
+        let read = match self.look().await {
             // Another process may be just putting everything under another key.
             Err(Error::SecretDecrypt { .. }) => {
                 let _lock = self.locks.lock(Exclusive::Vault).await?;
                 self.look().await
             }
             other => other,
+        }?;
+        // What changed meanwhile is not known to be what was read.
+        if self.stamps().await? == stamps {
+            *self.known() = Some((stamps, read.clone()));
         }
+        Ok(read)
     }
 
-    async fn look(&self) -> Result<(Content, MasterKey)> {
+    fn known(&self) -> MutexGuard<'_, Option<(Stamps, Unlocked)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look(&self) -> Result<Unlocked> {
         let seen = self.read().await?;
         let key = match seen.as_ref().filter(|seen| !seen.content.records.is_empty()) {
             Some(seen) => self.master(Some(seen), false)?,
             // There is nothing to find, and no reason to make a key.
             None => MasterKey::fresh()?,
         };
-        Ok((self.verified(seen, &key)?, key))
+        Ok(Unlocked { content: Arc::new(self.verified(seen, &key)?), key })
     }
 
     async fn change<T>(

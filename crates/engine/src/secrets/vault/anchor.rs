@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-static DOCUMENT: Name = Name::fixed("keys/vault.anchor.json");
+pub(super) static DOCUMENT: Name = Name::fixed("keys/vault.anchor.json");
 const VERSION: u32 = 1;
 
 /// Which vault was written last.
