@@ -34,7 +34,7 @@ pub enum Lack {
     #[error("it lacks the scope `{0}`")]
     Scope(Scope),
     /// It is for some workflows, and this is about one that it is not for or about all of them.
-    #[error("it is limited to other workflows")]
+    #[error("it is for some workflows only, and this is about others or about all")]
     Workflow,
 }
 

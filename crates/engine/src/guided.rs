@@ -112,6 +112,11 @@ impl Guide {
         resume::resume(&self.inner, ask).await
     }
 
+    /// The sessions that were imported and that nobody trusts yet: none of their runs is offered.
+    pub async fn untrusted(&self) -> Result<Vec<SessionId>> {
+        self.inner.untrusted().await
+    }
+
     /// Opens a session to leave notes in: a run of a workflow that has nothing else to do.
     pub async fn open_session(&self, by: By) -> Result<SessionOpened> {
         let (workflow, by) = (catalog::NOTES.to_owned(), Some(by));
@@ -167,6 +172,7 @@ impl Inner {
         match session.sync(&*self.store.log).await {
             Ok(()) => {}
             Err(Error::Store(store::Error::NotFound(_))) if ask.session.is_none() => {}
+            Err(Error::Store(store::Error::NotFound(id))) => return Err(self.not_here(id).await?),
             Err(error) => return Err(error),
         }
         decided.events.extend(workspace::belongs(workspace, run, &mut mint));
@@ -344,6 +350,21 @@ impl Inner {
             self.append_or_look(&mut session, run, decided).await?;
         }
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
+    }
+
+    async fn untrusted(&self) -> Result<Vec<SessionId>> {
+        match self.store.papers.find()? {
+            Some(papers) => Ok(papers.sessions.list().await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// What to say of a session that is not among those that go on: it may wait to be trusted.
+    async fn not_here(&self, session: SessionId) -> Result<Error> {
+        Ok(match self.untrusted().await?.contains(&session) {
+            true => Error::Untrusted { session },
+            false => store::Error::NotFound(session).into(),
+        })
     }
 
     async fn sync(&self, session: &mut Session) -> Result<()> {

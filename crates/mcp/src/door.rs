@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use cairn_api::Error;
-use cairn_api::error::Result;
-use cairn_api::token::Holder;
+use cairn_api::error::{Lack, Result};
+use cairn_api::guided::answer::Resumed;
+use cairn_api::token::{Holder, Scope};
 use cairn_core::catalog::SettingFault;
 use cairn_core::plan::Dialect;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
 use cairn_engine::guided::Guide;
-use cairn_engine::guided::answer::{Answer, Checkpointed, Resumable, Warning, WarningCode};
+use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
 use cairn_engine::guided::ask::{
     At, Checkpoint, CheckpointAt, Continue, Resume, Start, Tokens, Wanted,
 };
@@ -75,9 +76,14 @@ impl Door {
     }
 
     /// Finds the runs that somebody most likely means.
-    pub async fn resume(&self, ask: Resume) -> Result<Vec<Resumable>> {
+    pub async fn resume(&self, ask: Resume) -> Result<Resumed> {
+        // What others wrote down is for those who may read it.
+        if !self.holder.scopes.iter().any(|scope| matches!(scope, Scope::Read | Scope::Admin)) {
+            let lacks = Lack::Scope(Scope::Read);
+            return Err(Error::Forbidden { action: "sessions:read", lacks });
+        }
         self.reach.require(ask.workspace.as_deref())?;
-        Ok(self.guide.resume(ask).await?)
+        Ok(Resumed::new(self.guide.resume(ask).await?, &self.guide.untrusted().await?))
     }
 
     /// Looks a workflow up, on a thread that may read and compile files.

@@ -17,6 +17,7 @@ use cairn_core::canonical::StrictValue;
 use cairn_core::error::Retry;
 use cairn_core::projection::resume::WhyMatched;
 use cairn_core::reason::{Blocker, Pointer};
+use cairn_core::text::inert;
 use cairn_engine::guided::answer as engine;
 use serde_json::{Value, json};
 
@@ -210,8 +211,10 @@ pub(crate) fn session_opened(data: &SessionOpened) -> String {
 
 /// Runs that may be meant.
 pub(crate) fn resumed(data: &Resumed) -> String {
+    let untrusted = untrusted(data);
     if data.candidates.is_empty() {
-        return "There is no run to resume. Choose a workflow with list_workflows.".to_owned();
+        let none = "There is no run to resume. Choose a workflow with list_workflows.";
+        return format!("{none}{untrusted}");
     }
     let nothing = [WhyMatched::RecencyFallback.name()];
     let mut text = match data.candidates.iter().all(|found| found.why_matched == nothing) {
@@ -236,10 +239,23 @@ pub(crate) fn resumed(data: &Resumed) -> String {
             found.continue_token,
         );
         if !found.snippet.is_empty() {
-            let _ = write!(text, "\n   {}", found.snippet.replace('\n', "\n   "));
+            let snippet = found.snippet.lines().map(inert).collect::<Vec<_>>().join("\n   > ");
+            let _ = write!(text, "\n   > {snippet}");
         }
     }
+    text.push_str(&untrusted);
     text
+}
+
+/// What to tell the user of sessions that nobody trusts yet.
+fn untrusted(data: &Resumed) -> String {
+    let Some(first) = data.untrusted.first() else { return String::new() };
+    let count = data.untrusted.len();
+    let (sessions, wait) = if count == 1 { ("session", "waits") } else { ("sessions", "wait") };
+    format!(
+        "\n\n{count} imported {sessions} {wait} until a person trusts what it would do, and none \
+         of its runs is offered before. Tell the user: `cairn session trust {first}` shows it and asks."
+    )
 }
 
 /// A failure: what is wrong, what to do, whether to try again.

@@ -423,3 +423,38 @@ async fn a_run_is_begun_by_whoever_performs_its_workflow() {
     let third = start(&other, "relay").await;
     assert!(other.is_here(third.session.unwrap().run).await.unwrap());
 }
+
+/// A new run of a step behind an approval asks the person again, and says so.
+#[tokio::test]
+async fn going_another_way_behind_an_approval_waits_for_a_new_one() {
+    let nodes =
+        "{ id: ask, type: human, prompt: May it?, cases: { approved: polish, rejected: end } }
+        { id: polish, type: guide, prompt: Polish it, next: out }
+        { id: out, type: end, result: '{{ steps.polish.notes }}' }";
+    let world = World::new(&[("pub", nodes)]);
+    let engine = world.engine();
+    let first = start(&engine, "pub").await;
+    let run = first.session.unwrap().run;
+    let approve = async |run| {
+        let task = *engine.state(run).await.unwrap().1.tasks.keys().next().unwrap();
+        let answer = Said { verdict: Verdict::Approved, values: Value::Null };
+        engine.answer(run, task, "ada", answer).await.unwrap();
+    };
+    approve(run).await;
+    let polish = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
+    assert_eq!(step(&polish), "polish");
+    engine.proceed(done(token(&polish), "Good.", vec![]), &Roles::Any).await.unwrap();
+    let rewound = engine.proceed(back(token(&polish)), &Roles::Any).await.unwrap();
+    let call = done(token(&rewound), "Better.", vec![]);
+    let waits = engine.proceed(call.clone(), &Roles::Any).await.unwrap();
+    let fork = waits.session.unwrap().run;
+    assert_ne!(fork, run);
+    let warning = &waits.warnings.last().unwrap().message;
+    assert!(warning.contains("what you sent was not recorded"), "{warning}");
+    assert_eq!(engine.state(fork).await.unwrap().1.tasks.len(), 1, "the person is asked");
+    approve(fork).await;
+    // The same call is for the same run, and counts as soon as it can.
+    engine.proceed(call, &Roles::Any).await.unwrap();
+    let ended = engine.ended(fork).await.unwrap();
+    assert_eq!(ended.result, json!("Better."));
+}

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cairn_api::guided::answer::{Answer, Assessment, Assessments, Kind, StepContext, Warning};
+use cairn_core::text::inert;
 use cairn_engine::guided::answer::{Lifecycle, Reference};
 
 use super::standing;
@@ -79,7 +80,10 @@ fn preferences(data: &Answer) -> Option<String> {
 fn recap(data: &Answer) -> Option<String> {
     // What was left out is told in the text itself.
     let recap = data.recap.as_ref()?;
-    Some(format!("What happened so far:\n\n{}", recap.text))
+    // It was written down by whoever did the steps, and must not pass for what is said here.
+    let quoted: Vec<String> = recap.text.lines().map(|line| format!("> {}", inert(line))).collect();
+    let quoted = quoted.join("\n");
+    Some(format!("What happened so far, as it was written down then:\n\n{quoted}"))
 }
 
 fn branches(data: &Answer) -> Option<String> {

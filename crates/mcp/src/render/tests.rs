@@ -1,4 +1,4 @@
-use cairn_api::guided::answer::Answer;
+use cairn_api::guided::answer::{Answer, Resumed};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_core::id::{NodeId, RunId, SessionId};
 use cairn_core::projection::resume::WhyMatched;
@@ -466,8 +466,8 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         continue_token: token("TIP"),
     };
     let latest = engine::Resumable { why: vec![WhyMatched::RecencyFallback], ..candidate.clone() };
-    assert!(resumed(&vec![latest].into()).starts_with("Nothing matches;"));
-    assert_snapshot!(resumed(&vec![candidate].into()), @r#"
+    assert!(resumed(&Resumed::new(vec![latest], &[])).starts_with("Nothing matches;"));
+    assert_snapshot!(resumed(&Resumed::new(vec![candidate], &[])), @r#"
     Runs, the likeliest first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
 
     1. calm-otter-7f3a: wr.code-review, in_progress, pending step: Plan the fix (matched_branch, matched_notes)
@@ -475,7 +475,9 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
        Found the cause.
        It is the cache.
     "#);
-    assert_snapshot!(resumed(&Vec::new().into()), @"There is no run to resume. Choose a workflow with list_workflows.");
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[])), @"There is no run to resume. Choose a workflow with list_workflows.");
+    let paper = SessionId::from_bits(7);
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper])), @"");
     let opened = engine::SessionOpened {
         session: run().session,
         label: LABEL.into(),

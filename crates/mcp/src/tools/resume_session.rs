@@ -20,8 +20,7 @@ impl Tool for ResumeSession {
     type Output = answer::Resumed;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
-        let found = door.resume(ask::Resume::try_from(input)?).await?;
-        let data = answer::Resumed::from(found);
+        let data = door.resume(ask::Resume::try_from(input)?).await?;
         let texts = vec![render::resumed(&data)];
         Ok(Reply { data, texts })
     }

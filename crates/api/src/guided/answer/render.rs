@@ -1,5 +1,6 @@
 //! From what the engine says to what goes over the wire.
 
+use cairn_core::id::SessionId;
 use cairn_engine::guided::answer;
 
 use super::{
@@ -134,9 +135,14 @@ impl From<answer::SessionOpened> for SessionOpened {
     }
 }
 
-impl From<Vec<answer::Resumable>> for Resumed {
-    fn from(found: Vec<answer::Resumable>) -> Self {
-        Self { candidates: found.into_iter().map(Into::into).collect() }
+impl Resumed {
+    /// What was found, and what is not offered since nobody trusts it.
+    #[must_use]
+    pub fn new(found: Vec<answer::Resumable>, untrusted: &[SessionId]) -> Self {
+        Self {
+            candidates: found.into_iter().map(Into::into).collect(),
+            untrusted: untrusted.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use cairn_engine::guided::ask::Resume;
 
 use crate::config::Config;
 use crate::output::{Style, plain};
-use crate::{door, home, sources};
+use crate::{door, home, render, sources};
 
 /// Find the run to go on with, by what is known of it
 ///
@@ -40,16 +40,24 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let workspace = args.workspace.clone().or_else(|| std::env::current_dir().ok());
-    let found = home::with_store(config, async |store| {
+    let (found, untrusted) = home::with_store(config, async |store| {
         let catalog = sources::catalog(config).into();
         let guide = door::guide(config, store.clone(), catalog, None)?;
         let (query, git_branch) = (args.query.clone(), args.branch.clone());
-        Ok(guide.resume(Resume { query, git_branch, git_head_sha: None, workspace }).await?)
+        let ask = Resume { query, git_branch, git_head_sha: None, workspace };
+        Ok((guide.resume(ask).await?, guide.untrusted().await?))
     })?;
     let output = &config.output;
     if output.json {
-        output.object(&wire::Resumed::from(found))?;
+        output.object(&wire::Resumed::new(found, &untrusted))?;
         return Ok(Exit::Success);
+    }
+    if let Some(first) = untrusted.first() {
+        let many =
+            render::count(untrusted.len() as u64, "imported session is", "imported sessions are");
+        output.remark(&format!(
+            "{many} not trusted yet, and not offered: cairn session trust {first}"
+        ));
     }
     if found.is_empty() {
         output.remark("no runs to go on with");

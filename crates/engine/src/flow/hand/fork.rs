@@ -70,8 +70,8 @@ impl Hand {
         }
         let forked = self.flow.reading.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
-        let again = opened(&forked.events, |again| again.instance == task.instance);
-        let again = again.ok_or_else(gone)?.clone();
+        let again = opened(&forked.events, |again| again.instance == task.instance).cloned();
+        let Some(again) = again else { return self.not_there_yet(&forked, task).await };
         let EventData::TaskOpened(task) = again.data.clone() else { return Err(gone()) };
         let there = Spot { run, event: again, attempt: Attempt::FIRST };
         let mut answer = self.take(&there, &task, ask).await?;
@@ -80,6 +80,24 @@ impl Hand {
             code: WarningCode::Forked,
             message: format!(
                 "this is a new run, {}, which went another way from `{}`; the earlier one stays as it is",
+                answer.label, task.instance
+            ),
+        });
+        Ok(answer)
+    }
+}
+
+impl Hand {
+    /// Says where a new run stands that has not come to the step it was made for: a person is
+    /// asked again first, or something takes its time.
+    async fn not_there_yet(&self, forked: &Past, task: &TaskOpened) -> Result<Answer> {
+        let mut answer = self.replies().make(Reply::begun(forked)).await?;
+        answer.session = Some(RunRef { session: forked.summary.session, run: forked.summary.run });
+        answer.warnings.push(Warning {
+            code: WarningCode::Forked,
+            message: format!(
+                "this is a new run, {}, which has not come to `{}` yet, so what you sent was not \
+                 recorded; send it again when that step is handed out. The earlier run stays as it is",
                 answer.label, task.instance
             ),
         });
