@@ -9,7 +9,8 @@
 //! 3. What a program reads that takes programs from its input is program text.
 //! 4. Programs are known by their names: as written, and when the command is about to start by
 //!    every name that leads to the file.
-//! 5. A variable whose name makes programs run something else is no data ([`loads`]).
+//! 5. A variable whose name makes programs run something else is no data ([`loads`]), and to a
+//!    program that expands its variables none is ([`Reading::expands`]).
 //!
 //! [`read`] reads a command as the programs in it will, from the left to the right: a wrapper
 //! such as `timeout` runs the command behind it, an interpreter takes options, a program text or
@@ -99,6 +100,8 @@ pub struct Reading {
     pub places: Vec<Place>,
     /// What becomes of the input.
     pub input: Input,
+    /// Whether a program in it makes program text of its variables, as `make` does.
+    pub expands: bool,
 }
 
 impl Reading {

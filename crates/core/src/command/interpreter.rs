@@ -18,6 +18,8 @@ pub(super) struct Interpreter {
     pub(super) scripts: &'static [&'static str],
     /// The letters of the options with which a program is read from the input.
     pub(super) input: &'static str,
+    /// The letters of the options that a module follows, which takes the rest.
+    pub(super) module: &'static str,
     /// Whether programs are read from the input, whatever the arguments.
     pub(super) reads: bool,
     /// What the first argument is that is no option.
@@ -64,6 +66,7 @@ pub(super) const SCRIPT: Interpreter = Interpreter {
     script: "",
     scripts: &[],
     input: "",
+    module: "",
     reads: false,
     first: First::Script,
     rest: Rest::Options,
@@ -86,6 +89,8 @@ pub(super) enum Brings<'a> {
     TextLater(usize),
     /// The path of a script.
     Script(Where<'a>),
+    /// A module that takes the rest.
+    Module(Where<'a>),
     /// So many values, as the next arguments.
     Values(usize),
     /// The program is read from the input, and what follows is data.
@@ -100,6 +105,34 @@ pub(super) enum Where<'a> {
     /// In the next.
     Next,
 }
+
+/// Modules of Python that take plain data, as arguments and as input.
+pub(super) const PLAIN_MODULES: [&str; 18] = [
+    "ast",
+    "base64",
+    "calendar",
+    "compileall",
+    "difflib",
+    "ensurepip",
+    "gzip",
+    "http.server",
+    "json",
+    "json.tool",
+    "mimetypes",
+    "platform",
+    "py_compile",
+    "quopri",
+    "tarfile",
+    "tokenize",
+    "venv",
+    "zipfile",
+];
+
+/// Modules of Python that run what they are given, which nobody can vouch for.
+pub(super) const EVALUATING_MODULES: [&str; 17] = [
+    "IPython", "asyncio", "bdb", "bpython", "cProfile", "code", "doctest", "idlelib", "pdb",
+    "pickle", "profile", "ptpython", "runpy", "sqlite3", "timeit", "trace", "unittest",
+];
 
 /// Options of which a name and a value follow.
 const PAIRS: [&str; 4] = ["arg", "argjson", "rawfile", "slurpfile"];
@@ -148,6 +181,9 @@ impl Interpreter {
             }
             if self.script.contains(letter) {
                 return Brings::Script(place);
+            }
+            if self.module.contains(letter) {
+                return Brings::Module(place);
             }
             if self.input.contains(letter) {
                 return Brings::Input;

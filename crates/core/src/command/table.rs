@@ -3,6 +3,7 @@
 
 mod interpreters;
 mod plain;
+mod runners;
 mod tools;
 mod wrappers;
 
@@ -11,6 +12,7 @@ use super::tool::{TOOL, Tool};
 use super::wrapper::{WRAPPER, Wrapper};
 use interpreters::INTERPRETERS;
 use plain::PLAIN;
+use runners::RUNNERS;
 use tools::TOOLS;
 use wrappers::{JOINERS, WRAPPERS};
 
@@ -85,10 +87,22 @@ const fn plain(names: Names, valued: &'static str, values: Names) -> Row {
 /// The program with this name, whatever its folder and its version.
 pub(super) fn program(name: &str) -> Option<&'static Row> {
     let file = file(name);
-    let is_loader = file.starts_with("ld-") && file.contains(".so");
-    let stem = if is_loader { "ld.so" } else { stem(&file) };
-    let known = |row: &&Row| row.names.contains(&file.as_str()) || row.names.contains(&stem);
-    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, PLAIN].into_iter().flatten().find(known)
+    let named = |name: &str| {
+        let mut rows =
+            [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, RUNNERS, PLAIN].into_iter().flatten();
+        rows.find(|row| row.names.contains(&name))
+    };
+    named(&file).or_else(|| named(family(&file).unwrap_or_else(|| stem(&file))))
+}
+
+/// What programs are called that have the beginning of their names in common.
+fn family(file: &str) -> Option<&'static str> {
+    const FAMILIES: [&str; 3] = ["lxc", "qemu", "s6"];
+    if file.starts_with("ld-") && file.contains(".so") {
+        return Some("ld.so");
+    }
+    let (first, _) = file.split_once('-')?;
+    FAMILIES.into_iter().find(|family| *family == first)
 }
 
 /// The names of programs that run programs of their own language.
@@ -100,6 +114,11 @@ pub fn shells() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn is_many(name: &str) -> bool {
     program(name).is_some_and(|row| row.name() == "busybox")
+}
+
+/// Whether the programs of a row expand the variables of their environment as program text.
+pub(super) fn expands(row: &Row) -> bool {
+    row.name() == "make"
 }
 
 /// The name of a program's file, in small letters.
@@ -141,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_program_is_in_one_row() {
-        let rows = [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, PLAIN].into_iter().flatten();
+        let rows = [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, RUNNERS, PLAIN].into_iter().flatten();
         let mut seen = BTreeSet::new();
         for name in rows.flat_map(|row| row.names) {
             assert!(seen.insert(*name), "{name}");
@@ -162,6 +181,9 @@ mod tests {
             ("gcc-12", "gcc"),
             ("g++-12", "gcc"),
             ("busybox.static", "busybox"),
+            ("qemu-x86_64", "qemu"),
+            ("s6-setuidgid", "s6"),
+            ("r2", "irb"),
         ] {
             assert_eq!(program(name).map(Row::name), Some(known), "{name}");
         }

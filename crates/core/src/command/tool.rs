@@ -5,8 +5,10 @@ pub(super) struct Tool {
     /// The options whose value is one: letters such as `-c`, names such as `--config`, which
     /// may be written shorter, and names behind one hyphen such as `-config`.
     pub(super) programs: &'static [&'static str],
-    /// The words behind which every argument is one, such as `exec`.
+    /// The words and options behind which every argument is one, such as `exec`.
     pub(super) words: &'static [&'static str],
+    /// The words and values with which programs are read from its input, such as `console`.
+    pub(super) readers: &'static [&'static str],
     /// What arguments are that are no options.
     pub(super) operands: Operands,
     /// Whether programs are read from its input, whatever its arguments. Where one of
@@ -37,6 +39,7 @@ pub(super) enum Operands {
 pub(super) const TOOL: Tool = Tool {
     programs: &[],
     words: &[],
+    readers: &[],
     operands: Operands::Data,
     reads: false,
     bundles: false,

@@ -1,10 +1,12 @@
 //! Reads a command as the programs in it will.
 
+mod line;
 mod script;
+mod tool;
 
 use super::interpreter::UNKNOWN;
-use super::table::{Joiner, Kind, Row, program};
-use super::tool::{Operands, Tool, Value};
+use super::table::{Joiner, Kind, Row, expands, program};
+use super::tool::Operands;
 use super::variables::{configures, loads};
 use super::wrapper::Wrapper;
 use super::{Input, Place, Reading, Rule, Why, Word};
@@ -28,14 +30,15 @@ pub fn read(words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading 
 /// Reads a command that stands in so many others.
 fn read_at(depth: usize, words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading {
     let places = vec![None; words.len()];
-    let mut walk = Walk { words, names, places, input: Input::Data, guesses: false, depth };
+    let input = Input::Data;
+    let mut walk = Walk { words, names, places, input, expands: false, guesses: false, depth };
     walk.run(0, words.len());
     let place = |(place, word): (Option<Place>, &Word<'_>)| match place.unwrap_or(Place::Data) {
         Place::Data if word.has_sent_option() => refused(Rule::Option, SOME_PROGRAM),
         place => place,
     };
     let places = walk.places.into_iter().zip(words).map(place).collect();
-    Reading { places, input: walk.input }
+    Reading { places, input: walk.input, expands: walk.expands }
 }
 
 const fn refused(rule: Rule, program: &'static str) -> Place {
@@ -88,6 +91,8 @@ struct Walk<'w, 'a> {
     names: &'w dyn Fn(&str) -> Vec<String>,
     places: Vec<Option<Place>>,
     input: Input,
+    /// Whether a program in it expands its variables.
+    expands: bool,
     /// Whether a program is only taken for one.
     guesses: bool,
     depth: usize,
@@ -157,6 +162,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             Known::Row(row) => row,
         };
         self.openings(row, from, to);
+        self.expands |= expands(row);
         match &row.kind {
             Kind::Runs(kind) => self.interpreter(kind, row.name(), (from, to), true),
             Kind::Wraps(kind) => self.wrapper(kind, row.name(), from, to),
@@ -210,6 +216,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// A program that runs the command behind its own options.
     fn wrapper(&mut self, kind: &Wrapper, program: &'static str, from: usize, to: usize) {
         let (mut own, mut skipped, mut ended, mut fills_in) = (kind.own, 0, false, false);
+        let mut variables = Vec::new();
         for at in from..to {
             let Some(word) = self.word(at) else { return };
             let lead = word.lead;
@@ -228,12 +235,15 @@ impl<'w, 'a> Walk<'w, 'a> {
                 let is_program = |name| loads(name) || configures(name);
                 if !variable(lead).is_some_and(is_program) {
                     self.behind(at, at + 1);
+                    variables.push(at);
                     continue;
                 }
             } else if own > 0 {
                 own -= 1;
             } else {
-                self.run(at, to);
+                if self.run_expands(at, to) {
+                    variables.into_iter().for_each(|at| self.refuse(at, Rule::Value, "make"));
+                }
                 if kind.fills_in.is_some() {
                     let filled = self.filled(at, to, fills_in);
                     self.reads(filled);
@@ -242,6 +252,18 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             self.refuse(at, Rule::Wrapped, program);
         }
+        if !kind.is_plain_alone {
+            self.reads(Input::Program);
+        }
+    }
+
+    /// The command in these words, and whether a program in it expands its variables.
+    fn run_expands(&mut self, from: usize, to: usize) -> bool {
+        let before = std::mem::take(&mut self.expands);
+        self.run(from, to);
+        let expands = self.expands;
+        self.expands |= before;
+        expands
     }
 
     /// What becomes of the input of `xargs`, which adds it to a command or puts it in.
@@ -271,6 +293,10 @@ impl<'w, 'a> Walk<'w, 'a> {
             let is_file = word.written().is_some_and(|text| text.eq_ignore_ascii_case("-file"));
             let script = self.word(at + 1).is_some_and(|script| script.is_whole);
             if kind.has_scripts && is_file && script {
+                let is_read = |script: &Word<'_>| script.written().is_some_and(is_input);
+                if self.word(at + 1).is_some_and(is_read) {
+                    self.reads(Input::Program);
+                }
                 return;
             }
             self.refuse(at, Rule::Joined, program);
@@ -281,7 +307,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             is_value = is_option && word.lead.ends_with(|letter| kind.valued.contains(letter));
         }
         // An interpreter among the words reads, and so does what was given no command.
-        if words.len() <= kind.own || words.iter().any(|word| runs_others(word)) || kind.reads {
+        let is_read = |word: &&str| runs_others(word) || (kind.has_scripts && is_input(word));
+        if words.len() <= kind.own || words.iter().any(is_read) || kind.reads {
             self.reads(Input::Program);
         }
     }
@@ -309,55 +336,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             is_value = !is_value && word.is_whole && word.is_option();
             at += 1;
-        }
-    }
-
-    /// A program whose arguments are data, but for some.
-    fn tool(&mut self, tool: &Tool, program: &'static str, from: usize, to: usize) {
-        let (mut programs, mut ended, mut all, mut has_command) = (0, false, false, false);
-        let mut is_value = false;
-        if tool.reads {
-            self.reads(Input::Program);
-        }
-        for at in from..to {
-            let Some(word) = self.word(at) else { return };
-            let was_value = std::mem::take(&mut is_value);
-            if programs > 0 {
-                programs -= 1;
-                self.value(at, word.written(), program);
-            } else if word.written() == Some("--") && !ended && !was_value {
-                ended = tool.ends;
-            } else if !ended && (word.is_option() || (tool.bundles && at == from)) {
-                match tool.program(word.lead) {
-                    Some(Value::Here(value)) => self.value(at, Some(value), program),
-                    Some(Value::Next(count)) => programs = count,
-                    None => is_value = tool.is_valued(word.lead),
-                }
-            } else if was_value && !ended {
-                // It belongs to the option before it.
-            } else {
-                let is_first = !std::mem::replace(&mut has_command, true);
-                match tool.operands {
-                    Operands::Programs => self.refuse(at, Rule::Value, program),
-                    Operands::Command if is_first => self.refuse(at, Rule::Name, program),
-                    _ => {}
-                }
-                all |= word.written().is_some_and(|word| tool.words.contains(&word));
-            }
-            if all || tool.operands == Operands::Programs {
-                self.refuse(at, Rule::Value, program);
-            }
-            if ended {
-                self.behind(at, at + 1);
-            }
-        }
-    }
-
-    /// The value of an option that is a program.
-    fn value(&mut self, at: usize, written: Option<&str>, program: &'static str) {
-        self.refuse(at, Rule::Value, program);
-        if written.is_some_and(is_input) {
-            self.reads(Input::Program);
         }
     }
 }

@@ -15,10 +15,19 @@ pub(super) struct Wrapper {
     /// The beginnings of options that put what is read into the arguments of the command, if
     /// it makes arguments of its input at all.
     pub(super) fills_in: Option<&'static [&'static str]>,
+    /// Whether what it reads is data where no command follows. Many start a shell there.
+    pub(super) is_plain_alone: bool,
 }
 
-pub(super) const WRAPPER: Wrapper =
-    Wrapper { valued: "", values: &[], own: 0, lines: &[], sets_variables: false, fills_in: None };
+pub(super) const WRAPPER: Wrapper = Wrapper {
+    valued: "",
+    values: &[],
+    own: 0,
+    lines: &[],
+    sets_variables: false,
+    fills_in: None,
+    is_plain_alone: false,
+};
 
 impl Wrapper {
     /// How many of the next arguments belong to an option.

@@ -1,6 +1,6 @@
 //! Programs of which some arguments are programs, options or configuration.
 
-use super::super::tool::{COMMANDS, RUNNER, TOOL, Tool};
+use super::super::tool::{COMMANDS, TOOL, Tool};
 use super::{Kind, Row, row, takes};
 
 pub(super) const TOOLS: &[Row] = &[
@@ -121,84 +121,6 @@ pub(super) const TOOLS: &[Row] = &[
     },
     row(
         &[
-            "make",
-            "ant",
-            "bazel",
-            "bmake",
-            "buck",
-            "cmake",
-            "ctest",
-            "doit",
-            "gmake",
-            "gradle",
-            "gradlew",
-            "invoke",
-            "just",
-            "mage",
-            "meson",
-            "mvn",
-            "ninja",
-            "qmake",
-            "rake",
-            "remake",
-            "sbt",
-            "scons",
-            "snakemake",
-            "task",
-            "tup",
-        ],
-        Kind::Takes(Tool { programs: &["-f", "-E", "--eval", "--file", "--makefile"], ..RUNNER }),
-    ),
-    row(
-        &[
-            "npm",
-            "apk",
-            "apt",
-            "apt-get",
-            "brew",
-            "bundle",
-            "bundler",
-            "cargo",
-            "composer",
-            "conda",
-            "cpan",
-            "cpanm",
-            "dnf",
-            "dotnet",
-            "dpkg",
-            "easy_install",
-            "flatpak",
-            "gem",
-            "go",
-            "guix",
-            "luarocks",
-            "mamba",
-            "mix",
-            "nix",
-            "nix-env",
-            "nix-shell",
-            "pacman",
-            "pip",
-            "pipenv",
-            "pipx",
-            "pkg",
-            "pnpm",
-            "poetry",
-            "rpm",
-            "rustup",
-            "snap",
-            "stack",
-            "tsc",
-            "uv",
-            "uvx",
-            "yarn",
-            "yum",
-            "zypper",
-        ],
-        Kind::Takes(RUNNER),
-    ),
-    row(
-        &[
             "docker",
             "buildah",
             "crictl",
@@ -256,6 +178,7 @@ pub(super) const TOOLS: &[Row] = &[
                 "update",
                 "upgrade",
             ],
+            readers: &["console"],
             ..COMMANDS
         }),
     ),
@@ -275,48 +198,10 @@ pub(super) const TOOLS: &[Row] = &[
             ..COMMANDS
         }),
     ),
-    row(&["at", "batch", "crontab"], Kind::Takes(Tool { reads: true, ..RUNNER })),
-    row(
-        &[
-            "ansible",
-            "ansible-playbook",
-            "chef",
-            "fabric",
-            "perf",
-            "puppet",
-            "run-parts",
-            "salt",
-            "socat",
-            "xdg-open",
-            "open",
-            "sensible-browser",
-            "sensible-editor",
-            "sensible-pager",
-            "bpftrace",
-            "stap",
-            "dtrace",
-            "fab",
-            "direnv",
-            "foreman",
-            "forever",
-            "nodemon",
-            "pm2",
-            "supervisorctl",
-            "capsh",
-            "daemonize",
-            "inotifywait",
-            "incrond",
-            "logrotate",
-            "procmail",
-            "qemu",
-            "gnuplot",
-        ],
-        Kind::Takes(Tool { reads: true, ..RUNNER }),
-    ),
     Row {
         begins: &["|", "!"],
         ..row(
-            &["ftp", "lftp", "ncftp", "sftp", "telnet", "tnftp"],
+            &["ftp", "lftp", "ncftp", "sftp", "smbclient", "telnet", "tftp", "tnftp"],
             Kind::Takes(Tool {
                 programs: &["-D", "-F", "-J", "-S", "-b", "-c", "-e", "-f", "-o"],
                 reads: true,
@@ -330,12 +215,11 @@ pub(super) const TOOLS: &[Row] = &[
         &["-D", "-F", "-S", "-o", "-s", "-w"],
     ),
     takes(
-        &["rsync", "rclone", "unison"],
+        &["rsync", "unison"],
         &[
             "-M",
             "-e",
             "--config",
-            "--password-command",
             "--remote-option",
             "--rsh",
             "--rsync-path",
@@ -344,6 +228,151 @@ pub(super) const TOOLS: &[Row] = &[
             "--dparam",
         ],
     ),
+    Row {
+        // A remote that is written out brings its own options.
+        begins: &[":"],
+        holds: &["ssh=", "command="],
+        ..takes(
+            &["rclone"],
+            &[
+                "--config",
+                "--metadata-mapper",
+                "--password-command",
+                "--sftp-server-command",
+                "--sftp-ssh",
+                "--webdav-bearer-token-command",
+            ],
+        )
+    },
+    Row {
+        holds: &["rclone:", "://-"],
+        ..row(
+            &["borg", "restic"],
+            Kind::Takes(Tool {
+                programs: &[
+                    "-o",
+                    "-p",
+                    "--option",
+                    "--password-command",
+                    "--password-file",
+                    "--remote-path",
+                    "--rsh",
+                ],
+                words: &[
+                    "--content-from-command",
+                    "--paths-from-command",
+                    "--stdin-from-command",
+                    "with-lock",
+                ],
+                ..COMMANDS
+            }),
+        )
+    },
+    row(
+        &["consul", "etcdctl", "gh", "glab", "op"],
+        Kind::Takes(Tool {
+            programs: &["--config", "-config-file"],
+            words: &[
+                "alias",
+                "codespace",
+                "config",
+                "connect",
+                "cs",
+                "exec",
+                "ext",
+                "extension",
+                "extensions",
+                "lock",
+                "plugin",
+                "run",
+                "watch",
+            ],
+            ..COMMANDS
+        }),
+    ),
+    takes(
+        &["yt-dlp", "youtube-dl"],
+        &[
+            "-P",
+            "-a",
+            "-o",
+            "--alias",
+            "--batch-file",
+            "--cache-dir",
+            "--config-location",
+            "--config-locations",
+            "--downloader",
+            "--downloader-args",
+            "--exec",
+            "--exec-before-download",
+            "--external-downloader",
+            "--external-downloader-args",
+            "--ffmpeg-location",
+            "--netrc-cmd",
+            "--output",
+            "--paths",
+            "--plugin-dirs",
+            "--postprocessor-args",
+            "--ppa",
+            "--use-postprocessor",
+        ],
+    ),
+    takes(
+        &[
+            "chromium",
+            "brave",
+            "brave-browser",
+            "chrome",
+            "chromium-browser",
+            "google-chrome",
+            "google-chrome-stable",
+            "microsoft-edge",
+        ],
+        &[
+            "--browser-subprocess-path",
+            "--gpu-launcher",
+            "--load-extension",
+            "--plugin-launcher",
+            "--ppapi-plugin-launcher",
+            "--ppapi-plugin-path",
+            "--register-pepper-plugins",
+            "--renderer-cmd-prefix",
+            "--user-data-dir",
+            "--utility-cmd-prefix",
+            "--zygote-cmd-prefix",
+        ],
+    ),
+    takes(
+        &["elinks", "links", "lynx", "w3m"],
+        &[
+            "-o",
+            "-cfg",
+            "-cmd_script",
+            "-config",
+            "-config-dir",
+            "-config-file",
+            "-editor",
+            "-eval",
+        ],
+    ),
+    takes(
+        &["mpv", "mplayer", "vlc"],
+        &[
+            "--config-dir",
+            "--include",
+            "--input-conf",
+            "--input-file",
+            "--input-ipc-server",
+            "--lua-config",
+            "--script",
+            "--script-opts",
+            "--scripts",
+            "--sout",
+            "--use-filedir-conf",
+            "--ytdl-raw-options",
+        ],
+    ),
+    takes(&["opt", "bugpoint", "llc"], &["-load", "-load-pass-plugin", "-pass-plugin"]),
     takes(&["nc", "ncat", "netcat"], &["-c", "-e", "--exec", "--lua-exec", "--sh-exec"]),
     takes(
         &["nmap", "zmap"],
@@ -540,7 +569,7 @@ pub(super) const TOOLS: &[Row] = &[
             "label:@",
         ],
         holds: &["|"],
-        ..takes(
+        ..row(
             &[
                 "convert",
                 "animate",
@@ -554,22 +583,30 @@ pub(super) const TOOLS: &[Row] = &[
                 "mogrify",
                 "montage",
             ],
-            &["-process", "-script", "-write", "-read-mask"],
+            Kind::Takes(Tool {
+                programs: &["-process", "-script", "-write", "-read-mask"],
+                readers: &["msl:-", "msl:/dev/stdin", "msl:fd:0", "mvg:-", "mvg:/dev/stdin"],
+                ..TOOL
+            }),
         )
     },
     Row {
         begins: &["concat:", "subfile:", "async:", "pipe:", "lavfi:", "@"],
-        ..takes(
+        ..row(
             &["ffmpeg", "ffplay", "ffprobe"],
-            &[
-                "-filter_script",
-                "-f",
-                "-filter_complex_script",
-                "-init_hw_device",
-                "-vf",
-                "-af",
-                "-filter_complex",
-            ],
+            Kind::Takes(Tool {
+                programs: &[
+                    "-filter_script",
+                    "-f",
+                    "-filter_complex_script",
+                    "-init_hw_device",
+                    "-vf",
+                    "-af",
+                    "-filter_complex",
+                ],
+                readers: &["concat", "hls", "lavfi"],
+                ..TOOL
+            }),
         )
     },
     Row {
@@ -577,7 +614,7 @@ pub(super) const TOOLS: &[Row] = &[
         ..row(
             &[
                 "gcc", "as", "c++", "cc", "clang", "clang++", "cpp", "g++", "gfortran", "gnat",
-                "icc", "javac", "ld", "ldd", "rustc", "tcc",
+                "icc", "javac", "ld", "ldd", "rustc",
             ],
             Kind::Takes(Tool {
                 programs: &[
@@ -612,14 +649,23 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    row(
-        &["ldconfig", "insmod", "modprobe", "ldapsearch", "sysctl", "update-alternatives"],
-        Kind::Takes(RUNNER),
-    ),
     takes(
-        &["exim", "exim4", "mail", "mailx", "msmtp", "mutt", "s-nail", "sendmail"],
+        &["exim", "exim4", "msmtp", "sendmail"],
         &["-C", "-D", "-O", "-S", "-X", "-be", "-bem", "-o", "-~", "-:"],
     ),
+    takes(&["mutt", "neomutt"], &["-D", "-F", "-H", "-Q", "-e", "-f", "-i", "-m"]),
+    Row {
+        begins: &["|", "!"],
+        ..row(
+            // A line of the input that begins with `~!` is run.
+            &["mail", "bsd-mailx", "heirloom-mailx", "mailx", "nail", "s-nail"],
+            Kind::Takes(Tool {
+                programs: &["-C", "-D", "-O", "-S", "-X", "-o", "-~", "-:"],
+                reads: true,
+                ..TOOL
+            }),
+        )
+    },
     takes(&["gzip", "bzip2", "xz", "zstd", "lz4", "lzop", "unzip", "pigz"], &[]),
     takes(&["diff", "diff3", "sdiff"], &["--diff-program"]),
     takes(&["patch"], &["-e", "--ed"]),

@@ -1,6 +1,8 @@
 //! The arguments of an interpreter: its options, a program text or a script, and then data.
 
-use super::super::interpreter::{Brings, First, Interpreter, Rest, Where};
+use super::super::interpreter::{
+    Brings, EVALUATING_MODULES, First, Interpreter, PLAIN_MODULES, Rest, Where,
+};
 use super::super::{Input, Rule, Word};
 use super::{Walk, is_input};
 
@@ -86,6 +88,11 @@ impl Walk<'_, '_> {
                     return Next::Data;
                 }
             }
+            Brings::Module(place) => {
+                self.refuse(at, Rule::Script, seen.program);
+                self.module(place, seen);
+                return Next::Data;
+            }
             Brings::Values(count) => {
                 let sure = seen.sure;
                 seen.sure &= !is_data;
@@ -108,6 +115,29 @@ impl Walk<'_, '_> {
         Next::Goes
     }
 
+    /// A module and its arguments. One that nobody knows may run them, and an author can vouch
+    /// for it.
+    fn module(&mut self, place: Where<'_>, seen: &mut Seen) {
+        seen.has_program = true;
+        let name = match place {
+            Where::Here(name) => Some(name),
+            Where::Next => self.word(seen.at).and_then(Word::written),
+        };
+        if !seen.sure {
+            return;
+        }
+        self.values(usize::from(place == Where::Next), seen);
+        let (rule, input) = match name {
+            Some(name) if PLAIN_MODULES.contains(&name) => return,
+            Some(name) if EVALUATING_MODULES.iter().any(|known| is_within(name, known)) => {
+                (Rule::Text, Input::Program)
+            }
+            _ => (Rule::Script, Input::Arguments),
+        };
+        (seen.at..seen.to).for_each(|at| self.refuse(at, rule, seen.program));
+        self.reads(input);
+    }
+
     fn values(&mut self, count: usize, seen: &mut Seen) {
         for _ in 0..count {
             if seen.sure && seen.at < seen.to {
@@ -122,6 +152,9 @@ impl Walk<'_, '_> {
         if seen.text_is_first && !seen.has_program {
             self.refuse(at, Rule::Text, seen.program);
             seen.has_program = true;
+            if let (true, Some(line)) = (kind.is_shell, word.written()) {
+                self.line(line);
+            }
             return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
         }
         match word.written() {
@@ -131,7 +164,13 @@ impl Walk<'_, '_> {
                 seen.has_program = true;
                 return Next::Goes;
             }
-            Some("exec" | "run" | "test" | "x") if kind.has_commands => return Next::Goes,
+            Some("inspect" | "repl") if kind.has_commands => {
+                if seen.sure {
+                    self.reads(Input::Program);
+                }
+                return Next::Goes;
+            }
+            Some(word) if kind.has_commands && COMMANDS.contains(&word) => return Next::Goes,
             Some(path) if is_input(path) && !seen.has_program => return Next::Reads,
             _ => {}
         }
@@ -148,6 +187,17 @@ impl Walk<'_, '_> {
             false => Next::Goes,
         }
     }
+}
+
+/// The commands of an interpreter that a script, a package or a task follows.
+const COMMANDS: [&str; 13] = [
+    "add", "bench", "cache", "compile", "create", "exec", "install", "run", "serve", "start",
+    "task", "test", "x",
+];
+
+/// Whether a module is another, or a part of it.
+fn is_within(name: &str, module: &str) -> bool {
+    name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// What has been seen of an interpreter's arguments.

@@ -1,0 +1,101 @@
+//! The arguments of a program that are data, but for some.
+
+use super::super::table::{Kind, program};
+use super::super::tool::{Operands, Tool, Value};
+use super::super::{Input, Rule, Word};
+use super::{GUESSES_MAX, Walk, is_input};
+
+impl Walk<'_, '_> {
+    /// A program whose arguments are data, but for some.
+    pub(super) fn tool(&mut self, tool: &Tool, program: &'static str, from: usize, to: usize) {
+        let (mut programs, mut ended, mut all, mut has_command) = (0, false, false, false);
+        let (mut is_value, mut inner) = (false, 0);
+        if tool.reads {
+            self.reads(Input::Program);
+        }
+        for at in from..to {
+            let Some(word) = self.word(at) else { return };
+            let was_value = std::mem::take(&mut is_value);
+            if all {
+                self.inner(at, to, &mut inner);
+            }
+            if programs > 0 {
+                programs -= 1;
+                self.value(tool, at, word.written(), program);
+            } else if word.written() == Some("--") && !ended && !was_value {
+                ended = tool.ends;
+            } else if tool.bundles && at == from && word.is_sent {
+                // Letters of options need no hyphen here.
+                self.refuse(at, Rule::Value, program);
+            } else if !ended && (word.is_option() || (tool.bundles && at == from)) {
+                match tool.program(word.lead) {
+                    Some(Value::Here(value)) => self.value(tool, at, Some(value), program),
+                    Some(Value::Next(count)) => programs = count,
+                    None => is_value = tool.is_valued(word.lead),
+                }
+                all |= word.written().is_some_and(|word| tool.words.contains(&word));
+            } else if was_value && !ended {
+                // It belongs to the option before it.
+            } else {
+                let is_first = !std::mem::replace(&mut has_command, true);
+                if tool.operands == Operands::Command && is_first {
+                    self.refuse(at, Rule::Name, program);
+                }
+                all |= word.written().is_some_and(|word| tool.words.contains(&word));
+            }
+            if all || tool.operands == Operands::Programs {
+                self.refuse(at, Rule::Value, program);
+            }
+            if ended {
+                self.behind(at, at + 1);
+            }
+        }
+        self.named_inputs(tool, from, to);
+    }
+
+    /// A program reads its input where a word of a tool that runs its arguments names it, or
+    /// where a word says so by itself. What stands behind `--` is not the tool's own.
+    fn named_inputs(&mut self, tool: &Tool, from: usize, to: usize) {
+        let words = (from..to).filter_map(|at| self.word(at).and_then(Word::written));
+        let mut own = words.take_while(|word| *word != "--");
+        let runs = tool.operands == Operands::Programs;
+        let is_named = |word: &str| {
+            let value = word.split_once('=').map_or(word, |(_, value)| value);
+            tool.readers.contains(&word) || (runs && is_input(value))
+        };
+        if own.any(is_named) {
+            self.reads(Input::Program);
+        }
+    }
+
+    /// A word of the command that a tool runs elsewhere, as `docker exec` does, which may be a
+    /// program that reads.
+    fn inner(&mut self, at: usize, to: usize, seen: &mut usize) {
+        let Some(row) = self.word(at).and_then(Word::written).and_then(program) else { return };
+        *seen += 1;
+        match &row.kind {
+            _ if *seen > GUESSES_MAX => self.reads(Input::Program),
+            Kind::Runs(kind) => {
+                let guessed = std::mem::replace(&mut self.guesses, true);
+                self.interpreter(kind, row.name(), (at + 1, to), true);
+                self.guesses = guessed;
+            }
+            Kind::Joins(kind) if kind.reads => self.reads(Input::Program),
+            Kind::Takes(tool) if tool.reads => self.reads(Input::Program),
+            _ => {}
+        }
+    }
+
+    /// The value of an option that is a program.
+    fn value(&mut self, tool: &Tool, at: usize, written: Option<&str>, name: &'static str) {
+        self.refuse(at, Rule::Value, name);
+        let Some(value) = written else { return };
+        // It may be a command line, as that of `split --filter`, which an interpreter reads in.
+        let begins = |at: usize| self.word(at).is_some_and(|word| word.lead.starts_with("--"));
+        let is_line = tool.bundles || begins(at) || at.checked_sub(1).is_some_and(begins);
+        let runs = |word: &str| program(word).is_some_and(|row| matches!(row.kind, Kind::Runs(_)));
+        if is_input(value) || (is_line && value.split_whitespace().any(runs)) {
+            self.reads(Input::Program);
+        }
+    }
+}
