@@ -512,23 +512,39 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 32] = [
+        "AUDIT_UNWRITABLE",
         "AUTH_FORBIDDEN",
+        "CHILD_FORBIDDEN",
         "RUN_BUSY",
+        "RUN_DECIDED_ELSEWHERE",
         "RUN_ENDED",
         "RUN_FORK_POINT",
+        "RUN_IN_DOUBT",
         "RUN_LANE_DOWN",
         "RUN_NOT_FOUND",
         "RUN_RATE_LIMITED",
         "RUN_STATE",
+        "SECRET_DECRYPT_FAILED",
+        "SECRET_KEY_UNUSABLE",
         "SERVER_STOPPING",
+        "SESSION_CORRUPT",
+        "SESSION_NOT_FOUND",
+        "SESSION_UNTRUSTED",
         "SETTING_INVALID",
+        "STORE_BLOB_CORRUPT",
+        "STORE_BLOB_MISSING",
         "STORE_FULL",
+        "STORE_IO",
+        "SYSTEM_NO_ENTROPY",
         "TASK_FORBIDDEN",
         "TASK_NOT_FOUND",
         "TRIGGER_DROPPED",
+        "TRIGGER_LOOP",
         "TRIGGER_OVERFLOW",
         "VALIDATION_ERROR",
+        "WORKFLOW_INVALID",
+        "WORKFLOW_NOT_FOUND",
     ];
     KNOWN.into_iter().find(|known| *known == code).unwrap_or("INVARIANT_VIOLATION")
 }

@@ -68,6 +68,7 @@ impl Redactor {
             return Self::default();
         }
         let plain = Patterns::new(&found);
+        found.iter_mut().for_each(|(form, _)| form.retain(|letter| !is_blank(letter)));
         found.retain(|(form, _)| form.len() >= WRAPPED_MIN);
         let both = plain.zip(Patterns::new(&found));
         Self(both.map_or(Finder::Blind, |(plain, wrapped)| {
@@ -172,13 +173,18 @@ impl Patterns {
 /// What counts as a line break.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Breaks {
-    /// Line breaks, with the blanks that follow.
+    /// Line breaks and blanks.
     Real,
     /// Those too that are written out, as in JSON: `\n` and `\r`.
     Written,
 }
 
-/// A text without its line breaks.
+/// Whether a letter is one of those that are put into texts to lay them out.
+const fn is_blank(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | ' ' | '\t')
+}
+
+/// A text without its line breaks and blanks.
 struct Unwrapped {
     text: String,
     /// Where each byte of it was.
@@ -186,11 +192,11 @@ struct Unwrapped {
 }
 
 impl Unwrapped {
-    /// None when there is no such line break in the text.
+    /// None when there is nothing of that in the text.
     fn of(text: &str, breaks: Breaks) -> Option<Self> {
         let written = breaks == Breaks::Written;
         let is_wrapped = match breaks {
-            Breaks::Real => text.contains(['\n', '\r']),
+            Breaks::Real => text.contains(is_blank),
             Breaks::Written => text.contains("\\n") || text.contains("\\r"),
         };
         if !is_wrapped {
@@ -198,18 +204,14 @@ impl Unwrapped {
         }
         let mut unwrapped = Self { text: String::new(), places: Vec::new() };
         let mut rest = text.char_indices().peekable();
-        let mut broken = false;
         while let Some((at, letter)) = rest.next() {
             let escaped = written && letter == '\\';
             if escaped && rest.next_if(|(_, next)| matches!(next, 'n' | 'r')).is_some() {
-                broken = true;
                 continue;
             }
-            if matches!(letter, '\n' | '\r') || broken && matches!(letter, ' ' | '\t') {
-                broken = true;
+            if is_blank(letter) {
                 continue;
             }
-            broken = false;
             unwrapped.text.push(letter);
             unwrapped.places.extend(at..at + letter.len_utf8());
         }

@@ -24,6 +24,8 @@ pub(crate) struct Report {
     seen: RefCell<BTreeSet<u64>>,
     /// Whether an error is among those that are not told.
     hides_error: Cell<bool>,
+    /// How many patterns there were.
+    patterns: Cell<u32>,
 }
 
 impl Report {
@@ -106,6 +108,13 @@ pub(crate) struct Fields<'a> {
 impl<'a> Spot<'a> {
     pub(crate) fn root(file: &'a str, node: &'a Node, report: &'a Report) -> Self {
         Self { file, node, pointer: String::new(), report }
+    }
+
+    /// Counts a pattern; says no when there were so many before.
+    pub(crate) fn is_one_more_pattern(&self, most: u32) -> bool {
+        let before = self.report.patterns.get();
+        self.report.patterns.set(before.saturating_add(1));
+        before < most
     }
 
     /// The root of another document that this one brings in.

@@ -276,7 +276,7 @@ pub(crate) async fn check(
                     return Err(Failure(Error::TokensTried { after_ms }));
                 }
             }
-            return Err(Failure(error));
+            return Err(Failure(for_strangers(&shared, error)));
         }
     };
     let mut request = Request::from_parts(parts, body);
@@ -309,6 +309,17 @@ pub(crate) async fn check(
         turned_away(code).await;
     }
     Ok(response)
+}
+
+/// What somebody is told who may be anybody: what is wrong with the server is for its operator.
+fn for_strangers(shared: &Shared, error: Error) -> Error {
+    match error {
+        Error::TokenInvalid | Error::TokenMissing => error,
+        error => {
+            shared.automation.engine.tell_trouble(&error.coded());
+            Error::NotReady
+        }
+    }
 }
 
 /// Notes when a token was last used, without making anybody wait.

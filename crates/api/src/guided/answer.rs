@@ -296,8 +296,7 @@ pub struct SessionOpened {
 pub struct Resumed {
     /// At most five, the likeliest first.
     pub candidates: Vec<Candidate>,
-    /// Sessions that were imported and that nobody trusts yet. None of their runs is among the
-    /// candidates; a person lets one go on with `cairn session trust`.
+    /// Imported sessions that nobody trusts yet; none is a candidate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted: Vec<String>,
 }

@@ -11,6 +11,7 @@ use cairn_api::token::Holder;
 use cairn_core::digest::Digest;
 use cairn_engine::flow::Left;
 use cairn_mcp::Reach;
+use cairn_server::tokens::Tokens;
 use cairn_server::{Automation, Front, Stopping};
 use cairn_store::Store;
 use cairn_store::port::locks::{Claim, Exclusive, Lock};
@@ -76,8 +77,10 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let mut stop = StopSignals::new()?;
     let store = home::open(config)?;
     let lock = alone(&store, config).await?;
-    // A key ring that others could read is a reason not to start.
+    // Keys, tokens and secrets that others could read are a reason not to start.
     store.keys.load().await?;
+    Tokens::new(Arc::clone(&store.documents)).list().await?;
+    config.vault(&store)?.require_private().await?;
     let front = if args.behind_proxy { Front::Proxy } else { Front::None };
     let address = args.listen.unwrap_or(config.listen.value);
     let listener = cairn_server::listen(address, front).await?;

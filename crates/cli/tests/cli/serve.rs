@@ -332,3 +332,22 @@ fn the_place_of_a_server_that_is_about_to_end_is_waited_for() {
     drop(lock);
     assert!(next.line().starts_with("listening on"));
 }
+
+// case: keyring.exposed
+#[test]
+fn a_server_does_not_start_with_files_that_others_may_read() {
+    let env = TestEnv::new();
+    Server::start(&env, &[]).line();
+    assert_eq!(env.run(&["token", "create", "ci", "--scope", "read"]).code, 0);
+    assert_eq!(env.run_with_input(&["secret", "set", "KEY"], b"hush-hush").code, 0);
+    let key = env.path(".config/cairn/master.key");
+    for file in [env.path("home/keys/tokens.json"), env.path("home/secrets/vault.json"), key] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = env.run(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_ne!(refused.code, 0, "{refused}");
+        let mend = format!("chmod 600 {}", file.display());
+        assert!(refused.stderr.contains(&mend), "{refused}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    assert!(Server::start(&env, &[]).line().starts_with("listening on"));
+}

@@ -168,6 +168,14 @@ pub(super) enum Fate<'c> {
 impl Deciding<'_, '_> {
     fn take(&mut self, command: Command) -> Result<(), Rejection> {
         command.check()?;
+        if self.run.state.is_untouched() {
+            match &command {
+                Command::Resume { .. } | Command::Cancel { .. } | Command::Stopped => {}
+                Command::Recover => return Ok(()),
+                // It stays as it came until somebody lets it go on.
+                _ => return Err(Rejection::OutOfPlace("not been resumed since it was imported")),
+            }
+        }
         match command {
             Command::Start(started) => {
                 if self.run.state.started.is_some() {
@@ -226,7 +234,11 @@ impl Deciding<'_, '_> {
                 if !decided.is_empty() {
                     return Err(Rejection::Elsewhere(decided));
                 }
+                let was_untouched = self.run.state.is_untouched();
                 self.emit(RunResumed { by: by.name, change_id: change, via: by.via });
+                if was_untouched {
+                    self.recover();
+                }
                 self.begin_ready();
             }
             Command::Cancel { by, reason } => self.cancel(by, reason),

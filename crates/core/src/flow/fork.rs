@@ -184,8 +184,17 @@ fn asked_again<'k>(
         asker.decided.contains(key)
             || graph.find(&key.step).is_some_and(|at| is_asked(graph, at, asker))
     };
-    let over = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
-    let over = over.map(|(key, _)| key).filter(|key| decided(key));
+    // A question that was passed over elsewhere was answered by nobody.
+    let nobody = Asker { answers: false, ..asker };
+    let passed_over = |key: &StepInstanceKey| {
+        state.was_over_elsewhere(key)
+            && graph.find(&key.step).is_some_and(|at| is_asked(graph, at, nobody))
+    };
+    let over = state.steps.iter().filter(|(key, step)| match step.status {
+        StepStatus::Succeeded => decided(key),
+        _ => passed_over(key),
+    });
+    let over = over.map(|(key, _)| key);
     // Turns that are over have left the state: what was decided in them is in what they gave.
     let under_way = from.loop_path.iter().enumerate().filter_map(|(depth, turn)| {
         let at = graph.find(&turn.loop_id)?;
@@ -205,7 +214,8 @@ pub(super) fn decided_elsewhere(graph: &Graph, state: &RunState) -> Vec<StepInst
         let at = graph.find(&key.step);
         graph.asks_others(&key.step) || at.is_some_and(|at| is_asked(graph, at, nobody))
     };
-    state.elsewhere.iter().filter(asked).cloned().collect()
+    let over = state.elsewhere.iter().filter(|key| state.was_over_elsewhere(key));
+    over.filter(asked).cloned().collect()
 }
 
 /// Whether a place asks a person something that whoever asks for a fork could not have answered,

@@ -28,8 +28,8 @@ pub struct RunState {
     pub cancel_requested: bool,
     /// Child runs that have not ended.
     pub children: BTreeMap<RunId, Child>,
-    /// What was done elsewhere, while a run that came from there rests: steps that are over, and
-    /// loops with turns that are.
+    /// What was begun elsewhere, while a run that came from there rests: every step, and every
+    /// loop.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub elsewhere: BTreeSet<StepInstanceKey>,
     /// How it ended, once it has.
@@ -305,11 +305,25 @@ impl RunState {
         }
     }
 
-    /// Steps that are over, and loops with turns that are.
-    fn done(&self) -> BTreeSet<StepInstanceKey> {
-        let over = self.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
-        let turned = self.loops.iter().filter(|(_, looped)| looped.iteration > 0);
-        over.map(|(key, _)| key).chain(turned.map(|(key, _)| key)).cloned().collect()
+    /// Every step and loop that was begun.
+    fn begun(&self) -> BTreeSet<StepInstanceKey> {
+        self.steps.keys().chain(self.loops.keys()).cloned().collect()
+    }
+
+    /// Whether it came from elsewhere, and nobody has let it go on since: nothing of it moves.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.paused && !self.elsewhere.is_empty()
+    }
+
+    /// Whether something was over elsewhere, in whichever way, or has turns that are.
+    pub(crate) fn was_over_elsewhere(&self, key: &StepInstanceKey) -> bool {
+        let is_over = |step: &StepState| step.status.is_final();
+        self.elsewhere.contains(key)
+            && match (self.loops.get(key), self.steps.get(key)) {
+                (Some(looped), _) => looped.iteration > 0,
+                (None, step) => step.is_none_or(is_over),
+            }
     }
 
     /// How many runs led to this one.

@@ -46,6 +46,7 @@ fn written(text: &str) -> BTreeSet<String> {
         let cases = [(false, false), (true, false), (false, true), (true, true)];
         forms.extend(cases.map(|(lower, form)| percent(text, plain, lower, form)));
     }
+    forms.extend(letter_by_letter(text));
     forms.extend(["&#39;", "&#x27;", "&apos;", "'"].map(|quote| html(text, quote)));
     for shift in 0..3 {
         forms.insert(inside(&STANDARD, text, shift));
@@ -84,6 +85,22 @@ fn ascii(text: &str, upper: bool) -> String {
         }
     }
     escaped
+}
+
+/// The text with every letter of it written out, as in addresses, in JSON and in HTML.
+fn letter_by_letter(text: &str) -> [String; 7] {
+    let bytes = |write: fn(u8) -> String| text.bytes().map(write).collect::<String>();
+    let units = |write: fn(u16) -> String| text.encode_utf16().map(write).collect::<String>();
+    let letters = |write: fn(u32) -> String| text.chars().map(|l| write(u32::from(l))).collect();
+    [
+        bytes(|byte| format!("%{byte:02x}")),
+        bytes(|byte| format!("%{byte:02X}")),
+        units(|unit| format!("\\u{unit:04x}")),
+        units(|unit| format!("\\u{unit:04X}")),
+        letters(|letter| format!("&#{letter};")),
+        letters(|letter| format!("&#x{letter:x};")),
+        letters(|letter| format!("&#x{letter:X};")),
+    ]
 }
 
 /// The text in HTML or XML. How a single quote is written differs.

@@ -141,11 +141,17 @@ pub(super) fn unusable(path: Option<&Path>, what: impl Into<String>) -> Error {
     Error::SecretKey { path: path.map(Path::to_owned), what: what.into() }
 }
 
+/// Refuses a file that others may have read.
+pub(super) fn require_private(path: &Path) -> Result<()> {
+    match regular::exposed(path) {
+        Some(what) => Err(unusable(Some(path), what)),
+        None => Ok(()),
+    }
+}
+
 /// The key in a file.
 pub(super) fn read(path: &Path) -> Result<Option<MasterKey>> {
-    if let Some(what) = regular::exposed(path) {
-        return Err(unusable(Some(path), what));
-    }
+    require_private(path)?;
     let Some(bytes) = file::read_if_there(path)? else { return Ok(None) };
     let bytes = Zeroizing::new(bytes);
     let key = std::str::from_utf8(&bytes).ok().and_then(MasterKey::parse);

@@ -325,6 +325,15 @@ impl Vault {
         Ok(Some(Seen { content, version: found.version }))
     }
 
+    /// Refuses what others than the owner may have read: the vault, and the key to it.
+    pub async fn require_private(&self) -> Result<()> {
+        self.list().await?;
+        match &self.key {
+            KeySource::File(path) => key::require_private(path),
+            KeySource::Given(_) => Ok(()),
+        }
+    }
+
     /// Whether the secrets that are there can be read: the key is, and it is theirs.
     pub async fn check(&self) -> Result<()> {
         self.unlocked().await.map(drop)

@@ -5,7 +5,7 @@
 
 use cairn_core::event::{DecodeError, Event};
 use cairn_core::id::{BundleId, RunId, SessionId};
-use cairn_engine::flow::{Automations, Filter, Truster};
+use cairn_engine::flow::{Automations, Filter, ForkPoint, Forker, Truster};
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::{Config, open};
 use serde_json::{Value, json};
@@ -228,4 +228,67 @@ async fn a_lie_is_refused_or_paper_and_nothing_here_changes() {
     let over = engine.past(known.over).await.unwrap();
     assert_eq!(over.summary.session, known.session, "a run is where it was");
     assert_eq!(over.events.len(), past.events.len());
+}
+
+/// Passes over the question of a session, in one of the ways in which a step can be over.
+fn passed_over(events: &mut Vec<Value>, kind: &str, data: &Value) {
+    let run = queued(events)["scope"]["runId"].as_str().unwrap().parse().unwrap();
+    let question = ["task_opened", "step_waiting", "timer_set"];
+    events.retain(|event| !question.contains(&event["kind"].as_str().unwrap()));
+    for (at, event) in events.iter_mut().enumerate() {
+        event["eventIndex"] = at.into();
+    }
+    insert(events, kind, data, Some(run));
+}
+
+const PASSES: [Lie; 4] = [
+    |events, _| {
+        passed_over(events, "step_skipped", &json!({"instance": "ask", "reason": "untaken"}))
+    },
+    |events, _| {
+        passed_over(events, "step_skipped", &json!({"instance": "ask", "reason": "failed"}))
+    },
+    |events, _| {
+        passed_over(events, "step_skipped", &json!({"instance": "ask", "reason": "condition"}));
+    },
+    |events, _| {
+        let error = json!({"code": "X_Y", "message": "no"});
+        let failed = json!({"attempt": 0, "durationMs": 1, "error": error, "instance": "ask", "then": "skip"});
+        passed_over(events, "step_failed", &failed);
+    },
+];
+
+/// A question that a history passes over is asked here, whichever way the run goes on.
+// case: bundle.no-authority
+#[tokio::test]
+async fn a_question_that_was_passed_over_elsewhere_is_asked_here() {
+    for (at, lie) in PASSES.into_iter().enumerate() {
+        let (liar, there) = (World::new(&[("w", STEAL)]), World::new(&[("w", STEAL)]));
+        let engine = liar.engine();
+        let run = engine.submit(request("w", json!({}))).await.unwrap().run;
+        while engine.state(run).await.unwrap().1.tasks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let past = engine.past(run).await.unwrap();
+        let known =
+            Known { session: past.summary.session, desk: past.summary.session, run, over: run };
+        engine.stop(std::time::Duration::from_secs(5)).await;
+        let bytes = forged(&liar, run, &known, lie).await.unwrap_or_else(|| panic!("lie {at}"));
+        let engine = there.engine();
+        let imported = engine.import(&bytes, "ada").await.unwrap();
+        let truster = Truster { by: "ada".into(), root: imported.root, workspace: None };
+        engine.trust(imported.session, &truster).await.unwrap();
+        let before = engine.past(run).await.unwrap().events.len();
+        engine.recover().await.unwrap();
+        assert_eq!(engine.past(run).await.unwrap().events.len(), before, "it rests, lie {at}");
+        let refused = engine.resume(run, "ada").await.unwrap_err();
+        assert_eq!(refused.code(), "RUN_DECIDED_ELSEWHERE", "lie {at}: {refused}");
+        let (step, changes) = ("ask".parse().unwrap(), Vec::new());
+        let from = ForkPoint { run, step, changes, on_new_plan: false };
+        let fork = engine.fork(&from, &Forker::local("ada")).await.unwrap();
+        while engine.state(fork.run).await.unwrap().1.tasks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(there.tries(), Vec::<u32>::new(), "lie {at}: nothing is paid");
+    }
 }

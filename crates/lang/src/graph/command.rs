@@ -15,6 +15,9 @@ use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source;
 
+/// How many words a command may have.
+const WORDS_MAX: usize = 1_024;
+
 /// The field by which an author vouches for the arguments of a step.
 pub(super) const TRUSTS: &str = "trusts_arguments";
 
@@ -94,6 +97,12 @@ impl Build<'_> {
         let spots = spot.items();
         if spots.is_empty() {
             spot.error(Code::InvalidValue, "the command is empty");
+            return None;
+        }
+        if spots.len() > WORDS_MAX {
+            let message =
+                format!("the command has {} words; at most {WORDS_MAX} may be", spots.len());
+            spot.error_hint(Code::TooLong, message, "put what is long into a file or into `stdin`");
             return None;
         }
         let parts = self.parts(here, flow, &spots)?;

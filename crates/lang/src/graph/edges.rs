@@ -1,6 +1,6 @@
 //! What follows what, from every spelling of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::catalog::{Cases, StepType, Takes};
 use cairn_core::expression::{Expr, expression};
@@ -57,6 +57,10 @@ impl<'a> Build<'a> {
                 }
                 (None, _) => {}
             }
+        }
+        // Too many are told of, and not looked at.
+        if self.links.len() > EDGES_MAX {
+            return;
         }
         self.merges();
         self.joins();
@@ -199,13 +203,15 @@ impl<'a> Build<'a> {
 
     /// The steps of branches, before what comes after all of them.
     fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
+        let mut next: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for link in &self.links {
+            next.entry(link.from).or_default().push(link.to);
+        }
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         let mut open: Vec<usize> = branches.iter().copied().collect();
         while let Some(place) = open.pop() {
             if !after.contains(&place) && seen.insert(place) {
-                open.extend(
-                    self.links.iter().filter(|link| link.from == place).map(|link| link.to),
-                );
+                open.extend(next.get(&place).into_iter().flatten());
             }
         }
         seen
@@ -213,11 +219,12 @@ impl<'a> Build<'a> {
 
     /// The last of them.
     fn ends(&self, branches: &BTreeSet<usize>, after: &[usize]) -> Vec<usize> {
+        let on = self.links.iter().filter(|link| !link.fails && !after.contains(&link.to));
+        let goes_on: BTreeSet<usize> = on.map(|link| link.from).collect();
         let last = |place: &usize| {
             let draft = self.drafts.get(*place);
-            let goes_on =
-                self.links.iter().any(|l| l.from == *place && !l.fails && !after.contains(&l.to));
-            !goes_on && !draft.is_some_and(|draft| draft.is("end") || draft.is("fail"))
+            let is_end = draft.is_some_and(|draft| draft.is("end") || draft.is("fail"));
+            !goes_on.contains(place) && !is_end
         };
         self.within(branches, after).into_iter().filter(last).collect()
     }

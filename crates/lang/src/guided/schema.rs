@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
+use regex::RegexBuilder;
 use serde_json::{Map, Value, json};
 
 use crate::diagnostic::Code;
@@ -58,6 +58,9 @@ const TYPES: [(&str, ()); 7] = [
 
 /// How large a count may be.
 const COUNT_MAX: u32 = 1_000_000;
+/// How large a pattern may become, in bytes, and how many there may be: each is looked at.
+const PATTERN_MAX: usize = 256 << 10;
+const PATTERNS_MAX: u32 = 100;
 
 /// A schema, with the lists in order whose order means nothing.
 pub(crate) fn read(spot: &Spot<'_>) -> Option<Value> {
@@ -100,12 +103,28 @@ fn keyword(spot: &Spot<'_>, holds: Holds) -> Option<Value> {
         },
         Holds::Pattern => {
             let pattern = spot.filled()?;
-            if Regex::new(pattern).is_err() {
-                let hint = "patterns have no look-around and no back-references";
-                spot.error_hint(Code::InvalidValue, "this is not a pattern", hint);
+            if !spot.is_one_more_pattern(PATTERNS_MAX) {
+                let message = format!("there are more than {PATTERNS_MAX} patterns");
+                spot.error_hint(
+                    Code::TooLong,
+                    message,
+                    "let a step of the workflow check the rest",
+                );
                 return None;
             }
-            Some(json!(pattern))
+            match RegexBuilder::new(pattern).size_limit(PATTERN_MAX).build() {
+                Ok(_) => Some(json!(pattern)),
+                Err(regex::Error::CompiledTooBig(_)) => {
+                    let hint = "repeat less, or say `[0-9A-Za-z_]` in place of `\\w`";
+                    spot.error_hint(Code::TooLong, "this pattern is too large", hint);
+                    None
+                }
+                Err(_) => {
+                    let hint = "patterns have no look-around and no back-references";
+                    spot.error_hint(Code::InvalidValue, "this is not a pattern", hint);
+                    None
+                }
+            }
         }
         Holds::Schema => read(spot),
         Holds::Schemas => {

@@ -251,9 +251,9 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     =====
     Preferences: autonomy guided, riskPolicy conservative.
     =====
-    What happened so far:
+    What happened so far, as it was written down then:
 
-    Found the cause.
+    > Found the cause.
     =====
     The run went on from here already. Going on from this step makes another branch; to go on with one of these instead, use its continueToken.
     - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
@@ -472,12 +472,16 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
 
     1. calm-otter-7f3a: wr.code-review, in_progress, pending step: Plan the fix (matched_branch, matched_notes)
        continueToken: "calm-otter-7f3a.TIP"
-       Found the cause.
-       It is the cache.
+       > Found the cause.
+       > It is the cache.
     "#);
     assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[])), @"There is no run to resume. Choose a workflow with list_workflows.");
     let paper = SessionId::from_bits(7);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper])), @"");
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper])), @"
+    There is no run to resume. Choose a workflow with list_workflows.
+
+    1 imported session waits until a person trusts what it would do, and none of its runs is offered before. Tell the user: `cairn session trust sess_00000000000000000000000007` shows it and asks.
+    ");
     let opened = engine::SessionOpened {
         session: run().session,
         label: LABEL.into(),

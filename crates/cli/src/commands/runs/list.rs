@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         vec![
             Cell::styled(Style::Strong, row.run_id.to_string()),
             Cell::new(&row.workflow_id),
-            Cell::styled(status_style(&row.status), &row.status),
+            Cell::styled(status_style(&row.status), status(row)),
             Cell::new(row.trigger_id.as_deref().unwrap_or("-")),
             Cell::new(render::ago(now_ms, row.queued_at.as_deref())),
         ]
@@ -86,6 +86,14 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.remark(&output.paint(Style::Faint, hint));
     }
     Ok(Exit::Success)
+}
+
+/// Where a run stands; what was imported and is not trusted says so.
+fn status(row: &Run) -> String {
+    match row.untrusted {
+        true => format!("{}, untrusted", row.status),
+        false => row.status.clone(),
+    }
 }
 
 /// What people are told of a run that was under way when its process ended.

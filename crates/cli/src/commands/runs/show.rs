@@ -48,7 +48,12 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     }
     let order = order(&engine, &past).await;
     print(&shown, &order, &config.output)?;
-    if is_left {
+    if shown.run.untrusted {
+        let session = shown.run.session_id;
+        config.output.line(&format!(
+            "\nit was imported, and does nothing before somebody trusts it\n  → cairn session trust {session}"
+        ))?;
+    } else if is_left {
         let id = shown.run.run_id;
         config.output.line(&format!(
             "\nno process performs this run\n  → cairn runs resume {id}  (or start `cairn serve`)"

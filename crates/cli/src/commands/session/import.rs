@@ -78,7 +78,8 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     trust::show(&claims, &config.output);
     trust::trust(&engine, &claims, (&args.how, None), config).await?;
     let mut exit = Exit::Success;
-    for run in trust::open(&claims) {
+    // What people decided elsewhere is asked again in a fork, as was said.
+    for run in trust::open(&claims).filter(|run| run.decided.is_empty()) {
         let watch = engine.watch();
         engine.resume(run.run, somebody::by()).await?;
         exit = follow(&engine, run.run, watch, config).await?;

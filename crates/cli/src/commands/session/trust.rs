@@ -44,6 +44,11 @@ pub(super) struct How {
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let store = home::open(config)?;
     let session = session::resolve(&store.with_papers()?, &args.session).await?;
+    let origin = store.sessions.origin(session).await.ok().flatten();
+    if let Some(trusted) = origin.and_then(|origin| origin.trusted) {
+        config.output.line(&format!("{session} is trusted already, by {}", plain(&trusted.by)))?;
+        return Ok(Exit::Success);
+    }
     let engine = automate::open(config, store, sources::catalog(config).into())?;
     let claims = engine.claims(session).await?;
     if config.output.json && args.root.is_none() {
@@ -82,9 +87,21 @@ pub(super) async fn trust(
     }
     config.output.line(&format!("trusted {session}"))?;
     for run in open(&trusted) {
-        config.output.remark(&format!("go on with it: cairn runs resume {}", run.run));
+        config.output.remark(&next(run));
     }
     Ok(())
+}
+
+/// How a run of a trusted session goes on.
+fn next(run: &flow::ClaimedRun) -> String {
+    match run.decided.first() {
+        None => format!("go on with it: cairn runs resume {}", run.run),
+        Some((step, _)) => format!(
+            "what people decided in it is asked again: cairn runs fork {} --from {}",
+            run.run,
+            plain(step)
+        ),
+    }
 }
 
 /// The runs that are not over and that the engine performs.

@@ -74,7 +74,7 @@ impl RunState {
             EventData::RunPaused(paused) => {
                 self.paused = true;
                 if paused.imported {
-                    self.elsewhere = self.done();
+                    self.elsewhere = self.begun();
                 }
             }
             EventData::RunResumed(_) => {

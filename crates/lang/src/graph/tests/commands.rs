@@ -241,7 +241,7 @@ fn a_command_of_commands_is_read_in_bounded_time() {
         ("find", "'-exec', find"),
         ("sudo", "timeout, '5'"),
     ] {
-        let words = format!("{first}, {}", vec![word; 2_000].join(", "));
+        let words = format!("{first}, {}", vec![word; 500].join(", "));
         let begun = std::time::Instant::now();
         let found = wrong(&format!("[{words}, 'X']"), ", stdin: 'X'");
         assert!(found.contains("tainted_value"), "{word}");
