@@ -62,6 +62,9 @@ fn make_expands_its_variables_wherever_it_is_run() {
     for command in ["echo make", "sh make.sh", "cmake a", "printf make"] {
         assert!(!reading(command).1.expands, "{command}");
     }
+    let long = "echo a; ".repeat(1000);
+    let words = ["sh", "-c", &long].map(Word::literal);
+    assert!(!read(&words, &|name| vec![name.to_owned()]).expands, "long lines are fine");
     assert_eq!(rule("env NAME=§ make"), Some(Rule::Value));
     assert_eq!(rule("env NAME=§ printf make"), None);
 }
