@@ -20,6 +20,8 @@
 
 mod interpreter;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tool;
 mod variables;
 mod walk;

@@ -89,9 +89,14 @@ impl Build<'_> {
         fields: &Fields<'_>,
         config: &mut Map<String, Value>,
     ) -> Option<Value> {
+        let trusts = fields.get(TRUSTS).is_some_and(|spot| is_true(&spot));
         if !spot.is_list() {
             let line = self.program(spot)?;
             spot.filled()?;
+            let words = ["sh", "-c", line].map(Word::literal);
+            if command::read(&words, &|name| vec![name.to_owned()]).expands && !trusts {
+                self.expanded(here, flow, fields);
+            }
             return Some(json!(["sh", "-c", line]));
         }
         let spots = spot.items();
@@ -108,7 +113,6 @@ impl Build<'_> {
         let parts = self.parts(here, flow, &spots)?;
         let words: Vec<Word<'_>> = parts.iter().map(Part::word).collect();
         let reading = command::read(&words, &|name| vec![name.to_owned()]);
-        let trusts = fields.get(TRUSTS).is_some_and(|spot| is_true(&spot));
         let stdin = fields.get("stdin").filter(|spot| spot.node.as_text().is_some());
         for (part, place) in parts.iter().zip(&reading.places) {
             let command::Place::Refused(why) = place else { continue };
@@ -125,6 +129,9 @@ impl Build<'_> {
                 stdin.iter().for_each(|spot| self.arguments_read(here, flow, spot));
             }
             _ => {}
+        }
+        if reading.expands && !trusts {
+            self.expanded(here, flow, fields);
         }
         self.note_sent(here, fields, &parts, config);
         let parts: Vec<String> = parts.iter().map(|part| part.template.to_string()).collect();
@@ -225,12 +232,29 @@ impl Build<'_> {
             return;
         }
         for (name, spot) in spot.members().iter().filter(|(name, _)| configures(name)) {
-            let Some(text) = spot.node.as_text() else { continue };
-            let written = Written { spot, text, is_file: false };
-            let Some(template) = self.template(here, flow, &written, true) else { continue };
             let what = format!("be `{name}`, where programs look for what they run");
-            template.values().for_each(|expr| self.refuse(here, &written, expr, &what));
+            self.unsent_variable(here, flow, spot, &what);
         }
+    }
+
+    /// Refuses what was sent as a variable of a program that makes program text of it.
+    fn expanded(&self, here: usize, flow: &Flow, fields: &Fields<'_>) {
+        let Some(spot) = fields.get("env") else { return };
+        if !spot.is_map() {
+            return self.unsent_variable(here, flow, &spot, "be variables, which `make` expands");
+        }
+        for (name, spot) in spot.members().iter().filter(|(name, _)| !configures(name)) {
+            let what = format!("be `{name}`, which `make` expands as program text");
+            self.unsent_variable(here, flow, spot, &what);
+        }
+    }
+
+    /// Refuses what was sent in the value of a variable.
+    fn unsent_variable(&self, here: usize, flow: &Flow, spot: &Spot<'_>, what: &str) {
+        let Some(text) = spot.node.as_text() else { return };
+        let written = Written { spot, text, is_file: false };
+        let Some(template) = self.template(here, flow, &written, true) else { return };
+        template.values().for_each(|expr| self.refuse(here, &written, expr, what));
     }
 
     /// Reports a step whose author vouches for its arguments.

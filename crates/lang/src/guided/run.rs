@@ -142,16 +142,28 @@ fn value(spot: &Spot<'_>, setting: &Setting, scope: &Scope) -> Option<Value> {
     }
 }
 
-/// Says what of a command's input a run brings, and refuses it where a program is read.
+/// Says what of a command's input a run brings, and refuses it where a program is read, and as
+/// a variable where a program makes program text of it.
 fn input(spot: &Spot<'_>, config: &mut Map<String, Value>) {
-    let stdin = config.get("stdin").and_then(Value::as_str);
-    let command = config.get("command").and_then(Value::as_array);
-    let (Some(true), Some(command)) = (stdin.map(|text| text.contains("{{")), command) else {
-        return;
-    };
+    let Some(command) = config.get("command").and_then(Value::as_array) else { return };
     let words: Vec<Word<'_>> =
         command.iter().filter_map(Value::as_str).map(Word::literal).collect();
     let reading = command::read(&words, &|name| vec![name.to_owned()]);
+    let is_brought = |value: &Value| value.as_str().is_some_and(|text| text.contains("{{"));
+    let variables = config.get("env").and_then(Value::as_object);
+    if reading.expands
+        && variables.is_some_and(|variables| variables.values().any(is_brought))
+        && let Some(env) = spot.node.get("env")
+    {
+        spot.child("env", env).error_hint(
+            Code::TaintedValue,
+            "`{{…}}` cannot stand here: `make` expands variables as program text",
+            "write the value itself, or hand it over in a file or in `stdin`",
+        );
+    }
+    if !config.get("stdin").is_some_and(is_brought) {
+        return;
+    }
     if reading.input != Input::Data
         && let Some(stdin) = spot.node.get("stdin")
     {

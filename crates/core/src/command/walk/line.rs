@@ -3,7 +3,7 @@
 use super::super::Word;
 use super::{Walk, read_at, variable};
 
-/// How many commands of a line are looked at.
+/// How many commands of a line are looked at that may be such a program.
 const COMMANDS_MAX: usize = 256;
 
 /// Words that a command follows.
@@ -13,9 +13,11 @@ const BEFORE: [&str; 10] =
 impl Walk<'_, '_> {
     /// Notes whether a line runs a program that expands its variables.
     pub(super) fn line(&mut self, line: &str) {
-        let mut commands = line.split(['\n', ';', '&', '|', '(', ')', '{', '}', '`']);
-        self.expands |=
-            commands.by_ref().take(COMMANDS_MAX).any(|command| self.is_expanding(command));
+        // Every such program has it in its name, and most lines have none.
+        let is_hint = |command: &&str| command.to_ascii_lowercase().contains("make");
+        let commands = line.split(['\n', ';', '&', '|', '(', ')', '{', '}', '`']);
+        let mut commands = commands.filter(is_hint);
+        self.expands |= commands.by_ref().take(COMMANDS_MAX).any(|line| self.is_expanding(line));
         self.expands |= commands.next().is_some();
     }
 

@@ -1,0 +1,96 @@
+//! What programs make of their arguments, their input and their variables.
+
+use super::*;
+
+/// A command in which `§` was sent, as a compiler sees it.
+fn reading(command: &str) -> (Vec<Word<'_>>, Reading) {
+    let word = |text| match str::split_once(text, '§') {
+        Some((lead, _)) => {
+            Word { lead, says_something: !lead.is_empty(), is_sent: true, ..Word::default() }
+        }
+        None => Word::literal(text),
+    };
+    let words: Vec<Word<'_>> = command.split(' ').map(word).collect();
+    let reading = read(&words, &|name| vec![name.to_owned()]);
+    (words, reading)
+}
+
+/// The strictest rule that refuses what was sent.
+fn rule(command: &str) -> Option<Rule> {
+    let (words, reading) = reading(command);
+    reading.refused(&words, false).map(|(_, why)| why.rule).max()
+}
+
+#[test]
+fn a_module_takes_data_if_it_is_known_to() {
+    for (command, wanted) in [
+        ("python3 -m json.tool §", None),
+        ("python3 -mgzip §", None),
+        ("python3 -m own §", Some(Rule::Script)),
+        ("python3 -Im own.cli a §", Some(Rule::Script)),
+        ("python3 -m §", Some(Rule::Script)),
+        ("python3 -m timeit §", Some(Rule::Text)),
+        ("python3 -bmidlelib.idle §", Some(Rule::Text)),
+    ] {
+        assert_eq!(rule(command), wanted, "{command}");
+    }
+    let input = |command| reading(command).1.input;
+    assert_eq!(input("python3 -m json.tool"), Input::Data);
+    assert_eq!(input("python3 -m own"), Input::Arguments, "an author can vouch for it");
+    assert_eq!(input("python3 -m code"), Input::Program);
+}
+
+#[test]
+fn a_wrapper_without_a_command_may_start_a_shell() {
+    for command in ["chroot /", "unshare", "nsenter -t 1", "sudo -s", "su root"] {
+        assert_eq!(reading(command).1.input, Input::Program, "{command}");
+    }
+    for command in ["systemd-cat -t own", "xargs", "unshare cat", "chroot / cat"] {
+        assert_eq!(reading(command).1.input, Input::Data, "{command}");
+    }
+}
+
+#[test]
+fn make_expands_its_variables_wherever_it_is_run() {
+    for command in ["make", "timeout 5 gmake -j", "xargs make", "find . -execdir make ;"] {
+        assert!(reading(command).1.expands, "{command}");
+    }
+    for line in ["make", "cd a && make all", "if x; then A=1 make; fi", "(nice make)", "a\nmake"] {
+        let words = ["sh", "-c", line].map(Word::literal);
+        assert!(read(&words, &|name| vec![name.to_owned()]).expands, "{line}");
+    }
+    for command in ["echo make", "sh make.sh", "cmake a", "printf make"] {
+        assert!(!reading(command).1.expands, "{command}");
+    }
+    let long = "echo a; ".repeat(1000);
+    let words = ["sh", "-c", &long].map(Word::literal);
+    assert!(!read(&words, &|name| vec![name.to_owned()]).expands, "long lines are fine");
+    assert_eq!(rule("env NAME=§ make"), Some(Rule::Value));
+    assert_eq!(rule("env NAME=§ printf make"), None);
+}
+
+#[test]
+fn letters_of_options_need_no_hyphen() {
+    assert_eq!(rule("tar § a b"), Some(Rule::Value));
+    assert_eq!(rule("tar c§ a b"), Some(Rule::Value));
+    assert_eq!(rule("tar cf a §"), None);
+}
+
+#[test]
+fn what_a_tool_runs_elsewhere_may_read() {
+    for (command, wanted) in [
+        ("docker exec -i box psql", Input::Program),
+        ("docker exec -i box python3", Input::Program),
+        ("docker exec -i box python3 own.py", Input::Data),
+        ("kubectl exec -i pod -- cat", Input::Data),
+        ("terraform console", Input::Program),
+        ("split --filter=sh", Input::Program),
+        ("split --filter=gzip", Input::Data),
+        ("git -C /srv/node commit -F -", Input::Data),
+        ("cargo run -- -", Input::Data),
+        ("go run -", Input::Program),
+        ("systemd-cat", Input::Data),
+    ] {
+        assert_eq!(reading(command).1.input, wanted, "{command}");
+    }
+}
