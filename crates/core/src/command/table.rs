@@ -95,6 +95,13 @@ pub(super) fn program(name: &str) -> Option<&'static Row> {
     named(&file).or_else(|| named(family(&file).unwrap_or_else(|| stem(&file))))
 }
 
+/// What a row calls the program with this name.
+pub(super) fn called(row: &'static Row, name: &str) -> &'static str {
+    let file = file(name);
+    let own = |known: &&str| **known == *file || **known == *stem(&file);
+    row.names.iter().copied().find(own).unwrap_or_else(|| row.name())
+}
+
 /// What programs are called that have the beginning of their names in common.
 fn family(file: &str) -> Option<&'static str> {
     const FAMILIES: [&str; 3] = ["lxc", "qemu", "s6"];

@@ -5,7 +5,7 @@ mod script;
 mod tool;
 
 use super::interpreter::UNKNOWN;
-use super::table::{Joiner, Kind, Row, expands, program};
+use super::table::{Joiner, Kind, Row, called, expands, program};
 use super::tool::Operands;
 use super::variables::{configures, loads};
 use super::wrapper::Wrapper;
@@ -52,22 +52,23 @@ enum Known {
     Nothing,
     /// It is not in the table.
     Unlisted,
-    Row(&'static Row),
+    /// It is, and this is what it is called there.
+    Row(&'static Row, &'static str),
 }
 
 /// What is known of a program with these names, each of which may lead to another row.
 fn known(names: &[String]) -> Vec<Known> {
-    let mut rows: Vec<&'static Row> = Vec::new();
+    let mut rows: Vec<(&'static Row, &'static str)> = Vec::new();
     let is_hidden = |name: &String| name.starts_with("/proc/") || name.starts_with("/dev/");
-    for row in names.iter().filter_map(|name| program(name)) {
-        if !rows.iter().any(|known| std::ptr::eq(*known, row)) {
-            rows.push(row);
+    for (row, name) in names.iter().filter_map(|name| Some((program(name)?, name))) {
+        if !rows.iter().any(|(known, _)| std::ptr::eq(*known, row)) {
+            rows.push((row, called(row, name)));
         }
     }
     match (names.is_empty() || names.iter().any(is_hidden), rows.is_empty()) {
         (true, _) => vec![Known::Nothing],
         (false, true) => vec![Known::Unlisted],
-        (false, false) => rows.into_iter().map(Known::Row).collect(),
+        (false, false) => rows.into_iter().map(|(row, name)| Known::Row(row, name)).collect(),
     }
 }
 
@@ -154,22 +155,22 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     /// The arguments of a program.
     fn arguments(&mut self, known: Known, from: usize, to: usize) {
-        let row = match known {
+        let (row, name) = match known {
             Known::Nothing => {
                 return self.interpreter(&UNKNOWN, SOME_PROGRAM, (from, to), true);
             }
             Known::Unlisted => return self.plain(from, to),
-            Known::Row(row) => row,
+            Known::Row(row, name) => (row, name),
         };
-        self.openings(row, from, to);
+        self.openings((row, name), from, to);
         self.expands |= expands(row);
         match &row.kind {
-            Kind::Runs(kind) => self.interpreter(kind, row.name(), (from, to), true),
-            Kind::Wraps(kind) => self.wrapper(kind, row.name(), from, to),
-            Kind::Joins(kind) => self.joining(kind, row.name(), from, to),
+            Kind::Runs(kind) => self.interpreter(kind, name, (from, to), true),
+            Kind::Wraps(kind) => self.wrapper(kind, name, from, to),
+            Kind::Joins(kind) => self.joining(kind, name, from, to),
             Kind::Finds => self.find(from, to),
             Kind::Takes(tool) => {
-                self.tool(tool, row.name(), from, to);
+                self.tool(tool, name, from, to);
                 if tool.operands != Operands::Data {
                     self.plain(from, to);
                 }
@@ -178,7 +179,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// What was sent may not begin so, or hold it, with this program.
-    fn openings(&mut self, row: &'static Row, from: usize, to: usize) {
+    fn openings(&mut self, (row, name): (&'static Row, &'static str), from: usize, to: usize) {
         for at in from..to {
             let Some(word) = self.word(at).filter(|word| word.is_sent) else { continue };
             let Some(text) = word.text else { continue };
@@ -186,7 +187,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             let begins = |known: &&str| sent.trim_start().to_ascii_lowercase().starts_with(known);
             let holds = |known: &&str| text.to_ascii_lowercase().contains(known);
             if row.begins.iter().any(begins) || row.holds.iter().any(holds) {
-                self.refuse(at, Rule::Value, row.name());
+                self.refuse(at, Rule::Value, name);
             }
         }
     }

@@ -13,8 +13,8 @@ impl Tool for ResumeSession {
     const NAME: &'static str = "resume_session";
     const TITLE: &'static str = "Find a run to resume";
     const DESCRIPTION: &'static str = "Finds earlier runs when you have no token: in a new chat, or \
-        when the user says \"go on with …\". Changes nothing. Take the candidate that fits, or ask \
-        the user which; then call continue_workflow with its continueToken alone.";
+        when the user says \"go on with …\". Changes nothing. Take the one that fits, or ask the \
+        user; then call continue_workflow with its continueToken alone.";
     const EFFECT: Effect = Effect::Reads;
     type Input = request::ResumeSession;
     type Output = answer::Resumed;

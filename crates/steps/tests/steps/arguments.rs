@@ -793,7 +793,8 @@ async fn what_was_sent_is_no_program_and_no_option() {
     }
     for command in EXPANDED {
         let fields = quoted(&format!("command: {command}, env: {{ NAME: § }}"));
-        let refused = refusal("shell", &fields, &canary("$(shell touch CANARY)", folder.path()));
+        let sent = canary("$(shell touch CANARY)", folder.path());
+        let refused = refusal("shell", &fields, &sent);
         if let Err(what) = refused.await {
             failures.push(format!("{command} with a variable: {what}"));
         }
