@@ -22,12 +22,13 @@ mod people;
 mod scope;
 mod settings;
 mod turn;
+mod visit;
 
 pub use command::{
     Answer, Ask, Command, Effect, Fault, Limits, Moment, Outcome, Rejection, Verdict,
 };
 pub use decide::{Decision, Run};
-pub use fork::{Asker, Change, Cut, Fork, NotThere, Repeated, begins, begun};
+pub use fork::{Asker, Begun, Change, Cut, Fork, NotThere, Repeated, begins, begun};
 pub use graph::{Graph, Unfit};
 pub use parts::part;
 pub use scope::{Hidden, Secrets};

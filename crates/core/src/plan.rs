@@ -5,6 +5,7 @@
 //! Fields stand in the order of their names on the wire, which is the canonical order.
 
 mod check;
+pub mod cycle;
 mod env;
 mod guide;
 mod prompt;

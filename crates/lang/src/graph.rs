@@ -8,6 +8,7 @@
 mod assets;
 mod command;
 mod config;
+mod cycle;
 mod edges;
 mod env;
 mod exposure;

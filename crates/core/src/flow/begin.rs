@@ -286,9 +286,7 @@ impl Deciding<'_, '_> {
     fn arrived(&self, merge: &StepInstanceKey, input: &str) -> Option<&Value> {
         let place = self.graph.place(self.graph.named(input)?)?;
         let to = self.graph.find(&merge.step)?;
-        let loop_path = merge.loop_path.clone();
-        let key = StepInstanceKey { loop_path, step: place.id.clone(), visit: 0 };
-        let step = self.run.state.steps.get(&key)?;
+        let step = self.run.state.last_over(&merge.loop_path, &place.id)?;
         // What a step that failed gave is there to be looked at, and is no input.
         if step.status != StepStatus::Succeeded {
             return None;

@@ -15,6 +15,7 @@ use crate::event::{By, EventData, NewEvent, Scope};
 use crate::expression::Prepared;
 use crate::id::RunId;
 use crate::instance::StepInstanceKey;
+use crate::plan::cycle::{self, OutcomeOf};
 use crate::projection::run::{RunState, StepState, StepStatus};
 
 /// A run under way.
@@ -26,7 +27,7 @@ pub struct Run {
     pub limits: Limits,
     /// The epoch of the owner that performs it; recorded with every try.
     pub epoch: Option<u64>,
-    frontier: Frontier,
+    pub(super) frontier: Frontier,
     /// Steps without an intent that are being computed, with their settings once these are
     /// known.
     computing: BTreeMap<StepInstanceKey, Option<Value>>,
@@ -301,12 +302,7 @@ impl Deciding<'_, '_> {
                 let queued = self.run.state.queued.as_ref();
                 self.graph.entries(queued.and_then(|queued| queued.trigger_id.as_ref()))
             }
-            Some(_) => {
-                let first = |place: &usize| {
-                    self.graph.place(*place).is_some_and(|place| place.incoming == 0)
-                };
-                self.graph.level(around).filter(first).collect()
-            }
+            Some(looped) => self.graph.first_of_turn(looped),
         };
         let level = Level::new(self.graph, around);
         self.run.frontier.levels.insert(path.clone(), level);
@@ -325,10 +321,21 @@ impl Deciding<'_, '_> {
     }
 
     fn reach(&mut self, place: usize, path: &Path) {
-        let fresh = self.run.frontier.levels.get_mut(path).is_some_and(|level| level.reach(place));
-        let Some(found) = self.graph.place(place).filter(|_| fresh) else { return };
-        let instance =
-            StepInstanceKey { loop_path: path.clone(), step: found.id.clone(), visit: 0 };
+        let graph = self.graph;
+        let level = self.run.frontier.levels.get_mut(path);
+        if !level.is_some_and(|level| level.reach(graph, place)) {
+            return;
+        }
+        match graph.cycle(place) {
+            Some(cycle) => self.enter_cycle(place, cycle, path),
+            None => self.come_to(place, path, 0),
+        }
+    }
+
+    /// Comes to a step, on a visit.
+    pub(super) fn come_to(&mut self, place: usize, path: &Path, visit: u32) {
+        let Some(found) = self.graph.place(place) else { return };
+        let instance = StepInstanceKey { loop_path: path.clone(), step: found.id.clone(), visit };
         // What is recorded is so, whether the run rests or not.
         if self.rests() && !self.is_recorded(&instance) {
             self.keep_ready(instance);
@@ -346,11 +353,10 @@ impl Deciding<'_, '_> {
     fn pass(&mut self, place: usize, path: &Path) {
         let mut open = vec![place];
         while let Some(place) = open.pop() {
-            let Some(found) = self.graph.place(place) else { continue };
-            for out in &found.outs {
-                match self.edge(out.to, path, false) {
-                    Now::Dead => open.push(out.to),
-                    Now::Reached => self.reach(out.to, path),
+            for to in self.graph.ways_out(place) {
+                match self.edge(to, path, false) {
+                    Now::Dead => open.push(to),
+                    Now::Reached => self.reach(to, path),
                     Now::Waits => {}
                 }
             }
@@ -365,10 +371,19 @@ impl Deciding<'_, '_> {
     /// A step is over: its edges are settled.
     pub(super) fn settle(&mut self, instance: &StepInstanceKey, fate: Fate<'_>) {
         let path = &instance.loop_path;
-        let place = self.graph.find(&instance.step).and_then(|place| self.graph.place(place));
-        let Some(place) = place else { return };
-        for out in &place.outs {
-            match self.edge(out.to, path, is_taken(place, out, fate)) {
+        let Some(at) = self.graph.find(&instance.step) else { return };
+        let Some(place) = self.graph.place(at) else { return };
+        if let Some(cycle) = self.graph.cycle(at) {
+            let stays = |out: &&Out| cycle.contains(&out.to) && is_taken(place, out, fate);
+            if let Some(next) = place.outs.iter().find(stays) {
+                return self.visit(next.to, path);
+            }
+        }
+        // A cycle is over with its token: all its ways out are settled, and one step's can be
+        // taken.
+        for (from, out) in self.graph.outs(at) {
+            let taken = from == at && is_taken(place, out, fate);
+            match self.edge(out.to, path, taken) {
                 Now::Reached => self.reach(out.to, path),
                 Now::Dead => self.pass(out.to, path),
                 Now::Waits => {}
@@ -432,18 +447,11 @@ impl Deciding<'_, '_> {
 
 /// Whether an edge is taken.
 pub(super) fn is_taken(place: &Place, out: &Out, fate: Fate<'_>) -> bool {
-    match (&out.when, fate) {
-        (When::Failure, fate) => matches!(fate, Fate::Failed),
-        (_, Fate::Failed) => false,
-        (When::Always, _) => true,
-        (When::Case(wanted), Fate::Done(case)) => {
-            let named = |case: &str| {
-                place.outs.iter().any(|out| matches!(&out.when, When::Case(c) if c == case))
-            };
-            match case.filter(|case| named(case)) {
-                Some(case) => case == wanted,
-                None => wanted == "default",
-            }
-        }
-    }
+    let named =
+        |case: &&str| place.outs.iter().any(|out| matches!(&out.when, When::Case(c) if c == case));
+    let outcome = match fate {
+        Fate::Failed => OutcomeOf::Failed,
+        Fate::Done(case) => case.filter(named).map_or(OutcomeOf::Other, OutcomeOf::Case),
+    };
+    cycle::is_taken(out.when.taken_on(), outcome)
 }

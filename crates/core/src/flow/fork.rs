@@ -4,7 +4,7 @@
 //! outcome of a `human` step, and nothing that came after one: it asks again. Whoever could have
 //! answered himself may keep it, and then it is his.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::id::RunId;
 use crate::instance::{LoopTurn, StepInstanceKey};
 use crate::plan::Action;
 use crate::projection::run::{RunState, StepState, StepStatus};
+use crate::text::Slug;
 use crate::time;
 
 /// What a fork goes on from.
@@ -53,6 +54,8 @@ pub struct Cut<'a> {
     pub step: &'a StepInstanceKey,
     /// Earlier outputs that are changed.
     pub changes: &'a [Change],
+    /// The graph that the run followed, when the fork is to follow another.
+    pub was: Option<&'a Graph>,
 }
 
 /// A step that will be done again.
@@ -88,11 +91,22 @@ pub enum NotThere {
     /// The output that is to be changed is what a person decided.
     #[error("`{0}` is what a person decides, and nobody can supply it")]
     Decided(StepInstanceKey),
+    /// What was recorded in a cycle cannot be read by a plan with another one.
+    #[error("the plan changes the cycle that `{0}` is in")]
+    Changed(StepInstanceKey),
 }
 
+/// Every step that a run ever began, with its place in the order in which they began.
+pub type Begun = BTreeMap<StepInstanceKey, usize>;
+
 /// Every step that a run ever began, by what is recorded of it.
-pub fn begun<'e>(events: impl IntoIterator<Item = &'e Event>) -> BTreeSet<StepInstanceKey> {
-    events.into_iter().filter_map(|event| begins(&event.data)).cloned().collect()
+pub fn begun<'e>(events: impl IntoIterator<Item = &'e Event>) -> Begun {
+    let mut begun = Begun::new();
+    for key in events.into_iter().filter_map(|event| begins(&event.data)) {
+        let place = begun.len();
+        begun.entry(key.clone()).or_insert(place);
+    }
+    begun
 }
 
 /// The step that an event begins, or ends when nothing else said that it began.
@@ -112,12 +126,13 @@ pub const fn begins(data: &EventData) -> Option<&StepInstanceKey> {
 impl Fork {
     /// What is left of a run when a step and all that follows it are taken back.
     ///
-    /// `state` is the run as it was when the step was reached or later, `done` every step that
-    /// it ever began; the graph may be that of a newer plan.
+    /// `state` is the run as it was when the step was reached or later, and no later when the
+    /// step is in a cycle or a loop; `done` is every step that it ever began; the graph may be
+    /// that of a newer plan.
     pub fn new(
         graph: &Graph,
-        (state, done): (&RunState, &BTreeSet<StepInstanceKey>),
-        Cut { step: from, changes }: Cut<'_>,
+        (state, done): (&RunState, &Begun),
+        Cut { step: from, changes, was }: Cut<'_>,
         asker: Asker<'_>,
         run_id: RunId,
     ) -> Result<Self, NotThere> {
@@ -129,7 +144,7 @@ impl Fork {
         if let Some(change) = asked {
             return Err(NotThere::Decided(change.instance.clone()));
         }
-        let mut gone = behind(graph, at, from);
+        let mut gone = from_visit_on(graph, at, from);
         gone.extend(asked_again(graph, state, from, asker));
         let mut left = RunState { end: None, run_id, paused: false, ..state.clone() };
         left.elsewhere.clear();
@@ -137,9 +152,16 @@ impl Fork {
         (left.children, left.tasks, left.timers) = Default::default();
         left.steps.retain(|key, step| {
             let known = graph.find(&key.step).is_some();
-            known && is_over(graph, key, step) && !is_gone(graph, &gone, key)
+            known && key != from && is_over(graph, key, step) && !is_gone(graph, &gone, key)
         });
-        left.loops.retain(|key, _| graph.find(&key.step).is_some() && !is_gone(graph, &gone, key));
+        left.loops.retain(|key, _| {
+            graph.find(&key.step).is_some() && key != from && !is_gone(graph, &gone, key)
+        });
+        let kept = left.steps.keys().chain(left.loops.keys()).chain([from]);
+        if let Some(changed) = was.and_then(|was| changed_cycle(was, graph, kept)) {
+            return Err(NotThere::Changed(changed));
+        }
+        count_anew(&mut left);
         left.reached = u32::try_from(left.steps.len()).unwrap_or(u32::MAX);
         left.events = 0;
         left.ended_by = left.ended_by.filter(|key| left.steps.contains_key(key));
@@ -157,9 +179,12 @@ impl Fork {
         let is_kept = |key: &StepInstanceKey| match state.steps.contains_key(key) {
             true => left.steps.contains_key(key),
             // It left the state with its turn, or with the whole loop.
+            false if shares_cycle(graph, key, from) => {
+                !is_gone(graph, &gone, key) && done.get(key) < done.get(from)
+            }
             false => !is_gone(graph, &gone, key) && !is_later(key, from),
         };
-        let (kept, again): (Vec<_>, Vec<_>) = done.iter().filter(known).cloned().partition(is_kept);
+        let (kept, again): (Vec<_>, Vec<_>) = done.keys().filter(known).cloned().partition(is_kept);
         let mut again: Vec<Repeated> =
             again.into_iter().map(|instance| repeated(graph, instance)).collect();
         again.sort_by_key(|step| graph.find(&step.instance.step));
@@ -276,7 +301,61 @@ struct Gone<'k> {
     places: BTreeSet<usize>,
 }
 
-/// What follows a step, in its own level and behind the loops around it.
+/// What follows a visit of a step. What was done in its cycle before is kept.
+fn from_visit_on<'k>(graph: &Graph, at: usize, from: &'k StepInstanceKey) -> Vec<Gone<'k>> {
+    let mut levels = behind(graph, at, from);
+    for level in &mut levels {
+        let cycle = member_of(graph, level.path, from).and_then(|member| graph.cycle(member));
+        level.places.retain(|place| !cycle.is_some_and(|cycle| cycle.contains(place)));
+    }
+    levels
+}
+
+/// The step or loop of a level that an instance is, or is in.
+fn member_of(graph: &Graph, level: &[LoopTurn], key: &StepInstanceKey) -> Option<usize> {
+    let rest = key.loop_path.strip_prefix(level)?;
+    graph.find(rest.first().map_or(&key.step, |turn| &turn.loop_id))
+}
+
+/// Whether two instances are of one cycle, themselves or by loops that they are in.
+fn shares_cycle(graph: &Graph, key: &StepInstanceKey, other: &StepInstanceKey) -> bool {
+    (0..=other.loop_path.len()).any(|depth| {
+        let level = other.loop_path.get(..depth).unwrap_or_default();
+        let one = member_of(graph, level, key);
+        let cycle = member_of(graph, level, other).and_then(|at| graph.cycle(at));
+        one.zip(cycle).is_some_and(|(one, cycle)| cycle.contains(&one))
+    })
+}
+
+/// The first of these instances that is in a cycle of one graph, or in a loop of a cycle, which
+/// is not the same in another graph.
+fn changed_cycle<'k>(
+    was: &Graph,
+    is: &Graph,
+    kept: impl Iterator<Item = &'k StepInstanceKey>,
+) -> Option<StepInstanceKey> {
+    let changed = |step: &Slug| {
+        let (old, new) = (was.find(step), is.find(step));
+        old.and_then(|at| was.cycle_edges(at)) != new.and_then(|at| is.cycle_edges(at))
+    };
+    let mut kept = kept.filter(|key| {
+        changed(&key.step) || key.loop_path.iter().any(|turn| changed(&turn.loop_id))
+    });
+    kept.next().cloned()
+}
+
+/// Counts the order of what is kept from 1, so that what is reached from now on comes after it.
+fn count_anew(left: &mut RunState) {
+    let mut ordered: Vec<&mut StepState> =
+        left.steps.values_mut().filter(|step| step.order > 0).collect();
+    ordered.sort_by_key(|step| step.order);
+    for (place, step) in (1..).zip(ordered) {
+        step.order = place;
+    }
+}
+
+/// What follows a step, in its own level and behind the loops around it. All of a cycle follows
+/// each of its steps.
 fn behind<'k>(graph: &Graph, at: usize, from: &'k StepInstanceKey) -> Vec<Gone<'k>> {
     around(graph, at, &from.loop_path)
 }

@@ -19,8 +19,11 @@ pub(super) struct Frontier {
 /// One level of a run: one turn of a loop, or what stands outside of all.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Level {
+    /// By place; a cycle is one, and goes by its first place.
     inputs: HashMap<usize, Input>,
-    /// How many steps are reached and not over.
+    /// How often each place of a cycle was visited.
+    visits: HashMap<usize, u32>,
+    /// How many steps and cycles are reached and not over.
     pub(super) active: u32,
 }
 
@@ -50,21 +53,34 @@ impl Level {
             let open = graph.place(place).map_or(0, |place| place.incoming);
             (place, Input { open, taken: false, reached: false })
         };
-        Self { inputs: graph.level(around).map(input).collect(), active: 0 }
+        let units = graph.level(around).filter(|place| graph.unit(*place) == *place);
+        Self { inputs: units.map(input).collect(), visits: HashMap::new(), active: 0 }
+    }
+
+    /// The number of the next visit to a place of a cycle.
+    pub(super) fn visit(&mut self, place: usize) -> u32 {
+        let visits = self.visits.entry(place).or_default();
+        let visit = *visits;
+        *visits = visit.saturating_add(1);
+        visit
+    }
+
+    /// Notes that a place of a cycle was visited so often.
+    pub(super) fn visited(&mut self, place: usize, visits: u32) {
+        self.visits.insert(place, visits);
     }
 
     /// Settles one edge to a place.
     pub(super) fn settle(&mut self, graph: &Graph, to: usize, taken: bool) -> Now {
-        let Some(input) = self.inputs.get_mut(&to) else { return Now::Waits };
+        let Some(input) = self.inputs.get_mut(&graph.unit(to)) else { return Now::Waits };
         input.open = input.open.saturating_sub(1);
         input.taken |= taken;
         if input.reached {
             return Now::Waits;
         }
-        let waits_for_all = matches!(
-            graph.place(to).map(|place| place.does),
-            Some(Does::Merge(Strategy::Object | Strategy::List))
-        );
+        // A merge in a cycle has one input.
+        let merge = graph.place(to).filter(|_| graph.cycle(to).is_none()).map(|place| place.does);
+        let waits_for_all = matches!(merge, Some(Does::Merge(Strategy::Object | Strategy::List)));
         match (input.open, input.taken) {
             (1.., true) if waits_for_all => Now::Waits,
             (_, true) => Now::Reached,
@@ -73,9 +89,10 @@ impl Level {
         }
     }
 
-    /// Notes that a place is reached; says whether it was not before.
-    pub(super) fn reach(&mut self, place: usize) -> bool {
-        let Some(input) = self.inputs.get_mut(&place) else { return false };
+    /// Notes that a place, or the cycle that it is in, is reached; says whether it was not
+    /// before.
+    pub(super) fn reach(&mut self, graph: &Graph, place: usize) -> bool {
+        let Some(input) = self.inputs.get_mut(&graph.unit(place)) else { return false };
         let fresh = !std::mem::replace(&mut input.reached, true);
         self.active += u32::from(fresh);
         fresh

@@ -1,11 +1,12 @@
 //! A plan made ready to be gone through: places instead of names, templates read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use crate::catalog::{Catalog, Class};
 use crate::expression::{self, Prepared};
+use crate::plan::cycle::{self, TakenOn};
 use crate::plan::{Action, Loop, OnFailure, Plan, Repeat, Step};
 use crate::text::Slug;
 
@@ -17,6 +18,8 @@ pub struct Graph {
     pub(super) places: Vec<Place>,
     names: HashMap<String, usize>,
     entry: Vec<usize>,
+    /// The places of each cycle, by the first of them.
+    cycles: HashMap<usize, Vec<usize>>,
 }
 
 /// Why a plan cannot be gone through.
@@ -39,8 +42,10 @@ pub(super) struct Place {
     pub(super) condition: Option<Prepared>,
     pub(super) settings: Prepared,
     pub(super) outs: Vec<Out>,
-    /// How many edges lead here.
+    /// How many edges lead here; to the first place of a cycle, those that lead into the cycle.
     pub(super) incoming: u32,
+    /// The first place of the cycle that it is in.
+    cycle: Option<usize>,
     /// Where it stands among the plan's steps, or among its loops.
     at: usize,
 }
@@ -78,12 +83,22 @@ pub(super) struct Out {
 }
 
 /// When an edge is taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum When {
     Always,
     Case(String),
     /// The step failed for good, and this one takes its place.
     Failure,
+}
+
+impl When {
+    pub(super) const fn taken_on(&self) -> TakenOn<'_> {
+        match self {
+            Self::Always => TakenOn::Always,
+            Self::Case(case) => TakenOn::Case(case.as_str()),
+            Self::Failure => TakenOn::Failure,
+        }
+    }
 }
 
 impl Graph {
@@ -100,8 +115,11 @@ impl Graph {
             places.push(place_of_loop(&plan, looped, at)?);
         }
         let entry = plan.entry.iter().filter_map(|id| names.get(id.as_str()).copied()).collect();
-        let mut graph = Self { plan, places, names, entry };
+        let cycles = HashMap::new();
+        let mut graph = Self { plan, places, names, entry, cycles };
         graph.connect();
+        graph.find_cycles()?;
+        graph.count_incoming();
         Ok(graph)
     }
 
@@ -129,11 +147,111 @@ impl Graph {
             if let Some(place) = self.places.get_mut(*from) {
                 place.outs.push(Out { to: *to, when });
             }
-            if let Some(place) = self.places.get_mut(*to) {
+        }
+        self.inherit();
+    }
+
+    /// Finds the cycles of each level, and holds them to having one token.
+    fn find_cycles(&mut self) -> Result<(), Unfit> {
+        let around = |at: usize| self.places.get(at).map(|place| place.around);
+        let places = self.places.iter().enumerate();
+        let edges = places.flat_map(|(at, place)| place.outs.iter().map(move |out| (at, out.to)));
+        let edges: Vec<(usize, usize)> =
+            edges.filter(|(from, to)| around(*from) == around(*to)).collect();
+        for (at, first) in cycle::cycles(self.places.len(), &edges).into_iter().enumerate() {
+            let Some(first) = first else { continue };
+            self.cycles.entry(first).or_default().push(at);
+            if let Some(place) = self.places.get_mut(at) {
+                place.cycle = Some(first);
+            }
+        }
+        for place in self.cycles.values().flatten().filter_map(|at| self.places.get(*at)) {
+            let outs: Vec<(usize, TakenOn<'_>)> =
+                place.outs.iter().map(|out| (out.to, out.when.taken_on())).collect();
+            let stays = |to: usize| self.places.get(to).is_some_and(|to| to.cycle == place.cycle);
+            if cycle::divided(&outs, stays).is_some() {
+                let message = "one of its outcomes would divide the cycle that it is in";
+                return Err(Unfit { id: place.id.to_string(), message: message.into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the edges that lead to each place, or into its cycle.
+    fn count_incoming(&mut self) {
+        let places = self.places.iter().enumerate();
+        let edges = places.flat_map(|(at, place)| place.outs.iter().map(move |out| (at, out.to)));
+        let edges = edges.map(|(from, to)| (self.unit(from), self.unit(to)));
+        for (_, to) in edges.filter(|(from, to)| from != to).collect::<Vec<_>>() {
+            if let Some(place) = self.places.get_mut(to) {
                 place.incoming += 1;
             }
         }
-        self.inherit();
+    }
+
+    /// The place that stands for another in its level: itself, or the first of its cycle.
+    pub(super) fn unit(&self, place: usize) -> usize {
+        self.places.get(place).and_then(|found| found.cycle).unwrap_or(place)
+    }
+
+    /// The places of the cycle that a place is in.
+    pub(super) fn cycle(&self, place: usize) -> Option<&[usize]> {
+        let first = self.places.get(place)?.cycle?;
+        self.cycles.get(&first).map(Vec::as_slice)
+    }
+
+    /// The edges of a place; of a place in a cycle, all that leave the cycle, each with the
+    /// place that it is an edge of.
+    pub(super) fn outs(&self, place: usize) -> impl Iterator<Item = (usize, &Out)> {
+        let unit = self.unit(place);
+        let places = self.cycle(place).map_or_else(|| vec![place], <[usize]>::to_vec);
+        let is_in_cycle = self.cycle(place).is_some();
+        places.into_iter().flat_map(move |from| {
+            let outs = self.places.get(from).into_iter().flat_map(|place| &place.outs);
+            let leaves = move |out: &&Out| !is_in_cycle || self.unit(out.to) != unit;
+            outs.filter(leaves).map(move |out| (from, out))
+        })
+    }
+
+    /// The places that the edges of a place, or of its cycle, lead to.
+    pub(super) fn ways_out(&self, place: usize) -> Vec<usize> {
+        self.outs(place).map(|(_, out)| out.to).collect()
+    }
+
+    /// The edges of the steps of a cycle, by name; none outside of cycles.
+    pub(super) fn cycle_edges(&self, place: usize) -> Option<BTreeSet<(&Slug, &Slug, &When)>> {
+        let places = self.cycle(place)?.iter().filter_map(|at| self.places.get(*at));
+        let edges = places.flat_map(|from| {
+            let to = |out: &Out| self.places.get(out.to).map(|to| &to.id);
+            from.outs.iter().filter_map(move |out| Some((&from.id, to(out)?, &out.when)))
+        });
+        Some(edges.collect())
+    }
+
+    /// How often a run may come to a place.
+    pub(super) fn visits_max(&self, place: usize) -> u32 {
+        let step = self.step(place).and_then(|step| step.visits_max);
+        let looped = self.looped(place).and_then(|looped| looped.visits_max);
+        step.or(looped).unwrap_or(cycle::VISITS_MAX)
+    }
+
+    /// Whether a run may come back to a step.
+    #[must_use]
+    pub fn is_in_cycle(&self, step: &Slug) -> bool {
+        self.find(step).is_some_and(|at| self.cycle(at).is_some())
+    }
+
+    /// Where the turns of a loop begin: at each place that nothing leads to. A cycle that
+    /// nothing leads into begins with the first of its places in the body.
+    pub(super) fn first_of_turn(&self, looped: usize) -> Vec<usize> {
+        let body = || self.looped(looped).into_iter().flat_map(|looped| &looped.body);
+        let first = |unit: usize| {
+            let mut body = body().filter_map(|id| self.find(id));
+            body.find(|at| self.unit(*at) == unit).unwrap_or(unit)
+        };
+        let units = self.level(Some(looped)).filter(|at| self.unit(*at) == *at);
+        let free = |at: &usize| self.places.get(*at).is_some_and(|place| place.incoming == 0);
+        units.filter(free).map(first).collect()
     }
 
     /// A step that the compiler added stands in the loop of whatever leads to it.
@@ -277,7 +395,8 @@ fn place_of_step(plan: &Plan, step: &Step, at: usize, catalog: &Catalog) -> Resu
     let settings = settings.map_err(|fault| unfit(fault.message))?;
     let condition = condition(plan, step.condition.as_ref())?;
     let (id, outs) = (step.id.clone(), Vec::new());
-    Ok(Place { id, around: None, does, condition, settings, outs, incoming: 0, at })
+    let (around, incoming, cycle) = (None, 0, None);
+    Ok(Place { id, around, does, condition, settings, outs, incoming, cycle, at })
 }
 
 fn place_of_loop(plan: &Plan, looped: &Loop, at: usize) -> Result<Place, Unfit> {
@@ -296,7 +415,8 @@ fn place_of_loop(plan: &Plan, looped: &Loop, at: usize) -> Result<Place, Unfit> 
     let settings = settings.map_err(|fault| unfit(fault.message))?;
     let condition = condition(plan, looped.condition.as_ref())?;
     let (id, outs, does) = (looped.id.clone(), Vec::new(), Does::Loop);
-    Ok(Place { id, around: None, does, condition, settings, outs, incoming: 0, at })
+    let (around, incoming, cycle) = (None, 0, None);
+    Ok(Place { id, around, does, condition, settings, outs, incoming, cycle, at })
 }
 
 fn condition(plan: &Plan, id: Option<&Slug>) -> Result<Option<Prepared>, Unfit> {

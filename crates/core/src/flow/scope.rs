@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::graph::Graph;
 use crate::event::engine::Payload;
 use crate::expression::Scope;
-use crate::instance::{LoopTurn, StepInstanceKey};
+use crate::instance::LoopTurn;
 use crate::plan::Repeat;
 use crate::projection::run::RunState;
 
@@ -69,13 +69,12 @@ impl<'a> Seen<'a> {
         value(&self.state.queued.as_ref()?.input)?.get(name)
     }
 
-    /// The output of a step, in the same turns as far as it stands in the same loops.
+    /// The output of a step, in the same turns as far as it stands in the same loops: that of its
+    /// last visit that is over.
     fn output(&self, id: &str) -> Option<&'a Value> {
         let place = self.graph.named(id)?;
-        let step = self.graph.place(place)?.id.clone();
-        let loop_path = self.path.get(..self.graph.depth(place))?.to_vec();
-        let key = StepInstanceKey { loop_path, step, visit: 0 };
-        value(self.state.steps.get(&key)?.output.as_ref()?)
+        let path = self.path.get(..self.graph.depth(place))?;
+        value(self.state.last_over(path, &self.graph.place(place)?.id)?.output.as_ref()?)
     }
 
     fn run(&self, name: &str) -> Option<Value> {

@@ -29,6 +29,10 @@ pub struct Loop {
     /// What the steps of a turn can call it by.
     #[serde(default, skip_serializing_if = "LoopVariables::is_empty")]
     pub variables: LoopVariables,
+    /// How often a run may come to it, when it is in a cycle; without one,
+    /// [the usual](super::cycle::VISITS_MAX).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits_max: Option<u32>,
 }
 
 /// What keeps a loop going.

@@ -36,6 +36,10 @@ pub struct Step {
     pub timeout_ms: Option<u64>,
     /// Its name for people.
     pub title: String,
+    /// How often a run may come to it, when it is in a cycle; without one,
+    /// [the usual](super::cycle::VISITS_MAX).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits_max: Option<u32>,
 }
 
 /// What is to be done.

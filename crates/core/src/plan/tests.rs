@@ -16,6 +16,7 @@ fn step(id: &str, action: Action) -> Step {
         require_confirmation: None,
         retry: None,
         timeout_ms: None,
+        visits_max: None,
         title: id.to_owned(),
     }
 }
@@ -95,6 +96,7 @@ fn triage() -> Plan {
             require_confirmation: None,
             title: "each".into(),
             variables: LoopVariables::default(),
+            visits_max: None,
         }],
         name: "Triage".into(),
         policy: Policy { concurrency_max: Some(1), ..Policy::default() },

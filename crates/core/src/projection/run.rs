@@ -15,7 +15,8 @@ use crate::event::engine::{
 };
 use crate::event::guided::RunStarted;
 use crate::id::{NodeId, RunId, SessionId, TaskId, TimerId};
-use crate::instance::StepInstanceKey;
+use crate::instance::{LoopTurn, StepInstanceKey};
+use crate::text::Slug;
 
 /// Where an engine-performed run stands.
 ///
@@ -56,6 +57,9 @@ pub struct RunState {
     pub reached: u32,
     /// Whether its time to be kept is over.
     pub retired: bool,
+    /// Whether a cycle came back to a step. From then on the order of steps is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub revisits: bool,
     /// Which run this is.
     pub run_id: RunId,
     /// What it is pinned to, once it has begun.
@@ -178,6 +182,10 @@ pub struct StepState {
     /// The node that its completion made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
+    /// Its place among the instances that were reached, counted from 1; 0 for one that was
+    /// reached before a cycle came back to any step.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub order: u32,
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Payload>,
@@ -297,6 +305,7 @@ impl RunState {
             queued: None,
             reached: 0,
             retired: false,
+            revisits: false,
             run_id,
             started: None,
             steps: BTreeMap::new(),
@@ -308,6 +317,32 @@ impl RunState {
     /// Every step and loop that was begun.
     fn begun(&self) -> BTreeSet<StepInstanceKey> {
         self.steps.keys().chain(self.loops.keys()).cloned().collect()
+    }
+
+    /// The latest visit of a step in these turns that was reached.
+    #[must_use]
+    pub fn last_visit(&self, path: &[LoopTurn], step: &Slug) -> Option<(u32, &StepState)> {
+        self.visits(path, step).next()
+    }
+
+    /// What is known of a step to those who read it: its last visit that is over, or else the
+    /// one under way.
+    #[must_use]
+    pub fn last_over(&self, path: &[LoopTurn], step: &Slug) -> Option<&StepState> {
+        let mut visits = self.visits(path, step);
+        let (_, latest) = visits.next()?;
+        match latest.status.is_final() {
+            true => Some(latest),
+            false => visits.next().map_or(Some(latest), |(_, earlier)| Some(earlier)),
+        }
+    }
+
+    /// The visits of a step that are kept, latest first: the one under way, and the last that is
+    /// over.
+    fn visits(&self, path: &[LoopTurn], step: &Slug) -> impl Iterator<Item = (u32, &StepState)> {
+        let key = |visit| StepInstanceKey { loop_path: path.to_vec(), step: step.clone(), visit };
+        let visits = self.steps.range(key(0)..=key(u32::MAX)).rev();
+        visits.map(|(key, state)| (key.visit, state))
     }
 
     /// Whether it came from elsewhere, and nobody has let it go on since: nothing of it moves.

@@ -33,7 +33,7 @@ fn fork_for(
     (name, answers): (&str, bool),
 ) -> Result<Fork, NotThere> {
     let asker = Asker { name, answers, now_ms: 7, decided: &BTreeSet::new() };
-    let from = Cut { step: &key(from), changes };
+    let from = Cut { step: &key(from), changes, was: None };
     Fork::new(&play.graph, (state, &play.begun()), from, asker, RunId::from_bits(8))
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod cases;
+mod cycles;
 mod failures;
 mod forks;
 mod loops;

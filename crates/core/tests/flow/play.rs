@@ -131,7 +131,7 @@ impl Play {
     }
 
     /// Every step that it ever began.
-    pub(crate) fn begun(&self) -> std::collections::BTreeSet<StepInstanceKey> {
+    pub(crate) fn begun(&self) -> cairn_core::flow::Begun {
         cairn_core::flow::begun(&self.log)
     }
 

@@ -1,12 +1,11 @@
 //! Going on from an earlier step, in another run.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cairn_core::digest::{Digest, SnapshotRef};
 use cairn_core::event::By;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
-use cairn_core::flow::{Asker, Change, Cut, Fork, NotThere, begun};
+use cairn_core::flow::{Asker, Begun, Change, Cut, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
@@ -94,6 +93,7 @@ impl Inner {
             let refused = cairn_core::flow::Rejection::OutOfPlace("not begun");
             return Err(Error::RunRefused { run: from.run, refused });
         };
+        let old = self.plans.get(was.workflow_hash).await?;
         let (ready, started) = if from.on_new_plan {
             let found = self.workflows.find_same(&Identity::of_run(&was)).await?;
             if let Some(queued) = &state.queued {
@@ -103,10 +103,11 @@ impl Inner {
             let started = started(&found, &ready);
             (ready, started)
         } else {
-            (self.plans.get(was.workflow_hash).await?, was)
+            (Arc::clone(&old), was)
         };
-        // In a loop, the run is looked at as it was then: later turns have taken its place.
-        if !from.step.loop_path.is_empty() {
+        // In a loop or a cycle, the run is looked at as it was then: later turns and visits have
+        // taken its place.
+        if !from.step.loop_path.is_empty() || old.graph.is_in_cycle(&from.step.step) {
             state = self.reading.state_at(&summary, &from.step).await?;
         }
         let done = begun(&self.reading.past(from.run).await?.events);
@@ -114,7 +115,8 @@ impl Inner {
         let now_ms = self.host.now_ms();
         let (name, answers) = (asker.by.name.as_str(), asker.answers);
         let asker = Asker { name, answers, now_ms, decided: &decided };
-        let place = Cut { step: &from.step, changes: &from.changes };
+        let was = from.on_new_plan.then_some(&old.graph);
+        let place = Cut { step: &from.step, changes: &from.changes, was };
         let fork = Fork::new(&ready.graph, (&state, &done), place, asker, id);
         let fork = fork.map_err(|source| not_there(from.run, source, &done))?;
         Ok(Prepared { fork, summary, state, ready, started })
@@ -220,13 +222,14 @@ pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
 }
 
 /// Why a run cannot be gone on from somewhere, with the nearest step that it did.
-fn not_there(run: RunId, source: NotThere, done: &BTreeSet<StepInstanceKey>) -> Error {
+fn not_there(run: RunId, source: NotThere, done: &Begun) -> Error {
     let (NotThere::Unreached(given)
     | NotThere::NotInPlan(given)
     | NotThere::NotKept(given)
+    | NotThere::Changed(given)
     | NotThere::Decided(given)) = &source;
     let others =
-        done.iter().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
+        done.keys().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
     let nearest = nearest(given.step.as_str(), others).map(str::to_owned);
     Error::RunNotThere { run, source, nearest }
 }

@@ -8,16 +8,15 @@ use std::collections::BTreeSet;
 use cairn_core::plan::Trigger;
 use cairn_core::text::Slug;
 
-use super::Build;
 use super::ways::Ways;
+use super::{Build, Draft};
 use crate::diagnostic::Code;
 use crate::read::{Fields, quoted};
 
 /// What can have run before each step.
 pub(super) struct Flow {
     before: Vec<BTreeSet<usize>>,
-    /// What has run before each step whichever way led to it. There is none for steps in a
-    /// circle.
+    /// What has run before each step whichever way led to it.
     always: Vec<Option<BTreeSet<usize>>>,
 }
 
@@ -34,13 +33,23 @@ impl Build<'_> {
         if let Some(spot) = graph.get("entry") {
             return self.target(&spot).into_iter().collect();
         }
-        let first = self.firsts(None);
+        let ways = self.ways();
+        let first = self.firsts(&ways, None);
         match first.as_slice() {
-            [one] => self.id(*one).cloned().into_iter().collect(),
+            [one] if ways.cycle(*one).is_none() => self.id(*one).cloned().into_iter().collect(),
             _ if !triggers.is_empty() && triggers.iter().all(|trigger| trigger.entry.is_some()) => {
                 Vec::new()
             }
             [] => Vec::new(),
+            [one] => {
+                if !self.astray.get() {
+                    let names = self.cycle_names(&ways, *one);
+                    let message = format!("the run begins in the cycle of {names}");
+                    let hint = "say `entry: <step>` in `graph`, or `entry_node` in each trigger";
+                    graph.spot.error_hint(Code::MissingField, message, hint);
+                }
+                self.id(*one).cloned().into_iter().collect()
+            }
             several => {
                 let names: Vec<&str> =
                     several.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
@@ -55,10 +64,27 @@ impl Build<'_> {
         }
     }
 
-    /// The steps of a level that nothing leads to.
-    fn firsts(&self, level: Option<usize>) -> Vec<usize> {
-        let reached: BTreeSet<usize> = self.links.iter().map(|link| link.to).collect();
-        self.level(level).into_iter().filter(|place| !reached.contains(place)).collect()
+    /// The ways between all steps.
+    pub(super) fn ways(&self) -> Ways<'_> {
+        let around = |place: usize| self.drafts.get(place).and_then(|draft| draft.around);
+        Ways::new(self.drafts.len(), &self.links, |link| around(link.from) == around(link.to))
+    }
+
+    /// The steps of a level that nothing leads to. Of a cycle that nothing leads into, it is the
+    /// first step of the loop's body, or the first that is written.
+    fn firsts(&self, ways: &Ways<'_>, level: Option<usize>) -> Vec<usize> {
+        let fields = level.and_then(|looped| self.drafts.get(looped)?.fields.as_ref());
+        let body = fields.and_then(|fields| fields.get("body")).filter(|body| body.is_list());
+        let body: Vec<usize> = body
+            .map(|body| body.items())
+            .into_iter()
+            .flatten()
+            .filter_map(|item| self.places.get(item.node.as_text()?).copied())
+            .collect();
+        let units = self.level(level).into_iter().filter(|place| ways.unit(*place) == *place);
+        let free = units.filter(|unit| ways.into_unit(*unit).is_empty());
+        free.map(|unit| body.iter().copied().find(|at| ways.unit(*at) == unit).unwrap_or(unit))
+            .collect()
     }
 
     fn level(&self, level: Option<usize>) -> Vec<usize> {
@@ -74,14 +100,14 @@ impl Build<'_> {
             named.filter_map(|id| self.places.get(id.as_str()).copied()).collect();
         let steps = self.drafts.len();
         let mut flow = Flow { before: vec![BTreeSet::new(); steps], always: vec![None; steps] };
-        let ways = Ways::new(self.drafts.len(), &self.links);
+        let ways = self.ways();
         let loops =
             (0..self.drafts.len()).filter(|p| self.drafts.get(*p).is_some_and(|d| d.is("loop")));
         for level in std::iter::once(None).chain(loops.map(Some)) {
             // A run begins at one entry, a turn at all of them.
             let (entries, together) = match level {
                 None => (entries.clone(), false),
-                Some(_) => (self.firsts(level).into_iter().collect(), true),
+                Some(_) => (self.firsts(&ways, level).into_iter().collect(), true),
             };
             self.look(&ways, &self.level(level), (&entries, together), &mut flow);
         }
@@ -104,11 +130,8 @@ impl Build<'_> {
                 *found = before;
             }
         }
-        let cyclic = order.len() < level.len();
-        self.never_firing(ways, level, &reached, flow);
-        if cyclic {
-            self.cycle(ways, level, flow);
-        }
+        self.never_firing(ways, level, &reached);
+        order.iter().for_each(|unit| self.cycle(ways, *unit));
         if !entries.is_empty() && !self.astray.get() {
             for draft in
                 level.iter().filter(|p| !reached.contains(p)).filter_map(|p| self.drafts.get(*p))
@@ -119,15 +142,32 @@ impl Build<'_> {
                 draft.spot.error_hint(Code::Unreachable, message, hint);
             }
         }
-        if !cyclic {
-            for place in &order {
-                let always = self.always(ways, *place, entries, flow);
-                flow.always
-                    .get_mut(*place)
-                    .into_iter()
-                    .for_each(|slot| *slot = Some(always.clone()));
+        for unit in &order {
+            self.always_before(ways, &ways.members(*unit), entries, flow);
+        }
+        self.twice(ways, &ways.doubled(&order, starts));
+    }
+
+    /// Notes what has run before a step, or before each step of a cycle, whichever way led there.
+    fn always_before(
+        &self,
+        ways: &Ways<'_>,
+        members: &[usize],
+        entries: &BTreeSet<usize>,
+        flow: &mut Flow,
+    ) {
+        loop {
+            let mut changed = false;
+            for place in members {
+                let always = Some(self.always(ways, *place, entries, flow));
+                if let Some(known) = flow.always.get_mut(*place).filter(|known| **known != always) {
+                    *known = always;
+                    changed = true;
+                }
             }
-            self.twice(ways, &ways.doubled(&order, starts));
+            if !changed {
+                return;
+            }
         }
     }
 
@@ -144,18 +184,20 @@ impl Build<'_> {
             return BTreeSet::new();
         }
         let with = |from: usize| {
-            let mut steps = flow.always.get(from).cloned().flatten().unwrap_or_default();
+            let mut steps = flow.always.get(from).cloned().flatten()?;
             steps.insert(from);
-            steps
+            Some(steps)
         };
+        // Steps of the same cycle that were not looked at yet leave nothing out.
         let inputs: BTreeSet<usize> = ways.into(place).map(|link| link.from).collect();
-        let common = inputs.iter().map(|from| with(*from)).reduce(|one, other| &one & &other);
+        let common =
+            inputs.iter().filter_map(|from| with(*from)).reduce(|one, other| &one & &other);
         let mut steps = common.unwrap_or_default();
         if self.drafts.get(place).is_some_and(|draft| draft.is("merge")) {
             // A merge waits for each input that cannot stay away.
             let certain = inputs.into_iter().filter(|input| comes(ways, *input, &steps));
             let certain: Vec<usize> = certain.collect();
-            certain.into_iter().for_each(|input| steps.extend(with(input)));
+            certain.into_iter().for_each(|input| steps.extend(with(input).unwrap_or_default()));
         }
         steps
     }
@@ -173,31 +215,12 @@ impl Build<'_> {
     }
 
     /// A merge needs an input that is there before it.
-    fn never_firing(
-        &self,
-        ways: &Ways<'_>,
-        level: &[usize],
-        reached: &BTreeSet<usize>,
-        flow: &Flow,
-    ) {
+    fn never_firing(&self, ways: &Ways<'_>, level: &[usize], reached: &BTreeSet<usize>) {
         for place in level {
-            let Some(draft) = self.drafts.get(*place).filter(|draft| draft.is("merge")) else {
-                continue;
-            };
-            let inputs: Vec<usize> = ways.into(*place).map(|link| link.from).collect();
-            let (behind, fine): (Vec<usize>, Vec<usize>) = inputs
-                .into_iter()
-                .partition(|input| flow.precedes(*place, *input) || input == place);
-            for id in behind.iter().filter_map(|input| self.id(*input)) {
-                let message = format!("`{}` waits for `{id}`, which comes after it", draft.id);
-                draft.spot.error_hint(
-                    Code::MergeNeverFires,
-                    message,
-                    format!("take `{id}` out of its inputs"),
-                );
-            }
-            let arrives = |input: &usize| reached.contains(input);
-            if behind.is_empty() && !self.astray.get() && !fine.iter().any(arrives) {
+            let is_merge = |draft: &&Draft<'_>| draft.is("merge") && ways.cycle(*place).is_none();
+            let Some(draft) = self.drafts.get(*place).filter(is_merge) else { continue };
+            let mut inputs = ways.into(*place).map(|link| link.from);
+            if !self.astray.get() && !inputs.any(|input| reached.contains(&input)) {
                 let message = format!("no input of `{}` can arrive", draft.id);
                 draft.spot.error_hint(
                     Code::MergeNeverFires,
@@ -208,42 +231,25 @@ impl Build<'_> {
         }
     }
 
-    fn cycle(&self, ways: &Ways<'_>, level: &[usize], flow: &Flow) {
-        let circle: Vec<usize> = level.iter().copied().filter(|p| flow.precedes(*p, *p)).collect();
-        let told = |place: &usize| {
-            let mut inputs = ways.into(*place);
-            self.drafts.get(*place).is_some_and(|draft| draft.is("merge"))
-                && inputs.any(|link| flow.precedes(*place, link.from))
-        };
-        if circle.iter().any(told) {
-            return;
-        }
-        let names: Vec<&str> =
-            circle.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
-        if let Some(draft) = circle.first().and_then(|place| self.drafts.get(*place)) {
-            let message = format!("{} come back to themselves", quoted(&names));
-            draft.spot.error_hint(
-                Code::Cycle,
-                message,
-                "put steps that are to be repeated into a `loop`",
-            );
-        }
-    }
-
     /// Says which steps two paths of one run would reach, each on its own.
     fn twice(&self, ways: &Ways<'_>, doubled: &BTreeSet<usize>) {
         for place in doubled.iter().copied() {
             let Some(draft) = self.drafts.get(place) else { continue };
             let result = draft.fields.as_ref().and_then(|fields| fields.get("result"));
-            if draft.is("merge") || (draft.is("end") && result.is_none()) {
+            let is_cycle = ways.cycle(place).is_some();
+            if !is_cycle && (draft.is("merge") || (draft.is("end") && result.is_none())) {
                 continue;
             }
-            let from: BTreeSet<usize> = ways.into(place).map(|link| link.from).collect();
+            let from: BTreeSet<usize> =
+                ways.into_unit(place).into_iter().map(|link| link.from).collect();
             let names: Vec<&str> =
                 from.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
+            let what = match is_cycle {
+                true => format!("the cycle of {}", self.cycle_names(ways, place)),
+                false => format!("`{}`", draft.id),
+            };
             let message = format!(
-                "`{}` would run more than once: {} lead to it in one run",
-                draft.id,
+                "{what} would run more than once: {} lead to it in one run",
                 quoted(&names)
             );
             let hint =
@@ -255,11 +261,12 @@ impl Build<'_> {
     /// Whether a step can have run before another, and if not, why.
     pub(super) fn has_run(&self, flow: &Flow, earlier: usize, later: usize) -> Result<(), String> {
         let name = |place: usize| self.id(place).map(ToString::to_string).unwrap_or_default();
-        if earlier == later {
+        let comes_back = |place: usize| flow.precedes(place, place);
+        if earlier == later && !comes_back(later) {
             return Err(format!("`{}` cannot read its own output", name(later)));
         }
         let around = self.drafts.get(earlier).and_then(|draft| draft.around);
-        if self.is_inside(later, earlier) {
+        if earlier != later && self.is_inside(later, earlier) && !comes_back(earlier) {
             return Err(format!("the loop `{}` has no output before it ends", name(earlier)));
         }
         if let Some(outer) = around.filter(|outer| !self.is_inside(later, *outer)) {

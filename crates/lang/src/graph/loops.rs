@@ -100,6 +100,7 @@ impl Build<'_> {
             require_confirmation: None,
             title,
             variables,
+            visits_max: self.visits_max(self.drafts.get(place)?),
         })
     }
 

@@ -22,6 +22,7 @@ pub(super) const COMMON: &[&str] = &[
     "cases",
     "fallback",
     "id",
+    "max_visits",
     "next",
     "note",
     "on_failure",
@@ -183,6 +184,7 @@ impl<'a> Build<'a> {
             retry: fields.and_then(|fields| retry(&fields.get("retry")?)),
             timeout_ms: timeout.and_then(|spot| spot.whole(1, SECONDS_MAX)).map(millis),
             title: fields.and_then(|f| f.text("title")).unwrap_or_else(|| draft.id.to_string()),
+            visits_max: self.visits_max(draft),
         })
     }
 

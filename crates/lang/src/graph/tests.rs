@@ -1,4 +1,5 @@
 mod commands;
+mod cycles;
 mod edits;
 mod hostile;
 mod hosts;

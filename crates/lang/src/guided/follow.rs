@@ -91,6 +91,7 @@ impl<'a> Build<'a> {
                 require_confirmation: None,
                 retry: None,
                 timeout_ms: None,
+                visits_max: None,
                 title: format!("{verb}: {title}"),
             });
             order.push(id);

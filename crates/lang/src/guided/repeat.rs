@@ -123,6 +123,7 @@ impl<'a> Build<'a> {
             require_confirmation,
             title,
             variables,
+            visits_max: None,
         });
         match body.filter(|body| body.node.as_text().is_some()) {
             Some(body) => by_name.push(ByName { looped: id.clone(), body, inside }),

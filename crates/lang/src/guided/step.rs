@@ -112,6 +112,7 @@ impl<'a> Build<'a> {
             require_confirmation,
             retry: None,
             timeout_ms: None,
+            visits_max: None,
             title: title?,
         });
         Some(id)

@@ -145,6 +145,7 @@ impl<'a> Build<'a> {
             require_confirmation: None,
             retry: None,
             timeout_ms: None,
+            visits_max: None,
             title: filled(template.title),
         });
     }

@@ -24,7 +24,8 @@ pub(super) fn write(seed: u64) -> Written {
     let mut random = Random::new(seed);
     let left = 2 + random.below(14);
     let failures = random.percent(70);
-    let mut author = Author { random, nodes: Vec::new(), left, depth: 0, failures };
+    let (depth, single) = (0, false);
+    let mut author = Author { random, nodes: Vec::new(), left, depth, failures, single };
     author.whole()
 }
 
@@ -60,6 +61,8 @@ struct Author {
     left: usize,
     depth: usize,
     failures: bool,
+    /// Whether only one thing may be under way: what is written stands in a cycle.
+    single: bool,
 }
 
 impl Author {
@@ -77,7 +80,7 @@ impl Author {
             self.close(&tail.exits);
         } else {
             self.close(&first.exits);
-            if self.random.percent(30) {
+            if self.random.percent(30) || self.is_led_to(&entry) {
                 graph.insert("entry".to_owned(), json!(entry));
             }
         }
@@ -210,13 +213,14 @@ impl Author {
     }
 
     fn part(&mut self, known: &[String]) -> Part {
-        let many = if self.left > 2 { 100 } else { 60 };
+        let many = if self.left > 2 { 115 } else { 60 };
         match self.random.below(many) {
             0..54 => self.step(known),
             54..57 => self.last(known),
             57..70 => self.switch(known),
-            70..86 => self.parallel(known),
+            70..86 if !self.single => self.parallel(known),
             86..94 if self.depth < 2 => self.looped(known),
+            100..115 => self.cycle(known),
             _ => self.replaced(known),
         }
     }
@@ -405,6 +409,7 @@ impl Author {
         }
         let begin = self.nodes.len();
         self.depth += 1;
+        let single = std::mem::replace(&mut self.single, false);
         let mut inside = known.to_vec();
         inside.extend(match self.depth {
             1 => ["item".to_owned(), "index".to_owned()],
@@ -420,8 +425,65 @@ impl Author {
         let body = json!(body);
         self.set(&id, "body", body);
         self.depth -= 1;
+        self.single = single;
         let known = vec![format!("steps.{id}.iterations"), format!("steps.{id}.results")];
         Part { exits: vec![Exit { from: id.clone(), case: None }], entry: id, known }
+    }
+
+    /// Steps that are done again as long as a switch behind them leads back.
+    fn cycle(&mut self, known: &[String]) -> Part {
+        let begin = self.nodes.len();
+        let single = std::mem::replace(&mut self.single, true);
+        let mut part = self.sequence(known);
+        self.single = single;
+        if part.exits.is_empty() {
+            return part;
+        }
+        let mut seen = known.to_vec();
+        seen.extend(part.known.iter().cloned());
+        let depth = self.depth;
+        let members: Vec<(String, Value)> = self
+            .nodes
+            .iter()
+            .skip(begin)
+            .filter(|node| node.depth == depth)
+            .filter_map(|node| Some((node.id.clone(), node.fields.get("type")?.clone())))
+            .collect();
+        // Steps may look at what they and later ones gave the last time.
+        for (id, kind) in &members {
+            if self.random.percent(40) && ["http", "log", "transform"].iter().any(|k| *kind == *k) {
+                self.fill(id, kind.as_str().unwrap_or("log"), &seen);
+            }
+        }
+        let id = self.node("branch");
+        let expr = words::choice(&mut self.random, &seen);
+        self.set(&id, "expr", json!(expr));
+        let most = 1 + self.random.below(5);
+        self.set(&id, "max_visits", json!(most));
+        self.condition(&id, &seen);
+        self.connect(&part.exits, &id);
+        part.exits.clear();
+        // One leads back to the beginning, one leads out, and the others anywhere.
+        let out = self.random.below(4);
+        for (place, case) in ["default", "a", "b", "c"].into_iter().enumerate() {
+            let exit = Exit { from: id.clone(), case: Some(case) };
+            let back = members.get(self.random.below(members.len() + 1)).map(|(id, _)| id.clone());
+            match place {
+                _ if place == out => part.exits.push(exit),
+                _ if place == (out + 1) % 4 => self.connect(&[exit], &part.entry.clone()),
+                _ if self.random.percent(25) => part.exits.push(exit),
+                _ => self.connect(&[exit], &back.unwrap_or_else(|| id.clone())),
+            }
+        }
+        part
+    }
+
+    /// Whether an edge leads to a node.
+    fn is_led_to(&self, id: &str) -> bool {
+        self.nodes.iter().any(|node| {
+            let cases = node.cases.iter().map(|(_, to)| to);
+            node.next.iter().chain(cases).any(|to| to == id)
+        })
     }
 
     /// A step, and what takes its place when it fails.

@@ -147,7 +147,8 @@ impl Laws {
         let inside = |path: &[LoopTurn]| {
             let turn = path.get(key.loop_path.len())?;
             let around = path.get(..key.loop_path.len())? == key.loop_path.as_slice();
-            (around && turn.loop_id == key.step).then_some(turn.iteration + 1)
+            (around && turn.loop_id == key.step && turn.visit == key.visit)
+                .then_some(turn.iteration + 1)
         };
         let begun = self.begun.iter().chain(&self.entered);
         begun.filter_map(|other| inside(&other.loop_path)).max().unwrap_or_default()

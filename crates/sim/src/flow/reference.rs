@@ -68,9 +68,21 @@ pub(super) struct Reference<'a> {
     pub(super) notes: &'a Notes,
     pub(super) order: &'a Order,
     fates: RefCell<BTreeMap<StepInstanceKey, Fate>>,
+    /// The steps from which each can be reached again, itself among them when it can.
+    cycles: BTreeMap<&'a Slug, BTreeSet<&'a Slug>>,
+    /// The walks through cycles, by path and by the first step of the cycle.
+    walks: RefCell<BTreeMap<(Vec<LoopTurn>, &'a Slug), Walk>>,
 }
 
 type Path = [LoopTurn];
+
+/// A walk through a cycle.
+#[derive(Clone, Default)]
+struct Walk {
+    /// Whether it is not known if somebody comes in.
+    is_open: bool,
+    visits: Vec<(StepInstanceKey, Fate)>,
+}
 
 /// One try.
 enum Try {
@@ -95,7 +107,62 @@ impl<'a> Reference<'a> {
         order: &'a Order,
     ) -> Self {
         let (run, trigger, input) = given;
-        Self { plan, run, trigger, input, chance, notes, order, fates: RefCell::default() }
+        let (fates, walks) = (RefCell::default(), RefCell::default());
+        let cycles = BTreeMap::new();
+        let mut reference =
+            Self { plan, run, trigger, input, chance, notes, order, fates, cycles, walks };
+        reference.cycles = reference.find_cycles();
+        reference
+    }
+
+    /// Looks from every step whether one comes back to it.
+    fn find_cycles(&self) -> BTreeMap<&'a Slug, BTreeSet<&'a Slug>> {
+        let steps = self.plan.steps.iter().map(|step| &step.id);
+        let all = steps.chain(self.plan.loops.iter().map(|looped| &looped.id));
+        let earlier: BTreeMap<&'a Slug, BTreeSet<&'a Slug>> =
+            all.map(|id| (id, self.earlier(id))).collect();
+        let both = |id: &&'a Slug| {
+            let known = earlier.get(id).into_iter().flatten().copied();
+            known.filter(|other| earlier.get(other).is_some_and(|e| e.contains(id))).collect()
+        };
+        earlier.keys().map(|id| (*id, both(id))).collect()
+    }
+
+    /// Everything that leads to a step.
+    fn earlier(&self, id: &Slug) -> BTreeSet<&'a Slug> {
+        let mut open: Vec<&Slug> = vec![id];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            for (from, _) in self.into(id) {
+                if seen.insert(from) {
+                    open.push(from);
+                }
+            }
+        }
+        seen
+    }
+
+    /// The steps of the cycle that a step is in; none when it is in none.
+    fn cycle(&self, id: &Slug) -> Option<&BTreeSet<&'a Slug>> {
+        self.cycles.get(id).filter(|cycle| !cycle.is_empty())
+    }
+
+    /// The edges that lead to a step, or into its cycle.
+    fn from_outside(&self, id: &Slug) -> Vec<(&'a Slug, &'a Slug, When<'a>)> {
+        let cycle = self.cycle(id);
+        let members: Vec<&Slug> = cycle.map_or_else(|| vec![id], |c| c.iter().copied().collect());
+        let into = members.into_iter().flat_map(|to| {
+            let to = self.named(to);
+            self.into(to).into_iter().map(move |(from, when)| (from, to, when))
+        });
+        into.filter(|(from, _, _)| !cycle.is_some_and(|cycle| cycle.contains(from))).collect()
+    }
+
+    /// A step's name, as the plan has it.
+    fn named(&self, id: &Slug) -> &'a Slug {
+        let steps = self.plan.steps.iter().map(|step| &step.id);
+        let mut all = steps.chain(self.plan.loops.iter().map(|looped| &looped.id));
+        all.find(|known| *known == id).unwrap_or_else(|| panic!("the plan has no `{id}`"))
     }
 
     /// What must come of every step that is reached, wherever it stands.
@@ -121,10 +188,7 @@ impl<'a> Reference<'a> {
             return Some(result);
         }
         match self.last(&[], None)? {
-            Some(id) if self.kind(id) != "end" => match self.fate(&[], id) {
-                Fate::Done(output, _) => Some(output),
-                _ => None,
-            },
+            Some((key, output)) if self.kind(&key.step) != "end" => Some(output),
             _ => Some(Value::Null),
         }
     }
@@ -139,9 +203,9 @@ impl<'a> Reference<'a> {
 
     /// The loop that a step stands in. One that the compiler added stands where it is led to.
     fn around(&self, id: &Slug) -> Option<&'a Slug> {
-        let found = self.plan.loops.iter().find(|looped| looped.body.contains(id));
-        let before = || self.into(id).into_iter().find_map(|(from, _)| self.around(from));
-        found.map(|looped| &looped.id).or_else(before)
+        let around = |id: &Slug| self.plan.loops.iter().find(|looped| looped.body.contains(id));
+        let before = || self.earlier(id).into_iter().find_map(around);
+        around(id).or_else(before).map(|looped| &looped.id)
     }
 
     /// The steps and loops of a level, in the order of the plan.
@@ -176,9 +240,24 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Whether a way is taken; without a value that is not settled.
+    /// Whether a way is taken, out of a cycle if it comes from one; without a value that is not
+    /// settled.
     fn is_taken(&self, path: &Path, from: &Slug, when: &When<'_>) -> Option<bool> {
-        match (self.fate(path, from), when) {
+        let Some(walk) = self.walk(path, from) else {
+            return self.leads_on(from, self.fate(path, from), when);
+        };
+        match walk.visits.last() {
+            None if walk.is_open => None,
+            None => Some(false),
+            Some((_, Fate::Open | Fate::Stopped(_))) => None,
+            Some((key, fate)) if key.step == *from => self.leads_on(from, fate.clone(), when),
+            Some(_) => Some(false),
+        }
+    }
+
+    /// Whether an outcome of a step takes a way.
+    fn leads_on(&self, from: &Slug, fate: Fate, when: &When<'_>) -> Option<bool> {
+        match (fate, when) {
             (Fate::Open | Fate::Stopped(_), _) => None,
             (Fate::Never, _) => Some(false),
             (Fate::Replaced, when) => Some(matches!(when, When::Failure)),
@@ -194,8 +273,89 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// What must come of a step.
+    /// The walk through the cycle that a step is in, as far as it has come; none when it is in
+    /// none.
+    fn walk(&self, path: &Path, id: &Slug) -> Option<Walk> {
+        let first = *self.cycle(id)?.first()?;
+        let place = (path.to_vec(), first);
+        if let Some(known) = self.walks.borrow().get(&place) {
+            return Some(known.clone());
+        }
+        self.walks.borrow_mut().insert(place.clone(), Walk::default());
+        let note = |walk: &dyn Fn(&mut Walk)| {
+            self.walks.borrow_mut().get_mut(&place).into_iter().for_each(walk);
+        };
+        let mut next = match self.comes_in(path, id) {
+            Some(entry) => entry,
+            None => {
+                note(&|walk| walk.is_open = true);
+                None
+            }
+        };
+        let mut visits: BTreeMap<&Slug, u32> = BTreeMap::new();
+        while let Some(id) = next {
+            let visit = visits.entry(id).or_default();
+            let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: *visit };
+            let fate = match *visit < self.visits_max(id) {
+                true => self.done(&key),
+                false => Fate::Stopped("MAX_VISITS".to_owned()),
+            };
+            *visit += 1;
+            self.fates.borrow_mut().insert(key.clone(), fate.clone());
+            note(&|walk| walk.visits.push((key.clone(), fate.clone())));
+            next = self.stays(id, &fate);
+        }
+        self.walks.borrow().get(&place).cloned()
+    }
+
+    /// The step of a cycle that an outcome of another leads to.
+    fn stays(&self, from: &Slug, fate: &Fate) -> Option<&'a Slug> {
+        let cycle = self.cycle(from)?;
+        let mut to = cycle.iter().copied().filter(|to| {
+            let mut into = self.into(to).into_iter().filter(|(other, _)| *other == from);
+            into.any(|(_, when)| self.leads_on(from, fate.clone(), &when) == Some(true))
+        });
+        to.next()
+    }
+
+    /// Where somebody comes into a cycle, if that happens; without a value it is not settled.
+    fn comes_in(&self, path: &Path, id: &Slug) -> Option<Option<&'a Slug>> {
+        let into = self.from_outside(id);
+        let members = self.cycle(id)?;
+        let entry = match path.last() {
+            None => members.iter().copied().find(|id| self.is_entry(path, id)),
+            Some(turn) if into.is_empty() => {
+                let looped = self.plan.loops.iter().find(|looped| looped.id == turn.loop_id)?;
+                looped.body.iter().find(|id| members.contains(id))
+            }
+            Some(_) => None,
+        };
+        if entry.is_some() {
+            return Some(entry);
+        }
+        let taken = |(from, to, when): &(&Slug, &'a Slug, When<'_>)| {
+            Some((self.is_taken(path, from, when)?, *to))
+        };
+        let settled: Vec<Option<(bool, &'a Slug)>> = into.iter().map(taken).collect();
+        let entered = settled.iter().flatten().find(|(taken, _)| *taken).map(|(_, to)| *to);
+        if entered.is_none() && settled.contains(&None) { None } else { Some(entered) }
+    }
+
+    /// How often a step may be visited.
+    fn visits_max(&self, id: &Slug) -> u32 {
+        let step = self.plan.steps.iter().find(|step| step.id == *id);
+        let looped = self.plan.loops.iter().find(|looped| looped.id == *id);
+        let given = step.and_then(|step| step.visits_max);
+        given.or_else(|| looped.and_then(|looped| looped.visits_max)).unwrap_or(1_000)
+    }
+
+    /// What must come of a step; in a cycle, of its last visit.
     fn fate(&self, path: &Path, id: &Slug) -> Fate {
+        if let Some(walk) = self.walk(path, id) {
+            let last = walk.visits.iter().rev().find(|(key, _)| key.step == *id);
+            let open = if walk.is_open { Fate::Open } else { Fate::Never };
+            return last.map_or(open, |(_, fate)| fate.clone());
+        }
         let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: 0 };
         if let Some(known) = self.fates.borrow().get(&key) {
             return known.clone();
@@ -536,29 +696,36 @@ impl<'a> Reference<'a> {
         if level.iter().filter(|id| open(id)).count() > 0 {
             return None;
         }
-        match self.last(&path, Some(&key.step))? {
-            Some(id) => match self.fate(&path, id) {
-                Fate::Done(output, _) => Some(output),
-                _ => None,
-            },
-            None => Some(Value::Null),
-        }
+        self.last(&path, Some(&key.step))?.map_or(Some(Value::Null), |(_, output)| Some(output))
     }
 
-    /// The step of a level that was done last, if one was. The log says which, when the plan
+    /// What was done last in a level, if anything was. The log says which it is, when the plan
     /// leaves it open; without a value it says something that cannot be.
-    fn last(&self, path: &Path, around: Option<&Slug>) -> Option<Option<&'a Slug>> {
-        let level = self.level(around);
-        let done = |id: &&Slug| matches!(self.fate(path, id), Fate::Done(..));
-        let done: Vec<&'a Slug> = level.into_iter().filter(done).collect();
+    fn last(&self, path: &Path, around: Option<&Slug>) -> Option<Option<(StepInstanceKey, Value)>> {
+        let done: Vec<(StepInstanceKey, Value)> =
+            self.level(around).into_iter().filter_map(|id| self.last_done(path, id)).collect();
         if done.is_empty() {
             return Some(None);
         }
         let followed: BTreeSet<&Slug> =
-            done.iter().flat_map(|id| self.followed(path, id)).collect();
-        let last = done.into_iter().max_by_key(|id| self.place(path, id))?;
-        let fits = self.place(path, last).is_some() && !followed.contains(last);
+            done.iter().flat_map(|(key, _)| self.followed(path, &key.step)).collect();
+        let last = done.into_iter().max_by_key(|(key, _)| self.order.get(key).copied())?;
+        let fits = self.order.contains_key(&last.0) && !followed.contains(&last.0.step);
         fits.then_some(Some(last))
+    }
+
+    /// The last visit of a step that was done. In a cycle only the last of all counts.
+    fn last_done(&self, path: &Path, id: &Slug) -> Option<(StepInstanceKey, Value)> {
+        let Some(walk) = self.walk(path, id) else {
+            let Fate::Done(output, _) = self.fate(path, id) else { return None };
+            let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: 0 };
+            return Some((key, output));
+        };
+        let mut done = walk.visits.into_iter().rev().filter_map(|(key, fate)| match fate {
+            Fate::Done(output, _) => Some((key, output)),
+            _ => None,
+        });
+        done.next().filter(|(key, _)| key.step == *id)
     }
 
     /// The steps from which ways that were taken lead to a step.
@@ -566,11 +733,12 @@ impl<'a> Reference<'a> {
         let mut found: BTreeSet<&'a Slug> = BTreeSet::new();
         let mut open: Vec<&Slug> = vec![id];
         while let Some(id) = open.pop() {
-            for (from, when) in self.into(id) {
+            for (from, _, when) in self.from_outside(id) {
                 let early = self.strategy(id) != "first"
                     || self.place(path, from).is_some_and(|at| Some(at) < self.place(path, id));
                 let taken = early && self.is_taken(path, from, &when) == Some(true);
                 if taken && found.insert(from) {
+                    found.extend(self.cycle(from).into_iter().flatten());
                     open.push(from);
                 }
             }
@@ -580,7 +748,10 @@ impl<'a> Reference<'a> {
 
     /// Where the log has the end of a step that was done.
     fn place(&self, path: &Path, id: &Slug) -> Option<usize> {
-        let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: 0 };
+        let visits = self.walk(path, id).map_or_else(Vec::new, |walk| walk.visits);
+        let visit = visits.iter().rev().find(|(key, _)| key.step == *id);
+        let visit = visit.map_or(0, |(key, _)| key.visit);
+        let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit };
         self.order.get(&key).copied()
     }
 
@@ -611,16 +782,7 @@ impl<'a> Reference<'a> {
 
     /// What the steps gave that lead to one.
     fn outputs(&self, path: &Path, id: &Slug, steps: &mut Map<String, Value>) {
-        let mut open: Vec<&Slug> = vec![id];
-        let mut seen = BTreeSet::new();
-        while let Some(id) = open.pop() {
-            for (from, _) in self.into(id) {
-                if seen.insert(from) {
-                    open.push(from);
-                }
-            }
-        }
-        for id in seen {
+        for id in self.earlier(id) {
             if let Fate::Done(output, _) = self.fate(path, id) {
                 steps.insert(id.to_string(), output);
             }

@@ -34,7 +34,10 @@ impl RunState {
             EventData::StepStarted(step) => self.step_started(step),
             EventData::StepCompleted(step) => self.step_completed(step),
             EventData::StepFailed(step) => self.step_failed(step),
-            EventData::StepSkipped(step) => self.step(&step.instance).settle(StepStatus::Skipped),
+            EventData::StepSkipped(step) => {
+                self.step(&step.instance).settle(StepStatus::Skipped);
+                self.forget_earlier(&step.instance);
+            }
             EventData::StepWaiting(step) => {
                 let state = self.step(&step.instance);
                 state.status = StepStatus::Waiting;
@@ -45,9 +48,13 @@ impl RunState {
                 state.tried(step.attempt);
                 state.settle(StepStatus::Unknown);
             }
-            EventData::StepResolved(step) => self.step(&step.instance).resolve(step.decision),
+            EventData::StepResolved(step) => {
+                self.step(&step.instance).resolve(step.decision);
+                self.forget_earlier(&step.instance);
+            }
             EventData::LoopEntered(entered) => {
                 self.turn_to(&entered.instance.loop_path);
+                self.revisits |= entered.instance.visit > 0;
                 let items = entered.items.clone();
                 let begun = Loop { items, iteration: 0, last: None, results: Vec::new() };
                 self.loops.insert(entered.instance.clone(), begun);
@@ -121,7 +128,23 @@ impl RunState {
         state.error = None;
         state.node_id = node;
         state.output = Some(step.output.clone());
+        self.forget_earlier(&step.instance);
         self.ended(&step.instance, &step.output);
+    }
+
+    /// Keeps the last visit of a step that is over, and none before it.
+    fn forget_earlier(&mut self, instance: &StepInstanceKey) {
+        let is_over = |step: &StepState| step.status.is_final();
+        if instance.visit == 0 || !self.steps.get(instance).is_some_and(is_over) {
+            return;
+        }
+        let first = StepInstanceKey { visit: 0, ..instance.clone() };
+        let earlier = self.steps.range(&first..instance).map(|(key, _)| key.clone());
+        // What may be the run's result stays until another step is done.
+        let earlier = earlier.filter(|key| self.ended_by.as_ref() != Some(key));
+        for key in earlier.collect::<Vec<_>>() {
+            self.steps.remove(&key);
+        }
     }
 
     /// Notes what may be the result of a turn, or of the run.
@@ -148,6 +171,7 @@ impl RunState {
         if matches!(step.then, AfterFailure::Skip | AfterFailure::Fallback) {
             state.output.clone_from(&step.output);
         }
+        self.forget_earlier(&step.instance);
         // Nobody waits for an answer any more.
         self.tasks.retain(|_, task| task.instance != step.instance);
     }
@@ -170,6 +194,7 @@ impl RunState {
         state.settle(StepStatus::Succeeded);
         state.iterations = Some(iterations);
         state.output = Some(output.clone());
+        self.forget_earlier(instance);
         self.ended(instance, &output);
     }
 
@@ -216,10 +241,12 @@ impl RunState {
 
     fn step(&mut self, instance: &StepInstanceKey) -> &mut StepState {
         self.turn_to(&instance.loop_path);
-        let reached = &mut self.reached;
+        self.revisits |= instance.visit > 0;
+        let (reached, revisits) = (&mut self.reached, self.revisits);
         self.steps.entry(instance.clone()).or_insert_with(|| {
             *reached = reached.saturating_add(1);
-            StepState::reached()
+            let order = if revisits { *reached } else { 0 };
+            StepState { order, ..StepState::reached() }
         })
     }
 }
@@ -234,6 +261,7 @@ impl StepState {
             input: None,
             iterations: None,
             node_id: None,
+            order: 0,
             output: None,
             status: StepStatus::Pending,
             waiting_for: None,

@@ -45,6 +45,7 @@ impl RunState {
             queued: self.queued.clone(),
             reached: self.reached,
             retired: self.retired,
+            revisits: self.revisits,
             run_id: self.run_id,
             started: self.started.clone(),
             steps: self.steps.clone(),
@@ -71,13 +72,21 @@ impl RunState {
         for (depth, turn) in step.loop_path.iter().enumerate() {
             let key = turn.of(step.loop_path.get(..depth).unwrap_or_default());
             match self.loops.get(&key) {
-                None => return !self.steps.contains_key(&key),
+                None => return !self.has_come_to(&key),
                 Some(looped) if looped.iteration != turn.iteration => {
                     return looped.iteration < turn.iteration;
                 }
                 Some(_) => {}
             }
         }
-        !self.steps.contains_key(step) && !self.loops.contains_key(step)
+        !self.has_come_to(step)
+    }
+
+    /// Whether a visit was reached, or a later one of the same step.
+    fn has_come_to(&self, visit: &StepInstanceKey) -> bool {
+        let last = StepInstanceKey { visit: u32::MAX, ..visit.clone() };
+        let visits = visit..=&last;
+        self.steps.range(visits.clone()).next().is_some()
+            || self.loops.range(visits).next().is_some()
     }
 }

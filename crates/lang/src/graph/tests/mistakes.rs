@@ -74,7 +74,7 @@ fn steps_that_no_run_reaches() {
     - { id: a, type: log, message: a, next: b }
     - { id: b, type: log, message: b, next: a }
     - { id: s, type: log, message: s, next: a }
-"), @"w/workflow.yaml:6:13: error[cycle] /graph/nodes/0/id: `a`, `b` come back to themselves; put steps that are to be repeated into a `loop`");
+"), @"w/workflow.yaml:6:13: error[cycle] /graph/nodes/0/id: the cycle of `a`, `b` has no way out; lead a case of one of them to another step, or to `end`");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn merges_that_never_fire() {
     - { id: z, type: log, message: z }
     - { id: n, type: merge }
 ").unwrap_err(), @r#"
-    w/workflow.yaml:7:13: error[merge_never_fires] /graph/nodes/1/id: `m` waits for `z`, which comes after it; take `z` out of its inputs
+    w/workflow.yaml:7:13: error[cycle] /graph/nodes/1/id: `m` would wait for several inputs in the cycle of `m`, `z`, which has one at a time; put it into the body of a `loop`, or into a workflow of its own
     w/workflow.yaml:9:13: error[merge_never_fires] /graph/nodes/3/id: no input of `n` can arrive; name steps in `inputs` that lead to it
     w/workflow.yaml:9:13: error[unreachable] /graph/nodes/3/id: nothing leads to `n`; lead an edge to it, make it the `entry_node` of a trigger, or leave it out
     "#);
