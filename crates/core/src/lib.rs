@@ -15,6 +15,7 @@ pub mod audit;
 pub mod bundle;
 pub mod canonical;
 pub mod capabilities;
+pub mod cas;
 pub mod catalog;
 pub mod command;
 pub mod digest;
