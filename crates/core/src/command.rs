@@ -8,7 +8,8 @@
 //!    it, written out, that the program is known to honour.
 //! 3. What a program reads that takes programs from its input is program text.
 //! 4. Programs are known by their names: as written, and when the command is about to start by
-//!    every name that leads to the file.
+//!    every name that leads to the file. A script is read as its interpreter reads it, which the
+//!    first line names ([`Programs::script`]).
 //! 5. A variable whose name makes programs run something else is no data ([`loads`]), and to a
 //!    program that expands its variables none is ([`Reading::expands`]).
 //!
@@ -19,6 +20,7 @@
 //! (`table.rs`); one that is not there takes any argument that the second rule lets through.
 
 mod interpreter;
+mod shebang;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -31,9 +33,32 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use shebang::interpreter_of;
 pub use table::{is_many, shells};
 pub use variables::{configures, loads};
 pub use walk::read;
+
+/// What is known of programs where a command is read.
+pub trait Programs {
+    /// The names of the program that a word names: itself, and those that it stands for.
+    fn names(&self, name: &str) -> Vec<String>;
+
+    /// What starts the script that a word names, if it names one ([`interpreter_of`]).
+    fn script(&self, name: &str) -> Option<Vec<String>>;
+}
+
+/// Nothing is known of programs but what they are called.
+pub struct Called;
+
+impl Programs for Called {
+    fn names(&self, name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    fn script(&self, _: &str) -> Option<Vec<String>> {
+        None
+    }
+}
 
 /// A word of a command: the program, or one of its arguments.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,7 @@
 //! The programs that make something else of their arguments or their input: one row for each
 //! group that does so in the same way.
 
+mod elsewhere;
 mod interpreters;
 mod plain;
 mod runners;
@@ -10,6 +11,7 @@ mod wrappers;
 use super::interpreter::Interpreter;
 use super::tool::{TOOL, Tool};
 use super::wrapper::{WRAPPER, Wrapper};
+use elsewhere::ELSEWHERE;
 use interpreters::INTERPRETERS;
 use plain::PLAIN;
 use runners::RUNNERS;
@@ -84,14 +86,14 @@ const fn plain(names: Names, valued: &'static str, values: Names) -> Row {
     row(names, Kind::Takes(Tool { valued, values, ..TOOL }))
 }
 
+fn rows() -> impl Iterator<Item = &'static Row> {
+    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, ELSEWHERE, RUNNERS, PLAIN].into_iter().flatten()
+}
+
 /// The program with this name, whatever its folder and its version.
 pub(super) fn program(name: &str) -> Option<&'static Row> {
     let file = file(name);
-    let named = |name: &str| {
-        let mut rows =
-            [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, RUNNERS, PLAIN].into_iter().flatten();
-        rows.find(|row| row.names.contains(&name))
-    };
+    let named = |name: &str| rows().find(|row| row.names.contains(&name));
     named(&file).or_else(|| named(family(&file).unwrap_or_else(|| stem(&file))))
 }
 
@@ -137,9 +139,11 @@ fn file(name: &str) -> String {
 /// The name of a program without its version and its build: `python` of `python3.12`, `vim` of
 /// `vim.basic`.
 fn stem(file: &str) -> &str {
-    const BUILDS: [&str; 14] = [
+    const BUILDS: [&str; 16] = [
         "-debug",
         "-dbg",
+        "-gtk",
+        "-nox",
         "-static",
         ".athena",
         ".basic",
@@ -167,9 +171,8 @@ mod tests {
 
     #[test]
     fn a_program_is_in_one_row() {
-        let rows = [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, RUNNERS, PLAIN].into_iter().flatten();
         let mut seen = BTreeSet::new();
-        for name in rows.flat_map(|row| row.names) {
+        for name in rows().flat_map(|row| row.names) {
             assert!(seen.insert(*name), "{name}");
             assert!(program(name).is_some_and(|row| row.names.contains(name)), "{name}");
         }

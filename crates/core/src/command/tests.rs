@@ -11,7 +11,7 @@ fn reading(command: &str) -> (Vec<Word<'_>>, Reading) {
         None => Word::literal(text),
     };
     let words: Vec<Word<'_>> = command.split(' ').map(word).collect();
-    let reading = read(&words, &|name| vec![name.to_owned()]);
+    let reading = read(&words, &Called);
     (words, reading)
 }
 
@@ -57,14 +57,14 @@ fn make_expands_its_variables_wherever_it_is_run() {
     }
     for line in ["make", "cd a && make all", "if x; then A=1 make; fi", "(nice make)", "a\nmake"] {
         let words = ["sh", "-c", line].map(Word::literal);
-        assert!(read(&words, &|name| vec![name.to_owned()]).expands, "{line}");
+        assert!(read(&words, &Called).expands, "{line}");
     }
     for command in ["echo make", "sh make.sh", "cmake a", "printf make"] {
         assert!(!reading(command).1.expands, "{command}");
     }
     let long = "echo a; ".repeat(1000);
     let words = ["sh", "-c", &long].map(Word::literal);
-    assert!(!read(&words, &|name| vec![name.to_owned()]).expands, "long lines are fine");
+    assert!(!read(&words, &Called).expands, "long lines are fine");
     assert_eq!(rule("env NAME=§ make"), Some(Rule::Value));
     assert_eq!(rule("env NAME=§ printf make"), None);
 }
@@ -92,5 +92,45 @@ fn what_a_tool_runs_elsewhere_may_read() {
         ("systemd-cat", Input::Data),
     ] {
         assert_eq!(reading(command).1.input, wanted, "{command}");
+    }
+}
+
+/// Scripts, by what their first lines say.
+struct Scripts;
+
+impl Programs for Scripts {
+    fn names(&self, name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    fn script(&self, name: &str) -> Option<Vec<String>> {
+        let line = match name {
+            "own.mk" => "#!/usr/bin/make -f",
+            "own.awk" => "#!/usr/bin/awk -f",
+            "own.sh" => "#!/bin/sh",
+            "own.py" => "#!/usr/bin/env -S uv run --script",
+            "loop" => "#!loop",
+            _ => return None,
+        };
+        interpreter_of(line.as_bytes())
+    }
+}
+
+#[test]
+fn a_script_is_read_by_what_its_first_line_names() {
+    for (program, wanted, input) in [
+        ("own.mk", Some(Rule::Value), Input::Data),
+        ("own.awk", None, Input::Data),
+        ("own.sh", None, Input::Data),
+        ("own.py", None, Input::Data),
+        ("none", None, Input::Data),
+        // What never ends is no program that anybody knows.
+        ("loop", Some(Rule::Name), Input::Program),
+    ] {
+        let words = [Word::literal(program), Word::sent("x=y", 0)];
+        let reading = read(&words, &Scripts);
+        let refused = reading.refused(&words, false).map(|(_, why)| why.rule).max();
+        assert_eq!((refused, reading.input), (wanted, input), "{program}");
+        assert_eq!(reading.expands, program == "own.mk", "{program}");
     }
 }

@@ -7,7 +7,8 @@ pub(super) struct Tool {
     pub(super) programs: &'static [&'static str],
     /// The words and options behind which every argument is one, such as `exec`.
     pub(super) words: &'static [&'static str],
-    /// The words and values with which programs are read from its input, such as `console`.
+    /// The words and values with which programs are read from its input, such as `console`, or
+    /// two of them, such as `build -`.
     pub(super) readers: &'static [&'static str],
     /// What arguments are that are no options.
     pub(super) operands: Operands,

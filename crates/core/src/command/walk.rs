@@ -9,7 +9,7 @@ use super::table::{Joiner, Kind, Row, called, expands, program};
 use super::tool::Operands;
 use super::variables::{configures, loads};
 use super::wrapper::Wrapper;
-use super::{Input, Place, Reading, Rule, Why, Word};
+use super::{Input, Place, Programs, Reading, Rule, Why, Word};
 
 /// What a program is called that nobody knows.
 const SOME_PROGRAM: &str = "a program";
@@ -20,18 +20,15 @@ const DEPTH_MAX: usize = 8;
 /// How many words of a command are looked at that may be interpreters.
 const GUESSES_MAX: usize = 16;
 
-/// Reads a command. `names` gives the names of the program that a word names: itself, and those
-/// that it stands for.
+/// Reads a command.
 #[must_use]
-pub fn read(words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading {
-    read_at(0, words, names)
+pub fn read(words: &[Word<'_>], programs: &dyn Programs) -> Reading {
+    read_at(0, words, programs)
 }
 
 /// Reads a command that stands in so many others.
-fn read_at(depth: usize, words: &[Word<'_>], names: &dyn Fn(&str) -> Vec<String>) -> Reading {
-    let places = vec![None; words.len()];
-    let input = Input::Data;
-    let mut walk = Walk { words, names, places, input, expands: false, guesses: false, depth };
+fn read_at(depth: usize, words: &[Word<'_>], programs: &dyn Programs) -> Reading {
+    let mut walk = Walk::new(words, programs, depth);
     walk.run(0, words.len());
     let place = |(place, word): (Option<Place>, &Word<'_>)| match place.unwrap_or(Place::Data) {
         Place::Data if word.has_sent_option() => refused(Rule::Option, SOME_PROGRAM),
@@ -84,22 +81,30 @@ fn runs_others(name: &str) -> bool {
 
 /// Whether a path is that of the input.
 fn is_input(path: &str) -> bool {
-    path == "-" || (path.starts_with('/') && (path.ends_with("/stdin") || path.ends_with("/fd/0")))
+    path == "-" || path.ends_with("dev/stdin") || path.ends_with("/fd/0")
 }
 
 struct Walk<'w, 'a> {
     words: &'w [Word<'a>],
-    names: &'w dyn Fn(&str) -> Vec<String>,
+    programs: &'w dyn Programs,
     places: Vec<Option<Place>>,
     input: Input,
     /// Whether a program in it expands its variables.
     expands: bool,
     /// Whether a program is only taken for one.
     guesses: bool,
+    /// Whether it is what starts a script: behind the script's path stands what is the script's.
+    starts_script: bool,
     depth: usize,
 }
 
 impl<'w, 'a> Walk<'w, 'a> {
+    fn new(words: &'w [Word<'a>], programs: &'w dyn Programs, depth: usize) -> Self {
+        let (places, input) = (vec![None; words.len()], Input::Data);
+        let (expands, guesses, starts_script) = (false, false, false);
+        Self { words, programs, places, input, expands, guesses, starts_script, depth }
+    }
+
     fn word(&self, at: usize) -> Option<&'w Word<'a>> {
         self.words.get(at)
     }
@@ -133,10 +138,10 @@ impl<'w, 'a> Walk<'w, 'a> {
             return self.reads(Input::Program);
         }
         self.depth += 1;
-        let names: Vec<String> = match first.written() {
-            Some(name) => (self.names)(name),
-            None => first.choices.iter().flat_map(|name| (self.names)(name)).collect(),
-        };
+        let written: Vec<&str> = first.written().map_or(first.choices.clone(), |name| vec![name]);
+        let names: Vec<String> =
+            written.iter().flat_map(|name| self.programs.names(name)).collect();
+        written.iter().for_each(|name| self.script(name, from + 1, to));
         // Whatever one of its names would make of the words counts, and what only some of them
         // would let through does not.
         let before = self.places.clone();
@@ -151,6 +156,24 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
         self.places = strictest.unwrap_or(before);
         self.depth -= 1;
+    }
+
+    /// A script, and the words that it is given: whatever runs it may take them for its own.
+    fn script(&mut self, name: &str, from: usize, to: usize) {
+        let Some(line) = self.programs.script(name) else { return };
+        let own = line.iter().map(String::as_str).chain([name]).map(Word::literal);
+        let own: Vec<Word<'_>> = own.collect();
+        let given = self.words.get(from..to).unwrap_or_default();
+        let words = [own.as_slice(), given].concat();
+        let mut walk = Walk::new(&words, self.programs, self.depth);
+        walk.starts_script = true;
+        walk.run(0, words.len());
+        self.input = self.input.max(walk.input);
+        self.expands |= walk.expands;
+        let found = walk.places.into_iter().skip(own.len());
+        for (place, found) in self.places.iter_mut().skip(from).zip(found) {
+            *place = (*place).max(found.filter(|found| *found != Place::Behind));
+        }
     }
 
     /// The arguments of a program.
@@ -169,6 +192,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             Kind::Wraps(kind) => self.wrapper(kind, name, from, to),
             Kind::Joins(kind) => self.joining(kind, name, from, to),
             Kind::Finds => self.find(from, to),
+            // What runs scripts beside other things hands them what stands behind their path.
+            Kind::Takes(_) if self.starts_script && !expands(row) => {}
             Kind::Takes(tool) => {
                 self.tool(tool, name, from, to);
                 if tool.operands != Operands::Data {
@@ -271,7 +296,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn filled(&self, from: usize, to: usize, fills_in: bool) -> Input {
         let mut words = self.words.get(from..to).unwrap_or_default().to_vec();
         words.push(Word { is_sent: true, ..Word::default() });
-        let reading = read_at(self.depth, &words, self.names);
+        let reading = read_at(self.depth, &words, self.programs);
         match reading.places.last() {
             Some(Place::Refused(_)) => Input::Program,
             Some(Place::Behind) if !fills_in => reading.input,
@@ -282,7 +307,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     fn is_known(&self, word: &Word<'_>) -> bool {
-        let names = word.written().map(|name| (self.names)(name)).unwrap_or_default();
+        let names = word.written().map(|name| self.programs.names(name)).unwrap_or_default();
         names.iter().any(|name| runs_others(name))
     }
 

@@ -4,7 +4,9 @@
 //! run can say, whether an argument begins as an option does, is looked at when the command is
 //! about to start; the plan says which arguments that concerns.
 
-use cairn_core::command::{self, Input, Rule, Sent, SentArgument, Word, configures};
+use cairn_core::command::{
+    self, Input, Programs, Rule, Sent, SentArgument, Word, configures, interpreter_of,
+};
 use cairn_core::expression::{self, Expr, Piece, Template};
 use serde_json::{Map, Value, json};
 
@@ -62,6 +64,20 @@ impl Part<'_, '_> {
     }
 }
 
+/// The scripts of a workflow, by their paths.
+struct Sources<'b, 'a>(&'b Build<'a>);
+
+impl Programs for Sources<'_, '_> {
+    fn names(&self, name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    fn script(&self, name: &str) -> Option<Vec<String>> {
+        let path = format!("{}{}", self.0.folder, name.strip_prefix("./").unwrap_or(name));
+        interpreter_of(self.0.tree.files.get(&path)?)
+    }
+}
+
 /// The texts that a choice names.
 fn one_of(value: &Expr) -> Option<Vec<&str>> {
     let Expr::Filter { call, .. } = value else { return None };
@@ -94,7 +110,7 @@ impl Build<'_> {
             let line = self.program(spot)?;
             spot.filled()?;
             let words = ["sh", "-c", line].map(Word::literal);
-            if command::read(&words, &|name| vec![name.to_owned()]).expands && !trusts {
+            if command::read(&words, &Sources(self)).expands && !trusts {
                 self.expanded(here, flow, fields);
             }
             return Some(json!(["sh", "-c", line]));
@@ -112,7 +128,7 @@ impl Build<'_> {
         }
         let parts = self.parts(here, flow, &spots)?;
         let words: Vec<Word<'_>> = parts.iter().map(Part::word).collect();
-        let reading = command::read(&words, &|name| vec![name.to_owned()]);
+        let reading = command::read(&words, &Sources(self));
         let stdin = fields.get("stdin").filter(|spot| spot.node.as_text().is_some());
         for (part, place) in parts.iter().zip(&reading.places) {
             let command::Place::Refused(why) = place else { continue };
@@ -158,7 +174,7 @@ impl Build<'_> {
         let words: Vec<Word<'_>> = std::iter::once(Word::literal("a script"))
             .chain(parts.iter().map(Part::word))
             .collect();
-        let reading = command::read(&words, &|name| vec![name.to_owned()]);
+        let reading = command::read(&words, &Sources(self));
         for (at, why) in reading.refused(&words, trusts) {
             let part = at.checked_sub(1).and_then(|at| parts.get(at));
             part.iter().for_each(|part| self.untainted(here, part, &why.to_string()));

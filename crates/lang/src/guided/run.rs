@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::canonical::StrictValue;
-use cairn_core::command::{self, Input, Sent, Word, configures};
+use cairn_core::command::{self, Called, Input, Sent, Word, configures};
 use cairn_core::guided::performed::SAVE_AS;
 use cairn_core::plan::Action;
 use cairn_core::text::Slug;
@@ -148,7 +148,7 @@ fn input(spot: &Spot<'_>, config: &mut Map<String, Value>) {
     let Some(command) = config.get("command").and_then(Value::as_array) else { return };
     let words: Vec<Word<'_>> =
         command.iter().filter_map(Value::as_str).map(Word::literal).collect();
-    let reading = command::read(&words, &|name| vec![name.to_owned()]);
+    let reading = command::read(&words, &Called);
     let is_brought = |value: &Value| value.as_str().is_some_and(|text| text.contains("{{"));
     let variables = config.get("env").and_then(Value::as_object);
     if reading.expands

@@ -4,10 +4,11 @@
 //! here: which program a name stands for, through links and whatever it is called.
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use cairn_core::command::{self, Input, Sent, Why, shells};
+use cairn_core::command::{self, Input, Programs, Sent, Why, interpreter_of, shells};
 use cairn_engine::performer::{Ctx, Failed};
 
 /// How many links are followed from a program's name to its file.
@@ -39,7 +40,7 @@ pub(crate) fn check(
     let folders: Vec<PathBuf> =
         path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let words = given.sent.words(command, given.from);
-    let reading = command::read(&words, &|name| names(name, &folders, folder));
+    let reading = command::read(&words, &Found { path: &folders, folder });
     if let Some((at, why)) = reading.refused(&words, given.trusts).next() {
         return Err(refused(at, why, given));
     }
@@ -83,6 +84,27 @@ fn unstarted(given: &Given<'_>, why: &str) -> Failed {
     let step = given.ctx.trace.as_ref().map(|step| format!("of `{}` ", step.instance.step));
     let step = step.unwrap_or_default();
     Failed::new("SHELL_ARGUMENT", format!("nothing {step}was started: {why}"))
+}
+
+/// The programs of this machine, as a command that starts in a folder finds them.
+struct Found<'a> {
+    path: &'a [PathBuf],
+    folder: &'a Path,
+}
+
+impl Programs for Found<'_> {
+    fn names(&self, name: &str) -> Vec<String> {
+        names(name, self.path, self.folder)
+    }
+
+    fn script(&self, name: &str) -> Option<Vec<String>> {
+        let file = find(name, self.path, self.folder)?;
+        let mut line = [0; 256];
+        // What is no regular file is not started, and is not waited for.
+        let read = file.is_file().then(|| std::fs::File::open(&file).ok()).flatten();
+        let length = read.and_then(|mut file| file.read(&mut line).ok())?;
+        interpreter_of(line.get(..length)?)
+    }
 }
 
 /// The names that a program goes by: what is written, and every file that leads to it.

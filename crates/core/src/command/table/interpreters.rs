@@ -219,7 +219,26 @@ pub(super) const INTERPRETERS: &[Row] = &[
         Interpreter { text: "dr", valued: "DFIKLMPTfmnow", reads: true, ..SCRIPT },
     ),
     runs(
-        &["tex", "etex", "latex", "lualatex", "luatex", "pdflatex", "pdftex", "xelatex", "xetex"],
+        &[
+            "tex",
+            "amstex",
+            "context",
+            "csplain",
+            "dvilualatex",
+            "etex",
+            "latex",
+            "luahbtex",
+            "lualatex",
+            "luatex",
+            "pdfetex",
+            "pdflatex",
+            "pdftex",
+            "platex",
+            "ptex",
+            "uplatex",
+            "xelatex",
+            "xetex",
+        ],
         Interpreter { text: "", first: First::Text, reads: true, ..SCRIPT },
     ),
     Row {
@@ -311,6 +330,19 @@ pub(super) const INTERPRETERS: &[Row] = &[
             attached: "i",
             script: "f",
             scripts: &["file"],
+            first: First::Text,
+            rest: Rest::OptionsAnywhere,
+            ..SCRIPT
+        },
+    ),
+    // A pattern can name a command that is run where it matches.
+    runs(
+        &["pcre2grep", "pcregrep"],
+        Interpreter {
+            texts: &["regexp"],
+            valued: "ABCDdm",
+            script: "f",
+            scripts: &["file", "file-list"],
             first: First::Text,
             rest: Rest::OptionsAnywhere,
             ..SCRIPT

@@ -44,6 +44,8 @@ pub(super) const TOOLS: &[Row] = &[
                     "difftool",
                     "fast-import",
                     "filter-branch",
+                    "filter-repo",
+                    "for-each-repo",
                     "foreach",
                     "gui",
                     "hook",
@@ -57,6 +59,8 @@ pub(super) const TOOLS: &[Row] = &[
                     "remote-fd",
                     "upload-archive",
                     "http-backend",
+                    "instaweb",
+                    "web--browse",
                 ],
                 valued: "ABCFGLStm",
                 values: &["message", "author", "date", "grep", "format", "file", "branch"],
@@ -64,28 +68,34 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    row(
-        &["hg", "bzr", "cvs", "darcs", "fossil", "p4", "svn"],
-        Kind::Takes(Tool {
-            programs: &[
-                "-e",
-                "-t",
-                "--config",
-                "--config-dir",
-                "--config-option",
-                "--debugger",
-                "--diff-cmd",
-                "--diff3-cmd",
-                "--editor-cmd",
-                "--remotecmd",
-                "--ssh",
-                "--tool",
-                "--rsh",
-            ],
-            words: &["extdiff", "run", "server", "serve"],
-            ..COMMANDS
-        }),
-    ),
+    Row {
+        // A host that begins with a hyphen is an option of what connects to it, and so is what
+        // stands in a root such as `:ext;CVS_RSH=…:`.
+        begins: &["rsh:"],
+        holds: &["://-", "_rsh=", ":fork:"],
+        ..row(
+            &["hg", "bzr", "cvs", "darcs", "fossil", "p4", "svn"],
+            Kind::Takes(Tool {
+                programs: &[
+                    "-e",
+                    "-t",
+                    "--config",
+                    "--config-dir",
+                    "--config-option",
+                    "--debugger",
+                    "--diff-cmd",
+                    "--diff3-cmd",
+                    "--editor-cmd",
+                    "--remotecmd",
+                    "--ssh",
+                    "--tool",
+                    "--rsh",
+                ],
+                words: &["extdiff", "run", "server", "serve"],
+                ..COMMANDS
+            }),
+        )
+    },
     Row {
         // A name with a colon is another host's, which a program of its own is run for.
         holds: &[":"],
@@ -119,85 +129,6 @@ pub(super) const TOOLS: &[Row] = &[
         begins: &["@", "!"],
         ..takes(&["7z", "7za", "7zr", "7zz", "arj", "rar", "unrar"], &["-si", "-i"])
     },
-    row(
-        &[
-            "docker",
-            "buildah",
-            "crictl",
-            "ctr",
-            "docker-compose",
-            "helm",
-            "kubectl",
-            "lxc",
-            "machinectl",
-            "multipass",
-            "nerdctl",
-            "nomad",
-            "oc",
-            "packer",
-            "podman",
-            "runc",
-            "singularity",
-            "skopeo",
-            "systemd-nspawn",
-            "terraform",
-            "tofu",
-            "vagrant",
-        ],
-        Kind::Takes(Tool {
-            programs: &["-H", "-f", "--as", "--config", "--host", "--kubeconfig", "--filename"],
-            words: &[
-                "apply",
-                "attach",
-                "build",
-                "commit",
-                "compose",
-                "config",
-                "container",
-                "cp",
-                "create",
-                "debug",
-                "edit",
-                "exec",
-                "import",
-                "install",
-                "load",
-                "patch",
-                "plugin",
-                "proxy",
-                "replace",
-                "run",
-                "service",
-                "set",
-                "shell",
-                "ssh",
-                "stack",
-                "start",
-                "template",
-                "up",
-                "update",
-                "upgrade",
-            ],
-            readers: &["console"],
-            ..COMMANDS
-        }),
-    ),
-    row(
-        &["systemctl", "initctl", "launchctl", "loginctl"],
-        Kind::Takes(Tool {
-            programs: &["-H", "-M", "-p", "--property", "--host", "--machine", "--root"],
-            words: &[
-                "edit",
-                "enable",
-                "import-environment",
-                "link",
-                "load",
-                "set-environment",
-                "set-property",
-            ],
-            ..COMMANDS
-        }),
-    ),
     Row {
         begins: &["|", "!"],
         ..row(
@@ -268,28 +199,6 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    row(
-        &["consul", "etcdctl", "gh", "glab", "op"],
-        Kind::Takes(Tool {
-            programs: &["--config", "-config-file"],
-            words: &[
-                "alias",
-                "codespace",
-                "config",
-                "connect",
-                "cs",
-                "exec",
-                "ext",
-                "extension",
-                "extensions",
-                "lock",
-                "plugin",
-                "run",
-                "watch",
-            ],
-            ..COMMANDS
-        }),
-    ),
     takes(
         &["yt-dlp", "youtube-dl"],
         &[
@@ -445,6 +354,7 @@ pub(super) const TOOLS: &[Row] = &[
                 "-a",
                 "-e",
                 "-o",
+                "--input-file",
                 "--append-output",
                 "--config",
                 "--conf-path",
@@ -614,7 +524,7 @@ pub(super) const TOOLS: &[Row] = &[
         ..row(
             &[
                 "gcc", "as", "c++", "cc", "clang", "clang++", "cpp", "g++", "gfortran", "gnat",
-                "icc", "javac", "ld", "ldd", "rustc",
+                "icc", "javac", "ld", "rustc",
             ],
             Kind::Takes(Tool {
                 programs: &[
@@ -673,7 +583,57 @@ pub(super) const TOOLS: &[Row] = &[
         &["dmesg", "journalctl", "resolvectl", "timedatectl", "hostnamectl"],
         &["--root", "-D", "--directory", "-H", "-M"],
     ),
-    takes(&["ip", "tc", "ss"], &["-b", "-batch", "-F", "-force"]),
+    row(
+        &["ip", "tc", "ss"],
+        Kind::Takes(Tool {
+            programs: &["-b", "-batch", "-F", "-force"],
+            // `ip netns exec` and `ip vrf exec`.
+            words: &["exec"],
+            ..TOOL
+        }),
+    ),
+    takes(
+        &["iptables", "ip6tables", "iptables-restore", "ip6tables-restore"],
+        &["-M", "--modprobe"],
+    ),
+    takes(&["ar", "nm", "ranlib"], &["--plugin"]),
+    takes(&["mount", "umount"], &["-i", "-o", "-t", "--options", "--types"]),
+    takes(&["useradd", "usermod", "chsh"], &["-s", "--shell"]),
+    takes(&["nano", "pico", "rnano"], &["-f", "-s", "--rcfile", "--speller"]),
+    takes(&["dump", "restore"], &["-F", "-f"]),
+    row(&["mutool"], Kind::Takes(Tool { words: &["run"], ..COMMANDS })),
+    Row {
+        // A file whose name begins so is a command.
+        begins: &["|"],
+        ..takes(&["sox", "play", "rec", "soxi"], &["--effects-file", "--temp", "--plot"])
+    },
+    takes(&["xmllint", "xmlstarlet"], &["--shell", "--path", "--load-trace", "--schematron"]),
+    takes(&["ugrep", "ug"], &["--config", "--filter", "--pager", "--view"]),
+    takes(
+        &["eslint", "prettier", "stylelint", "babel"],
+        &[
+            "-c",
+            "--config",
+            "--parser",
+            "--plugin",
+            "--plugins",
+            "--resolve-plugins-relative-to",
+            "--rulesdir",
+        ],
+    ),
+    takes(
+        &["mysqldump", "mariadb-dump", "mysqladmin", "mysqlimport", "mysqlshow"],
+        &[
+            "--defaults-file",
+            "--defaults-extra-file",
+            "--plugin-dir",
+            "--default-auth",
+            "-r",
+            "--result-file",
+            "--tab",
+            "-T",
+        ],
+    ),
     row(
         &["install", "cp", "ln", "mv", "tee"],
         Kind::Takes(Tool {

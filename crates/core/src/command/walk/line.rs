@@ -25,6 +25,6 @@ impl Walk<'_, '_> {
         let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
         let is_before = |word: &&str| BEFORE.contains(word) || variable(word).is_some();
         let words: Vec<Word<'_>> = words.skip_while(is_before).map(Word::literal).collect();
-        read_at(self.depth, &words, self.names).expands
+        read_at(self.depth, &words, self.programs).expands
     }
 }

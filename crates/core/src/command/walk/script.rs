@@ -177,6 +177,10 @@ impl Walk<'_, '_> {
         if seen.has_program && seen.ended && !seen.opens {
             return Next::Behind;
         }
+        // A script of `awk -f` or `sed -f` is given files, and nothing that was sent is an option.
+        if self.starts_script && seen.has_program && kind.first == First::Text {
+            return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
+        }
         if seen.sure && word.is_sent {
             self.refuse(at, Rule::Script, seen.program);
             return Next::Goes;

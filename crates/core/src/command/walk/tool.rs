@@ -57,13 +57,18 @@ impl Walk<'_, '_> {
     /// where a word says so by itself. What stands behind `--` is not the tool's own.
     fn named_inputs(&mut self, tool: &Tool, from: usize, to: usize) {
         let words = (from..to).filter_map(|at| self.word(at).and_then(Word::written));
-        let mut own = words.take_while(|word| *word != "--");
+        let own: Vec<&str> = words.take_while(|word| *word != "--").collect();
+        // Such as `build -`: a word, and the input behind it.
+        let is_pair = |reader: &&str| {
+            let pair = reader.split_once(' ');
+            pair.is_some_and(|(word, input)| own.contains(&word) && own.contains(&input))
+        };
         let runs = tool.operands == Operands::Programs;
         let is_named = |word: &str| {
             let value = word.split_once('=').map_or(word, |(_, value)| value);
             tool.readers.contains(&word) || (runs && is_input(value))
         };
-        if own.any(is_named) {
+        if own.iter().any(|word| is_named(word)) || tool.readers.iter().any(is_pair) {
             self.reads(Input::Program);
         }
     }
