@@ -200,7 +200,8 @@ pub async fn import(store: &Store, bytes: &[u8]) -> Result<Imported> {
         return Ok(Imported { session, again: true, as_new, ..imported });
     }
     let mut names = elsewhere(&events, root);
-    let taken = is_taken(store, &papers, original).await?;
+    // What a desk remembers would begin runs: under another id it is nobody's.
+    let taken = is_taken(store, &papers, original).await? || events.iter().any(is_of_desk);
     if taken {
         imported.session = SessionId::derive(&["imported", &root.hex(), &original.to_string()]);
         names.set(original, imported.session);
@@ -245,6 +246,12 @@ async fn known(store: &Store, papers: &Store, root: Digest) -> Result<Option<Ses
 async fn is_taken(store: &Store, papers: &Store, session: SessionId) -> Result<bool> {
     let here = store.sessions.list().await?.contains(&session);
     Ok(here || papers.sessions.list().await?.contains(&session))
+}
+
+/// Whether an event stands in the session where the triggers of a workflow are kept, whose id
+/// follows from the workflow.
+const fn is_of_desk(event: &Event) -> bool {
+    matches!(event.data, EventData::TriggerReceived(_) | EventData::SessionListed(_))
 }
 
 /// Runs and sessions that a bundle names and does not hold are nobody's here.

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::index::{Filter, Index, Summary};
 use super::intake::{Entry, Roles, TriggerEvent, by_run, given, keyed};
+use super::papers::is_imported;
 use super::workflows::Workflows;
 use super::{Inner, payload};
 use crate::catalog::{Found, Identity};
@@ -99,7 +100,9 @@ impl Inner {
                 known.insert(workflow.clone(), takers);
             }
             let takers = known.get(&workflow).map(Vec::as_slice).unwrap_or_default();
-            if self.takers.is_untold(&failed, takers).await? {
+            // What failed elsewhere was told there, and whoever trusts it starts nothing.
+            let is_ours = !is_imported(&self.store, failed.session).await.unwrap_or(true);
+            if is_ours && self.takers.is_untold(&failed, takers).await? {
                 self.tell_of_failure(failed.run).await?;
             }
         }

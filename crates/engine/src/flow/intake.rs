@@ -33,7 +33,9 @@ use super::desk::{Arrived, Desk};
 use super::holdings::started;
 use super::lane::NewRun;
 use super::options::overflow;
+use super::papers::is_imported;
 use super::plans::LoadedPlan;
+use super::rights::require_own_child;
 use super::trace::{self, TraceParent};
 use super::tries::{self, Tries};
 use super::watch::{Ended, Refusal};
@@ -202,7 +204,7 @@ impl Inner {
         let (response, ended) =
             (self.watchers.until_response(run), self.watchers.until_end_of_new(run));
         let asked = self.enter_or_note(&found, entry, Duration::ZERO).await;
-        if !asked.as_ref().is_ok_and(|asked| !asked.replayed) {
+        if !asked.as_ref().is_ok_and(|asked| !asked.replayed && asked.run == run) {
             // Nobody is told of what was told before.
             drop((response, ended));
             self.watchers.tidy(run);
@@ -268,8 +270,14 @@ impl Inner {
             Arrived::Known => return Ok(replayed),
             Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
-        if self.index.find(run).await?.is_some() {
-            return Ok(replayed);
+        if let Some(found) = self.index.find(run).await? {
+            let is_ours = !is_imported(&self.store, found.session).await?;
+            if is_ours || self.has_received(desk, run).await? {
+                return Ok(replayed);
+            }
+            // A run from elsewhere answers for none that is asked for here.
+            let entry = Entry { run: RunId::derive(&["here", &run.to_string()]), ..entry };
+            return Box::pin(self.admit(desk, loaded, entry)).await;
         }
         require_role(plan, entry.trigger.as_ref(), &entry.roles)?;
         let event = fitting(plan, entry.trigger.as_ref(), entry.event.clone())?;
@@ -367,6 +375,16 @@ impl Inner {
         Ok(self.store.log.append(desk.session, plan).await?.replayed)
     }
 
+    /// Whether something asked for a run here, which may be gone since and brought back.
+    async fn has_received(&self, desk: &Desk, run: RunId) -> Result<bool> {
+        let events = self.store.log.read(desk.session, EventIndex(0)).await?;
+        let is_it = |event: &Recorded| match &event.data {
+            EventData::TriggerReceived(received) => received.run_id == run,
+            _ => false,
+        };
+        Ok(events.iter().any(is_it))
+    }
+
     /// Does a run again with the same event, for somebody who has these roles.
     pub(super) async fn replay(
         self: &Arc<Self>,
@@ -413,7 +431,7 @@ impl Inner {
             let token = self.caller_of(parent.run_id).await?;
             // What was begun while it was allowed goes on.
             let roles = match self.index.find(child).await? {
-                Some(_) => Roles::Any,
+                Some(known) => require_own_child(&known, &parent)?,
                 None => self.child_roles(&found, token.as_deref()).await?,
             };
             let by = by_run(parent.run_id, Door::Child, token);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cairn_core::id::RunId;
+use cairn_core::id::{RunId, SessionId};
 use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_store::Store;
 
@@ -81,6 +81,15 @@ impl Papers {
 fn shown(summary: Summary) -> Summary {
     let status = if summary.is_over() { summary.status } else { RunStatus::Paused };
     Summary { status, is_paper: true, ..summary }
+}
+
+/// Whether a session came from elsewhere, trusted or not. Nothing of ours begins in one, so all
+/// its runs did.
+pub(super) async fn is_imported(store: &Store, session: SessionId) -> Result<bool> {
+    match store.sessions.origin(session).await {
+        Err(cairn_store::Error::NotFound(_)) => Ok(false),
+        origin => Ok(origin?.is_some()),
+    }
 }
 
 /// Runs and papers as one list, latest first.

@@ -18,6 +18,7 @@ use cairn_store::{AppendPlan, Epoch, Store, gc};
 use super::desk::Desk;
 use super::index::{Filter, Index, Summary};
 use super::lanes::Lanes;
+use super::papers::is_imported;
 use super::workflows::Workflows;
 use super::{Inner, Options};
 use crate::catalog::Identity;
@@ -49,7 +50,7 @@ impl Inner {
     pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
         self.index.catch_up().await?;
         let mut tidied = Tidied::default();
-        for (workflow, runs) in self.retention.over_by_workflow().await? {
+        for ((workflow, _), runs) in self.retention.over_by_workflow().await? {
             let expired = self.retention.expired(&workflow, runs, now_ms).await?;
             if expired.is_empty() {
                 continue;
@@ -88,12 +89,24 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs that are over and not retired, latest first.
-    async fn over_by_workflow(&self) -> Result<BTreeMap<Identity, Vec<Summary>>> {
+    /// Runs that are over and not retired, latest first. What came from elsewhere is counted for
+    /// itself, session by session, so that none of ours has to go for it.
+    async fn over_by_workflow(
+        &self,
+    ) -> Result<BTreeMap<(Identity, Option<SessionId>), Vec<Summary>>> {
         let filter = Filter { is_over: Some(true), ..Filter::default() };
-        let mut runs: BTreeMap<Identity, Vec<Summary>> = BTreeMap::new();
+        let mut imported: BTreeMap<SessionId, bool> = BTreeMap::new();
+        let mut runs: BTreeMap<_, Vec<Summary>> = BTreeMap::new();
         for summary in self.index.list(&filter).await? {
-            runs.entry(summary.identity()).or_default().push(summary);
+            let session = summary.session;
+            let is_imported = match imported.get(&session) {
+                Some(known) => *known,
+                // One whose origin cannot be read holds up no other.
+                None => is_imported(&self.store, session).await.unwrap_or(true),
+            };
+            imported.insert(session, is_imported);
+            let key = (summary.identity(), is_imported.then_some(session));
+            runs.entry(key).or_default().push(summary);
         }
         Ok(runs)
     }

@@ -1,10 +1,11 @@
 //! With whose rights a run starts others, and goes on.
 
-use cairn_core::event::engine::RunQueued;
+use cairn_core::event::engine::{ParentStep, RunQueued};
 use cairn_core::event::{By, Door};
 use cairn_core::id::RunId;
 
 use super::Inner;
+use super::index::Summary;
 use super::intake::{Roles, require_role};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
@@ -58,4 +59,18 @@ impl Inner {
         let trigger = state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
         require_role(&plan.graph.plan, trigger, &roles)
     }
+}
+
+/// The roles of a child that was begun before. Its id follows from its parent's, so that a run
+/// from elsewhere may have it; what that one came to is not what the parent asked for.
+pub(super) fn require_own_child(known: &Summary, parent: &ParentStep) -> Result<Roles> {
+    if known.parent == Some(parent.run_id) {
+        return Ok(Roles::Any);
+    }
+    let (run, session) = (known.run, known.session);
+    Err(Error::ChildForbidden {
+        workflow: known.workflow.clone(),
+        who: format!("{run}, which was not begun by {},", parent.run_id),
+        lacks: format!("has the id that its run would get; delete session {session}"),
+    })
 }

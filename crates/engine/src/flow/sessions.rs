@@ -8,6 +8,7 @@ use cairn_store::port::SessionRead;
 use super::Inner;
 use super::desk::Desk;
 use super::lane::Lane;
+use super::papers::is_imported;
 use crate::error::{Error, Result};
 
 impl Inner {
@@ -48,6 +49,10 @@ impl Inner {
     /// A session of a workflow that has room.
     async fn free_session(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<Option<Lane>> {
         for SessionRead { session, .. } in self.index.sessions_of(&desk.workflow).await? {
+            // What came from elsewhere stays as it came, and nothing of ours begins in it.
+            if is_imported(&self.store, session).await.unwrap_or(true) {
+                continue;
+            }
             match self.lanes.get(session) {
                 Some(lane) if self.has_room(&lane) => return Ok(Some(lane)),
                 Some(_) => continue,

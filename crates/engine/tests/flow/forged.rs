@@ -25,15 +25,15 @@ const OPEN: &str = "
 ";
 
 /// What a liar knows of the place that the bundle is for.
-struct Known {
-    session: SessionId,
-    desk: SessionId,
-    run: RunId,
-    over: RunId,
+pub(crate) struct Known {
+    pub(crate) session: SessionId,
+    pub(crate) desk: SessionId,
+    pub(crate) run: RunId,
+    pub(crate) over: RunId,
 }
 
 /// Changes the events of a session.
-type Lie = fn(&mut Vec<Value>, &Known);
+pub(crate) type Lie = fn(&mut Vec<Value>, &Known);
 
 /// Every lie.
 const LIES: [(&str, Lie); 20] = [
@@ -104,12 +104,12 @@ fn replace(events: &mut Vec<Value>, from: &str, to: &str) {
     *events = serde_json::from_str(&text).unwrap();
 }
 
-fn set_session(events: &mut Vec<Value>, to: SessionId) {
+pub(crate) fn set_session(events: &mut Vec<Value>, to: SessionId) {
     let from = events[0]["sessionId"].as_str().unwrap().to_owned();
     replace(events, &from, &to.to_string());
 }
 
-fn set_run(events: &mut Vec<Value>, to: RunId) {
+pub(crate) fn set_run(events: &mut Vec<Value>, to: RunId) {
     let from = queued(events)["scope"]["runId"].as_str().unwrap().to_owned();
     replace(events, &from, &to.to_string());
 }
@@ -123,7 +123,7 @@ fn rename(events: &mut [Value], to: &str) {
 }
 
 /// Puts an event behind all others.
-fn insert(events: &mut Vec<Value>, kind: &str, data: &Value, run: Option<RunId>) {
+pub(crate) fn insert(events: &mut Vec<Value>, kind: &str, data: &Value, run: Option<RunId>) {
     let session = events[0]["sessionId"].clone();
     let mut event = json!({
         "kind": kind, "data": data, "sessionId": session, "v": 1,
@@ -139,7 +139,7 @@ fn insert(events: &mut Vec<Value>, kind: &str, data: &Value, run: Option<RunId>)
 
 /// The bundle of a session with a lie in it, as its author would attest it; none when it is no
 /// event.
-async fn forged(world: &World, run: RunId, known: &Known, lie: Lie) -> Option<Vec<u8>> {
+pub(crate) async fn forged(world: &World, run: RunId, known: &Known, lie: Lie) -> Option<Vec<u8>> {
     let session = world.engine().past(run).await.unwrap().summary.session;
     let (events, blobs) = bundle::whole(&world.store(), session).await.unwrap();
     let as_json = |event: &Event| serde_json::from_slice(&event.encode().unwrap()).unwrap();

@@ -6,6 +6,7 @@
 mod disk;
 mod forged;
 mod hand;
+mod history;
 mod kept;
 mod owners;
 mod papers;
