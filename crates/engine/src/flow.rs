@@ -476,17 +476,6 @@ impl Automations {
         self.inner.steer(run, (by, Action::ResolveStep), &arguments, command).await
     }
 
-    /// Says what came of a step that was handed to an agent.
-    pub async fn acknowledge(
-        &self,
-        run: RunId,
-        instance: StepInstanceKey,
-        output: serde_json::Value,
-    ) -> Result<()> {
-        let by = "agent".into();
-        self.inner.tell(run, Command::Acknowledge { instance, by, output }).await
-    }
-
     /// What a fork of a run would do again, and what it would keep.
     pub async fn preview(
         &self,

@@ -31,7 +31,7 @@ use cairn_core::token::compact::Attempt;
 use cairn_lang::ids;
 use cairn_store as store;
 use cairn_store::{AppendPlan, Blob, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::catalog::{self, Catalog, Found};
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ use crate::host::Host;
 use crate::performer::Performers;
 use crate::record::{Action, Deed, Object, Record};
 use answer::{Answer, Checkpointed, Resumable, SessionOpened};
-use ask::{At, Checkpoint, Continue, Intent, Resume, Start, Tokens, Wanted};
+use ask::{At, Checkpoint, Continue, Intent, Output, Resume, Start, Tokens, Wanted};
 use blobs::Cache;
 use position::Position;
 use session::{Known, Session};
@@ -241,6 +241,11 @@ impl Inner {
             artifacts: output.map(|output| output.artifacts.as_slice()).unwrap_or_default(),
         };
         let ack = decide::Ack { attempt, submission, context: &context, wanted: ask.preferences };
+        if session.view.attempts.of(node, attempt).is_none() {
+            let arguments = json!({"input": ack.digest().ok().map(|digest| digest.to_string())});
+            let deed = step_deed(ask.by.as_ref(), &session, run, &arguments);
+            self.record.note(deed).await?;
+        }
         for _ in 0..TRIES_MAX {
             if session.view.attempts.of(node, attempt).is_some() {
                 let reply = reply::Attempted { run, node, attempt };
@@ -328,6 +333,11 @@ impl Inner {
         let tried = target.attempt.ok_or_else(|| session.broken("a checkpoint has no attempt"))?;
         let attempt = tried.id(node);
         let spot = decide::spot(attempt);
+        if session.dag(run)?.node(spot).is_none() && !session.is_corrected(node, attempt) {
+            let Output { notes, artifacts } = &ask.output;
+            let arguments = json!({"notes": notes, "artifacts": artifacts});
+            self.record.note(step_deed(ask.by.as_ref(), &session, run, &arguments)).await?;
+        }
         for _ in 0..TRIES_MAX {
             if session.dag(run)?.node(spot).is_some() {
                 let place = Spot::new(&session, run, spot);
@@ -473,6 +483,15 @@ fn deed(ask: &Start, workflow: &str, (session, run): (SessionId, RunId)) -> Deed
     let deed = Deed::to_run(by, Action::StartRun, run, workflow).with(&arguments);
     let object = Object { session: Some(session), ..deed.object };
     Deed { object, ..deed }
+}
+
+/// What whoever does a step is recorded with.
+fn step_deed(by: Option<&By>, session: &Session, run: RunId, arguments: &Value) -> Deed {
+    let by = by.cloned().unwrap_or_else(|| "agent".into());
+    let workflow = session.view.runs.get(&run).and_then(|run| run.workflow_id.clone());
+    let deed = Deed::to_run(by, Action::ContinueRun, run, &workflow.unwrap_or_default());
+    let object = Object { session: Some(session.id), ..deed.object.clone() };
+    Deed { object, ..deed }.with(arguments)
 }
 
 pub(crate) const fn source_kind(kind: ids::SourceKind) -> SourceKind {

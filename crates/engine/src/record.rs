@@ -102,6 +102,15 @@ impl Record {
         self.change_named(deed, work, |_| None).await
     }
 
+    /// Puts on record that somebody has a step done, before it is. What came of it stands in the
+    /// log, where a step that is refused is a step, too.
+    pub(crate) async fn note(&self, deed: Deed) -> Result<()> {
+        match deed.is_recorded() {
+            true => self.write(&deed.line()).await.map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// The same, of a session whose id shows when it is there. A second line tells it.
     pub(crate) async fn change_named<T, E: From<Error> + Coded>(
         &self,

@@ -52,6 +52,7 @@ impl Door {
 
     /// Takes what came of a step and gives the next, or shows where a run stands.
     pub async fn proceed(&self, ask: Continue) -> Result<Answer> {
+        let ask = Continue { by: Some(self.holder.by.clone()), ..ask };
         match &ask.at {
             At::Compact(token) if self.automations.gave_out(token).await? => {
                 let pair = ask.tokens == Tokens::Pair;
@@ -72,6 +73,7 @@ impl Door {
                 instead: "send what is worth keeping as `output.notesMarkdown` of continue_workflow when the step is done".to_owned(),
             }));
         }
+        let ask = Checkpoint { by: Some(self.holder.by.clone()), ..ask };
         Ok(self.guide.checkpoint(ask).await?)
     }
 

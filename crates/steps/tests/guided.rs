@@ -78,6 +78,7 @@ fn go_on() -> Continue {
         context: None,
         preferences: Wanted::default(),
         tokens: Tokens::Compact,
+        by: None,
     }
 }
 

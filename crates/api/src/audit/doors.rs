@@ -101,8 +101,9 @@ pub const HTTP: &[(&str, Call)] = &[
 
 /// The tools for agents, in alphabetical order.
 pub const MCP: &[(&str, Call)] = &[
-    ("checkpoint_workflow", Logged),
-    ("continue_workflow", Logged),
+    // Of whoever comes without a token, the event log has all there is to say.
+    ("checkpoint_workflow", Changes(&[Action::ContinueRun])),
+    ("continue_workflow", Changes(&[Action::ContinueRun, Action::ForkRun])),
     ("inspect_workflow", Reads),
     ("list_workflows", Reads),
     ("resume_session", Reads),

@@ -305,5 +305,6 @@ fn back(token: &str) -> Continue {
         context: None,
         preferences: Wanted::default(),
         tokens: Tokens::Compact,
+        by: None,
     }
 }

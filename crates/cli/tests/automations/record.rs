@@ -27,7 +27,13 @@ struct World {
     place: Place,
     server: Server,
     token: String,
+    /// The token of an agent.
+    agent: String,
+    /// Where an agent that is led through a workflow can go on.
+    held: Vec<String>,
     runs: Vec<String>,
+    /// Sessions, and the bundles that were made of them.
+    bundles: Vec<(String, String)>,
     made: usize,
 }
 
@@ -43,7 +49,42 @@ impl World {
         let place = Place::new("", &workflows);
         let server = place.serve();
         let token = place.token();
-        Self { place, server, token, runs: Vec::new(), made: 0 }
+        let (agent, held, runs, bundles, made) = (String::new(), vec![], vec![], vec![], 0);
+        let mut world = Self { place, server, token, agent, held, runs, bundles, made };
+        let scopes = ["--scope", "read", "--scope", "run"];
+        let made = world.cli(&[&["token", "create", "--name", "agent"][..], &scopes].concat(), "");
+        made.answer["token"].as_str().unwrap().clone_into(&mut world.agent);
+        world
+    }
+
+    /// Somebody starts a run, which is there when this returns.
+    fn start(&mut self) -> String {
+        let started = self.http("POST /api/v1/runs", Some(&json!({"workflow": "asking"})));
+        let run = started.answer["runId"].as_str().unwrap().to_owned();
+        self.runs.push(run.clone());
+        run
+    }
+
+    /// Notes where an agent can go on, once it is told.
+    fn hold(&mut self, action: &str, told: &Told) {
+        let token = &told.answer["result"]["structuredContent"]["continueToken"];
+        match (action, token.as_str()) {
+            ("runs:start", Some(token)) => self.held.push(token.to_owned()),
+            // What is done is done once, and the same call again changes nothing.
+            ("runs:continue", _) if told.ok => drop(self.held.pop()),
+            _ => {}
+        }
+    }
+
+    /// The session of a run, as a bundle.
+    fn bundle(&mut self) -> (String, String) {
+        let run = self.start();
+        let shown = self.http(&format!("GET /api/v1/runs/{run}"), None);
+        let session = shown.answer["sessionId"].as_str().unwrap().to_owned();
+        let file = self.place.path(&format!("b{}.json", self.made)).display().to_string();
+        assert!(self.cli(&["session", "export", &session, "-o", &file], "").ok);
+        self.bundles.push((session.clone(), file.clone()));
+        (session, file)
     }
 
     fn cli(&self, args: &[&str], input: &str) -> Told {
@@ -66,7 +107,7 @@ impl World {
             "params": {"name": tool, "arguments": arguments}});
         let more = "Accept: application/json, text/event-stream\r\n";
         let (status, answer) =
-            call(&self.server.address, &self.token, "POST /mcp", more, Some(&body)).unwrap();
+            call(&self.server.address, &self.agent, "POST /mcp", more, Some(&body)).unwrap();
         Told { ok: status < 300 && answer["result"]["isError"] == false, answer }
     }
 
@@ -93,11 +134,19 @@ impl World {
         for run in runs["items"].as_array().unwrap() {
             state.insert(run["runId"].to_string(), run["status"].to_string());
         }
-        for session in fs::read_dir(self.place.home().join("sessions")).unwrap() {
-            let session = session.unwrap().path();
-            let kept = session.join("keep").exists();
-            // What a session holds is its runs' and the log's business.
-            state.insert(session.display().to_string(), kept.to_string());
+        for folder in ["sessions", "papers/sessions"] {
+            let Ok(sessions) = fs::read_dir(self.place.home().join(folder)) else { continue };
+            for session in sessions {
+                let session = session.unwrap().path();
+                let kept = session.join("keep").exists();
+                // What a session holds is its runs' and the log's business.
+                state.insert(session.display().to_string(), kept.to_string());
+            }
+        }
+        // Where an agent stands is told by what it is handed.
+        for token in &self.held {
+            let back = self.mcp("continue_workflow", &json!({"continueToken": token})).answer;
+            state.insert(token.clone(), back["result"]["structuredContent"].to_string());
         }
         state
     }
@@ -110,8 +159,10 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
     let name = format!("t{number}");
     let run = world.runs.get(dice as usize / 32 % world.runs.len().max(1)).cloned();
     let run = run.unwrap_or_else(|| "run_01hf7yat000000000000000007".to_owned());
+    let session = world.bundles.last().map(|(session, _)| session.clone());
+    let session = session.unwrap_or_else(|| "sess_01hf7yat000000000000000007".to_owned());
     let start = json!({"workflow": "asking"});
-    match dice % 24 {
+    match dice % CALLS {
         0 => ("secrets:set", world.cli(&["secret", "set", "KEY"], &format!("value {number}"))),
         1 => ("secrets:remove", world.cli(&["secret", "remove", "KEY", "--yes"], "")),
         2 => {
@@ -154,7 +205,59 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
             ("tasks:answer", answered)
         }
         22 => ("reads", world.http("GET /api/v1/workflows", None)),
-        _ => ("reads", world.cli(&["runs", "list"], "")),
+        23 => ("reads", world.cli(&["runs", "list"], "")),
+        24 => ("reads", world.cli(&["session", "list"], "")),
+        25 => {
+            let body = json!({"step": "ask"});
+            ("runs:fork", world.http(&format!("POST /api/v1/runs/{run}/fork"), Some(&body)))
+        }
+        26 => {
+            let body = json!({"step": "ask", "decision": "retry"});
+            ("runs:resolve", world.http(&format!("POST /api/v1/runs/{run}/resolve"), Some(&body)))
+        }
+        27 => {
+            let path =
+                format!("POST /api/v1/runs/{run}/tasks/task_01hf7yat000000000000000007/answer");
+            ("tasks:answer", world.http(&path, Some(&json!({"verdict": "approved"}))))
+        }
+        28 => {
+            let body = json!({"name": name, "scopes": ["read"]});
+            ("tokens:create", world.http("POST /api/v1/tokens", Some(&body)))
+        }
+        29 => {
+            let to = world.place.path(&name).display().to_string();
+            ("runs:export", world.cli(&["runs", "export", &run, "--to", &to], ""))
+        }
+        30 => ("secrets:rotate", world.cli(&["secret", "rotate"], "")),
+        31 => ("sessions:gc", world.cli(&["session", "gc"], "")),
+        32 => ("reads", world.http("GET /api/v1/runs", None)),
+        33 => ("runs:start", world.mcp("start_session", &json!({}))),
+        34 => about_sessions(world, dice / CALLS, &session),
+        _ => {
+            let token = world.held.last().cloned().unwrap_or_else(|| "none".to_owned());
+            let arguments = json!({"continueToken": token, "output": {"notesMarkdown": name}});
+            ("runs:continue", world.mcp("continue_workflow", &arguments))
+        }
+    }
+}
+
+/// How many kinds of calls there are.
+const CALLS: u64 = 36;
+
+/// Something that is asked for about a session.
+fn about_sessions(world: &mut World, dice: u64, session: &str) -> (&'static str, Told) {
+    let bundle = world.bundles.last().map(|(_, file)| file.clone()).unwrap_or_default();
+    match dice % 6 {
+        0 => ("sessions:keep", world.cli(&["session", "keep", session], "")),
+        1 => ("sessions:export", world.cli(&["session", "export", session], "")),
+        2 => ("sessions:export", world.cli(&["session", "export", session, "--markdown"], "")),
+        3 => ("sessions:import", world.cli(&["session", "import", &bundle], "")),
+        4 => ("sessions:delete", world.cli(&["session", "delete", "sess_01hf7yat", "--yes"], "")),
+        _ => {
+            let root = format!("sha256:{}", "0".repeat(64));
+            let path = format!("POST /api/v1/sessions/{session}/trust");
+            ("sessions:trust", world.http(&path, Some(&json!({"rootHash": root}))))
+        }
     }
 }
 
@@ -168,15 +271,18 @@ fn next(seed: &mut u64) -> u64 {
 fn what_changed_is_recorded_and_what_is_recorded_changed() {
     for mut seed in [7, 42] {
         let mut world = World::new();
+        world.bundle();
         let mut told = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..72 {
             let (before, known) = (world.state(), world.lines(0).len());
             let (action, outcome) = step(&mut world, next(&mut seed));
             let lines = world.lines(known);
             let after = world.state();
             told.push(format!("{action} ok={} {lines:?}", outcome.ok));
             let what = told.last().unwrap().clone();
-            let own: Vec<&Value> = lines.iter().filter(|l| l["action"] == action).collect();
+            // A line that says more of another is no change by itself.
+            let is_own = |line: &&Value| line["action"] == action && line["of"].is_null();
+            let own: Vec<&Value> = lines.iter().filter(is_own).collect();
             if before != after {
                 assert_eq!(own.len(), 1, "changed and not on record once: {what}");
                 assert_eq!(own[0]["allowed"], true, "{what}");
@@ -200,6 +306,7 @@ fn what_changed_is_recorded_and_what_is_recorded_changed() {
                 assert_eq!(own[0]["workflowId"], "project.asking", "{what}");
                 world.runs.push(run.to_owned());
             }
+            world.hold(action, &outcome);
         }
         let verified = world.cli(&["audit", "verify"], "");
         assert!(verified.ok, "{told:?}");
@@ -210,14 +317,16 @@ fn what_changed_is_recorded_and_what_is_recorded_changed() {
 #[test]
 fn without_a_record_nothing_changes_through_any_door() {
     let mut world = World::new();
-    let started = world.http("POST /api/v1/runs", Some(&json!({"workflow": "asking"})));
-    world.runs.push(started.answer["runId"].as_str().unwrap().to_owned());
+    let (session, bundle) = world.bundle();
+    let held = world.mcp("start_workflow", &json!({"workflowId": "project.led"}));
+    world.hold("runs:start", &held);
+    assert_eq!(world.held.len(), 1, "{}", held.answer);
     let audit = world.place.home().join("audit/audit.jsonl");
     fs::remove_file(&audit).unwrap();
     fs::create_dir(&audit).unwrap();
     let run = world.runs[0].clone();
     let mut seen = Vec::new();
-    for dice in (0..22).filter(|dice| *dice != 11) {
+    for dice in (0..CALLS).filter(|dice| ![11, 22, 23, 24, 32].contains(dice)) {
         let before = world.state();
         let (action, outcome) = step(&mut world, dice);
         assert!(!outcome.ok, "{action} ({dice}) was done: {}", outcome.answer);
@@ -232,6 +341,13 @@ fn without_a_record_nothing_changes_through_any_door() {
         &["runs", "export", &run],
         &["secret", "rotate"],
         &["session", "gc"],
+        &["session", "import", &bundle],
+        &["session", "export", &session],
+        &["session", "export", &session, "--markdown"],
+        &["session", "keep", &session],
+        &["session", "delete", &session, "--yes"],
+        &["key", "rotate"],
+        &["workflow", "rebind", "asking", "led"],
         &["token", "create", "--name", "x", "--scope", "admin"],
     ] {
         let before = world.state();
@@ -239,7 +355,7 @@ fn without_a_record_nothing_changes_through_any_door() {
         assert_eq!(before, world.state(), "{args:?} changed something");
     }
     // Reading goes on.
-    assert!(world.cli(&["runs", "list"], "").ok && seen.len() == 21);
+    assert!(world.cli(&["runs", "list"], "").ok && seen.len() == 31);
 }
 
 #[test]

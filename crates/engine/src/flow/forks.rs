@@ -123,8 +123,18 @@ impl Inner {
     }
 
     pub(super) async fn fork(self: &Arc<Self>, from: &ForkPoint, asker: &Forker) -> Result<Forked> {
-        let workflow = self.reading.found(from.run).await?.workflow;
         let id = self.host.run_id()?;
+        self.fork_on_record(from, id, asker).await
+    }
+
+    /// Goes on from an earlier step in the run of this id, once it is on record who asked.
+    pub(super) async fn fork_on_record(
+        self: &Arc<Self>,
+        from: &ForkPoint,
+        id: RunId,
+        asker: &Forker,
+    ) -> Result<Forked> {
+        let workflow = self.reading.found(from.run).await?.workflow;
         let changed: Vec<String> = from.changes.iter().map(|c| c.instance.to_string()).collect();
         let arguments = json!({
             "of": from.run.to_string(), "step": from.step.to_string(),
@@ -136,7 +146,7 @@ impl Inner {
     }
 
     /// Goes on from an earlier step, in the run of this id.
-    pub(super) async fn fork_as(
+    async fn fork_as(
         self: &Arc<Self>,
         from: &ForkPoint,
         id: RunId,

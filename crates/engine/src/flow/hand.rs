@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::event::engine::{Payload, TaskOpened};
-use cairn_core::event::{Event as Recorded, EventData};
+use cairn_core::event::{By, Event as Recorded, EventData};
 use cairn_core::flow::{Command, Rejection};
 use cairn_core::guided::label::label;
 use cairn_core::id::{EventIndex, RunId, SessionId};
@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::guided::answer::{Answer, Warning, WarningCode};
 use crate::guided::ask::{At, Continue, Wanted};
 use crate::guided::{input, is_advance};
+use crate::record::{Action, Deed};
 use follow::Since;
 use reply::{Replies, Reply};
 
@@ -151,7 +152,8 @@ impl Hand {
             }
         };
         if log::answered(&past.events, task.task_id).is_none() {
-            self.acknowledge(&past, task, taken.output.clone()).await?;
+            let by = ask.by.clone().unwrap_or_else(|| "agent".into());
+            self.acknowledge(&past, task, by, taken.output.clone()).await?;
             past = self.flow.reading.past(spot.run).await?;
         }
         let Some((at, answered)) = log::answered(&past.events, task.task_id) else {
@@ -167,14 +169,21 @@ impl Hand {
     }
 
     /// Says to a run what came of a step. That somebody said so before is no mistake.
-    async fn acknowledge(&self, past: &Past, task: &TaskOpened, output: Value) -> Result<()> {
+    async fn acknowledge(
+        &self,
+        past: &Past,
+        task: &TaskOpened,
+        by: By,
+        output: Value,
+    ) -> Result<()> {
         let run = past.summary.run;
         let label = || Held::new(past, &self.keys).label.as_str().to_owned();
         if past.state.end.is_some() {
             return Err(Error::RunComplete(label()));
         }
+        let deed = Deed::to_run(by.clone(), Action::ContinueRun, run, &past.summary.workflow);
+        self.flow.record.note(deed.with(&output)).await?;
         let instance = task.instance.clone();
-        let by = "agent".into();
         let told = self.flow.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };
         let now = self.flow.reading.past(run).await?;

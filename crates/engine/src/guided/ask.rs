@@ -41,6 +41,8 @@ pub struct Continue {
     pub preferences: Wanted,
     /// Which tokens the answer carries.
     pub tokens: Tokens,
+    /// Who asks; somebody who does not say is recorded as an agent.
+    pub by: Option<By>,
 }
 
 /// Leave notes at a step without going on.
@@ -54,6 +56,8 @@ pub struct Checkpoint {
     pub replaces_notes: bool,
     /// Which tokens the answer carries.
     pub tokens: Tokens,
+    /// Who asks; somebody who does not say is recorded as an agent.
+    pub by: Option<By>,
 }
 
 /// Find the run that somebody means.

@@ -18,6 +18,7 @@ pub enum Action {
     AnswerTask,
     CancelRun,
     CollectSessions,
+    ContinueRun,
     CreateToken,
     DeleteSession,
     ExportRun,
@@ -49,6 +50,7 @@ impl Action {
             Self::AnswerTask => "tasks:answer",
             Self::CancelRun => "runs:cancel",
             Self::CollectSessions => "sessions:gc",
+            Self::ContinueRun => "runs:continue",
             Self::CreateToken => "tokens:create",
             Self::DeleteSession => "sessions:delete",
             Self::ExportRun => "runs:export",
@@ -127,8 +129,13 @@ impl Deed {
     /// Whether it takes a line. What the engine does of its own accord, what a trigger has proved
     /// and what a run asks for stands in the log; whoever cannot be told from a principal is one.
     pub(super) fn is_recorded(&self) -> bool {
+        let via = self.by.via.as_ref();
+        // A step stands in the log too, which does not say with which token it was done.
+        if self.action == Action::ContinueRun {
+            return via.is_some_and(|via| via.token_id.is_some());
+        }
         !matches!(
-            self.by.via.as_ref().map(|via| via.door),
+            via.map(|via| via.door),
             Some(
                 Door::Webhook
                     | Door::Schedule

@@ -26,7 +26,7 @@ const PAIR: &str = "{ id: split, type: parallel, branches: [one, two] }
     { id: two, type: guide, prompt: Second, next: join }
     { id: join, type: merge }";
 
-fn back(token: &str) -> Continue {
+pub(crate) fn back(token: &str) -> Continue {
     Continue {
         at: At::Compact(token.to_owned()),
         intent: None,
@@ -34,10 +34,11 @@ fn back(token: &str) -> Continue {
         context: None,
         preferences: Wanted::default(),
         tokens: Tokens::Compact,
+        by: None,
     }
 }
 
-fn done(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
+pub(crate) fn done(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
     let notes = (!notes.is_empty()).then(|| notes.to_owned());
     Continue { output: Some(Output { notes, artifacts }), ..back(token) }
 }
@@ -46,7 +47,7 @@ async fn start(engine: &Automations, workflow: &str) -> Answer {
     engine.start_held(request(workflow, json!({"thing": "the door"}))).await.unwrap()
 }
 
-fn token(answer: &Answer) -> &str {
+pub(crate) fn token(answer: &Answer) -> &str {
     assert!(answer.tokens.continue_token.len() <= 96);
     &answer.tokens.continue_token
 }

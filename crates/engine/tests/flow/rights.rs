@@ -8,9 +8,13 @@ use async_trait::async_trait;
 use cairn_core::event::{ActorKind, By, Door, Via};
 use cairn_core::id::RunId;
 use cairn_engine::flow::{Automations, Filter, ForkPoint, Forker, Roles, RunRequest};
+use cairn_engine::guided::ask::Continue;
+use cairn_engine::host::SystemHost;
+use cairn_engine::record::{Record, Wanted};
 use cairn_engine::rights::{Grant, Rights};
 use serde_json::json;
 
+use crate::hand::{back, done, token as token_of};
 use crate::world::{World, request};
 
 const CHILD: &str = "name: child
@@ -53,8 +57,11 @@ impl Rights for Named {
 fn world() -> World {
     let parent = "{ id: call, type: workflow, workflow: project.child }";
     let grand = "{ id: call, type: workflow, workflow: project.parent }";
-    let world =
-        World::new(&[("child", CHILD), ("parent", parent), ("grand", grand), ("fails", FAILS)]);
+    let held = "{ id: look, type: guide, prompt: Look, next: call }
+        { id: call, type: workflow, workflow: project.child }";
+    let workflows =
+        [("child", CHILD), ("parent", parent), ("grand", grand), ("fails", FAILS), ("held", held)];
+    let world = World::new(&workflows);
     World { rights: Arc::new(Named), ..world }
 }
 
@@ -106,6 +113,19 @@ async fn outcome(engine: &Automations, way: &str, token: Option<&str>) -> String
                 .unwrap();
             end(engine, forked.run).await
         }
+        // An agent comes back to a step that is done, and does it otherwise.
+        "hand" => {
+            let request = RunRequest { by: by(None, Door::Cli), ..request("held", json!({})) };
+            let first = engine.start_held(request).await.unwrap();
+            let call = done(token_of(&first), "One.", Vec::new());
+            engine.proceed(call, &Roles::Any).await.unwrap();
+            end(engine, first.session.unwrap().run).await;
+            let again = engine.proceed(back(token_of(&first)), &Roles::Any).await.unwrap();
+            let call = done(token_of(&again), "Other.", Vec::new());
+            let call = Continue { by: Some(asked()), ..call };
+            let forked = engine.proceed(call, &Roles::Any).await.unwrap();
+            end(engine, forked.session.unwrap().run).await
+        }
         "replay" => {
             let run = start("parent", by(None, Door::Cli)).await;
             end(engine, run).await;
@@ -126,7 +146,7 @@ async fn a_child_runs_with_the_rights_of_whoever_asked_for_its_parent() {
         (Some("good"), ""),
         (None, ""),
     ];
-    for way in ["child", "grandchild", "error", "schedule", "fork", "replay"] {
+    for way in ["child", "grandchild", "error", "schedule", "fork", "hand", "replay"] {
         for (token, lack) in lacks {
             let world = world();
             let engine = world.engine();
@@ -141,10 +161,21 @@ async fn a_child_runs_with_the_rights_of_whoever_asked_for_its_parent() {
             // Nothing was begun but what was there before.
             let filter = Filter { workflow: Some("project.child".to_owned()), ..Filter::default() };
             let begun = engine.list(&filter).await.unwrap();
-            let before = usize::from(matches!(way, "fork" | "replay"));
+            let before = usize::from(matches!(way, "fork" | "hand" | "replay"));
             assert_eq!(begun.len(), before, "{case}");
+            if way == "hand" {
+                assert_eq!(recorded(&world, token).await, ["runs:fork", "runs:continue"], "{case}");
+            }
         }
     }
+}
+
+/// What is on record of a token, in its order.
+async fn recorded(world: &World, token: Option<&str>) -> Vec<String> {
+    let record = Record::new(&world.store(), SystemHost::shared());
+    let wanted = Wanted { token: token.map(str::to_owned), ..Wanted::default() };
+    let lines = record.read(0, 100, &wanted).await.unwrap().lines;
+    lines.into_iter().map(|line| line.action).collect()
 }
 
 #[tokio::test]

@@ -206,6 +206,7 @@ async fn artifacts_are_maps_with_a_kind_within_bounds() {
         output: Output::default(),
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     assert_eq!(world.guide.checkpoint(empty).await.unwrap_err().code(), "VALIDATION_ERROR");
     assert_eq!(world.writes(), 1, "nothing but the start was written");

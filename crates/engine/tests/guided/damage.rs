@@ -28,6 +28,7 @@ async fn codes(guide: &Guide, answer: &Answer) -> [&'static str; 3] {
         output: Output { notes: Some("Halfway.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     [
         refused(guide.proceed(ack(token, NOTES, Vec::new())).await),

@@ -153,6 +153,7 @@ async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
             output: Output { notes, artifacts: Vec::new() },
             replaces_notes: false,
             tokens: Tokens::Compact,
+            by: None,
         };
         let kept = world.guide.checkpoint(note).await.unwrap();
         token = kept.tokens.checkpoint_token.clone().unwrap();
@@ -172,6 +173,7 @@ async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
         output: Output { notes: Some("Another day.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     world.guide.checkpoint(note).await.unwrap();
     let second = world.guide.proceed(ack(&newest, "All of it.", Vec::new())).await.unwrap();

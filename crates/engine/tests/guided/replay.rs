@@ -122,6 +122,7 @@ async fn a_checkpoint_again_is_one_checkpoint() {
         output: Output { notes: Some("Halfway through.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     let left = world.guide.checkpoint(call.clone()).await.unwrap();
     let recorded = world.events(session).await.len();
@@ -151,6 +152,7 @@ async fn other_notes_under_a_used_checkpoint_token_are_not_kept_in_silence() {
         output: Output { notes: Some(text.into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     let token = first.tokens.checkpoint_token.as_ref().unwrap();
     assert_eq!(world.guide.checkpoint(note(token, "One.")).await.unwrap().warnings, []);
@@ -172,6 +174,7 @@ async fn every_token_of_a_blocked_answer_can_be_used() {
         output: Output { notes: Some("Stuck.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     assert_eq!(world.guide.checkpoint(note).await.unwrap().warnings, []);
     assert_eq!(step(&world.go(&blocked).await), "second");
@@ -205,6 +208,7 @@ async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
         output: Output { notes: Some("It was `src/total.rs`.".into()), artifacts: Vec::new() },
         replaces_notes: true,
         tokens: Tokens::Compact,
+        by: None,
     };
     let corrected = world.guide.checkpoint(correct.clone()).await.unwrap();
     let recorded = world.events(session).await.len();

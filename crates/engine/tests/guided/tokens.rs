@@ -25,6 +25,7 @@ fn note(answer: &Answer) -> Checkpoint {
         output: Output { notes: Some("Halfway.".into()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     }
 }
 

@@ -274,6 +274,7 @@ async fn a_session_can_keep_notes_without_a_procedure() {
         output: Output { notes: Some(text.to_owned()), artifacts: Vec::new() },
         replaces_notes: false,
         tokens: Tokens::Compact,
+        by: None,
     };
     let one =
         world.guide.checkpoint(note(&opened.session_token, "Tuned the query.")).await.unwrap();

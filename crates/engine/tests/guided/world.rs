@@ -129,6 +129,7 @@ impl World {
             output: Output { notes: Some(notes.to_owned()), artifacts: Vec::new() },
             replaces_notes: false,
             tokens: Tokens::Compact,
+            by: None,
         };
         self.guide.checkpoint(note).await.unwrap()
     }
@@ -224,6 +225,7 @@ pub(crate) fn ack(token: &str, notes: &str, artifacts: Vec<Value>) -> Continue {
         context: None,
         preferences: Wanted::default(),
         tokens: Tokens::Compact,
+        by: None,
     }
 }
 

@@ -56,6 +56,7 @@ impl TryFrom<ContinueWorkflow> for ask::Continue {
             context: given.context.map(Value::Object),
             preferences: wanted(given.preferences),
             tokens: tokens(given.tokens),
+            by: None,
         })
     }
 }
@@ -77,7 +78,8 @@ impl TryFrom<CheckpointWorkflow> for ask::Checkpoint {
             }
         };
         let replaces_notes = given.output.replaces_notes.unwrap_or_default();
-        Ok(Self { at, output: given.output.into(), replaces_notes, tokens: tokens(given.tokens) })
+        let (output, tokens) = (given.output.into(), tokens(given.tokens));
+        Ok(Self { at, output, replaces_notes, tokens, by: None })
     }
 }
 

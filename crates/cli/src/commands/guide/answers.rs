@@ -47,6 +47,7 @@ impl Said {
             context: (!self.context.is_empty()).then_some(Value::Object(self.context)),
             preferences: args.wanted(),
             tokens: Tokens::Compact,
+            by: None,
         }
     }
 

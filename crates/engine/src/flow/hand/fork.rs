@@ -41,7 +41,7 @@ impl Hand {
 
     async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Vec<Repeated>> {
         let from = from(run, task);
-        let agent = agent(&Roles::Any);
+        let agent = agent(None, &Roles::Any);
         Ok(self.flow.forked(&from, &agent, RunId::from_bits(0)).await?.fork.again)
     }
 
@@ -66,7 +66,8 @@ impl Hand {
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.flow.index.find(run).await?.is_none() {
-            self.flow.fork_as(&from(spot.run, task), run, &agent(roles)).await?;
+            let asker = agent(ask.by.as_ref(), roles);
+            self.flow.fork_on_record(&from(spot.run, task), run, &asker).await?;
         }
         let forked = self.flow.reading.past(run).await?;
         let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
@@ -106,8 +107,8 @@ impl Hand {
 }
 
 /// An agent answers nothing that is asked of people.
-fn agent(roles: &Roles) -> Forker {
-    let by = By { name: "agent".to_owned(), via: None };
+fn agent(by: Option<&By>, roles: &Roles) -> Forker {
+    let by = by.cloned().unwrap_or_else(|| "agent".into());
     Forker { by, roles: roles.clone(), answers: false }
 }
 
