@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
+mod advisories;
 mod generate;
 mod tidy;
 
@@ -21,7 +22,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   tidy                check layering, error pages, links and source files
-  generate [--check]  write the generated files, or fail when they are out of date";
+  generate [--check]  write the generated files, or fail when they are out of date
+  advisories DIR      pin the advisories of a checkout of RustSec's database";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +42,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent directory")?;
     match args {
         ["tidy"] => tidy::run(root),
+        ["advisories", checkout] => advisories::write(root, Path::new(checkout)),
         ["generate"] => generate::write(root),
         ["generate", "--check"] => generate::check(root),
         ["help" | "--help" | "-h"] => {

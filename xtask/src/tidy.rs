@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+mod advisories;
 mod cases;
 mod codes;
 mod dependencies;
@@ -120,7 +121,7 @@ fn load(root: &Path, paths: &[PathBuf], extension: &str) -> Result<Vec<File>> {
         .collect()
 }
 
-/// Holds all dependencies to the rules of `deny.toml`.
+/// Holds all dependencies to the rules of `deny.toml`, and to the advisories that are pinned.
 fn dependencies(root: &Path) -> Result<Vec<Finding>> {
     let text = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
     let (rules, lock) = (dependencies::Rules::read(&text("deny.toml")?), text("Cargo.lock")?);
@@ -129,7 +130,9 @@ fn dependencies(root: &Path) -> Result<Vec<Finding>> {
     let host = host.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc names no host")?;
     let known = asked(root, &["--locked", "--filter-platform", host])?;
-    Ok(dependencies::check(rules.as_ref(), &lock, &known))
+    let mut findings = dependencies::check(rules.as_ref(), &lock, &known);
+    findings.extend(advisories::check(&lock, &text(crate::advisories::FILE)?));
+    Ok(findings)
 }
 
 /// What cargo knows of the workspace's own packages.

@@ -1,5 +1,5 @@
-//! Licences, sources and bans of all dependencies, by the rules of `deny.toml`. Advisories need the
-//! network, and are `make deny`'s business.
+//! Licences, sources and bans of all dependencies, by the rules of `deny.toml`. Advisories are held
+//! to a pinned copy (`advisories.rs`); `make deny` asks for the latest, which needs the network.
 
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
