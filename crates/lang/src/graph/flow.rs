@@ -82,7 +82,7 @@ impl Build<'_> {
             .filter_map(|item| self.places.get(item.node.as_text()?).copied())
             .collect();
         let units = self.level(level).into_iter().filter(|place| ways.unit(*place) == *place);
-        let free = units.filter(|unit| ways.into_unit(*unit).is_empty());
+        let free = units.filter(|unit| ways.entering(*unit).is_empty());
         free.map(|unit| body.iter().copied().find(|at| ways.unit(*at) == unit).unwrap_or(unit))
             .collect()
     }
@@ -241,7 +241,7 @@ impl Build<'_> {
                 continue;
             }
             let from: BTreeSet<usize> =
-                ways.into_unit(place).into_iter().map(|link| link.from).collect();
+                ways.entering(place).into_iter().map(|link| link.from).collect();
             let names: Vec<&str> =
                 from.iter().filter_map(|p| self.id(*p)).map(Slug::as_str).collect();
             let what = match is_cycle {

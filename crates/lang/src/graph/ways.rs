@@ -59,13 +59,13 @@ impl<'l> Ways<'l> {
     }
 
     /// The edges that lead to a step from others, or into a cycle.
-    pub(super) fn into_unit(&self, unit: usize) -> Vec<&'l Link<'l>> {
+    pub(super) fn entering(&self, unit: usize) -> Vec<&'l Link<'l>> {
         let into = self.members(unit).into_iter().flat_map(|place| self.into(place));
         into.filter(|link| self.unit(link.from) != unit).collect()
     }
 
     /// The edges that lead on from a step, or out of a cycle.
-    fn out_of_unit(&self, unit: usize) -> Vec<&'l Link<'l>> {
+    fn leaving(&self, unit: usize) -> Vec<&'l Link<'l>> {
         let out = self.members(unit).into_iter().flat_map(|place| self.out(place));
         out.filter(|link| self.unit(link.to) != unit).collect()
     }
@@ -104,7 +104,7 @@ impl<'l> Ways<'l> {
         let mut waits: Vec<usize> = vec![0; self.out.len()];
         let mut open: Vec<usize> = Vec::new();
         for unit in steps.iter().copied().filter(|place| self.unit(*place) == *place) {
-            let into = self.into_unit(unit).len();
+            let into = self.entering(unit).len();
             waits.get_mut(unit).into_iter().for_each(|count| *count = into);
             if into == 0 {
                 open.push(unit);
@@ -112,7 +112,7 @@ impl<'l> Ways<'l> {
         }
         while let Some(unit) = open.pop() {
             order.push(unit);
-            for link in self.out_of_unit(unit) {
+            for link in self.leaving(unit) {
                 let to = self.unit(link.to);
                 let Some(count) = waits.get_mut(to).filter(|count| **count > 0) else { continue };
                 *count -= 1;
@@ -154,7 +154,7 @@ impl<'l> Ways<'l> {
                 Some(seen) if !*seen => *seen = true,
                 _ => continue,
             }
-            let out = self.out_of_unit(behind);
+            let out = self.leaving(behind);
             for one in &out {
                 let to = self.unit(one.to);
                 if behind == ahead {
