@@ -10,7 +10,7 @@ pub enum Exit {
     Success = 0,
     /// It failed, and no other code says why.
     Failed = 1,
-    /// The command line is wrong.
+    /// The command line makes no sense.
     Usage = 2,
     /// What was given or found does not keep the rules.
     Invalid = 3,
@@ -20,7 +20,7 @@ pub enum Exit {
     Waiting = 5,
     /// It took too long.
     Timeout = 6,
-    /// Another process is using it, or its state does not allow this.
+    /// Somebody else is at it.
     Conflict = 7,
     /// It is not allowed.
     Denied = 8,

@@ -218,6 +218,7 @@ mod tests {
     fn after(more: Vec<(Scope, EventData)>) -> String {
         let started = RunStarted {
             assets: Vec::new(),
+            goal: None,
             workflow_hash: hash("plan"),
             workflow_id: "project.demo".into(),
             workflow_source_kind: SourceKind::Project,

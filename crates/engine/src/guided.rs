@@ -23,7 +23,7 @@ use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, S
 use cairn_core::event::{By, NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
-use cairn_core::id::{AttemptId, EventId, RunId, SessionId};
+use cairn_core::id::{AttemptId, EventId, NodeId, RunId, SessionId};
 use cairn_core::keyring::Keyring;
 use cairn_core::plan::Dialect;
 use cairn_core::text::truncate;
@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
 use crate::record::{Action, Deed, Object, Record};
-use answer::{Answer, Checkpointed, Resumable, SessionOpened};
+use answer::{AfterCheckpoint, Answer, Checkpointed, Resumable, SessionOpened};
 use ask::{At, Checkpoint, Continue, Intent, Output, Resume, Start, Tokens, Wanted};
 use blobs::Cache;
 use position::Position;
@@ -133,6 +133,7 @@ impl Guide {
 impl Inner {
     async fn start(&self, ask: Start) -> Result<Answer> {
         let context = input::context(ask.context.as_ref())?;
+        let goal = input::goal(ask.goal.as_deref())?;
         ask.workspace.as_deref().map(input::workspace).transpose()?;
         let (found, id_warning) = self.find(&ask.workflow).await?;
         let plan = &found.compiled()?.plan;
@@ -160,6 +161,7 @@ impl Inner {
                 run,
                 source_kind: source_kind(found.kind),
                 source_ref: &truncate(&found.path.display().to_string(), limits::NAME),
+                goal,
                 context: &context,
                 baseline: self.options.preferences,
                 wanted: ask.preferences,
@@ -252,6 +254,7 @@ impl Inner {
                 return self.recorded(&mut session, reply, &ack, &keys, ask.tokens).await;
             }
             let position = Position::load(self, &session, run, node).await?;
+            input::total(&position.context, &context)?;
             if position.is_owed_by_engine() {
                 self.perform(&mut session, run, node, attempt, Some(ack)).await?;
                 continue;
@@ -288,7 +291,7 @@ impl Inner {
     ) -> Result<Answer> {
         let (run, node) = session.target(target)?;
         let position = Position::load(self, session, run, node).await?;
-        let facts = reply::Facts::back(self, session, &position);
+        let facts = reply::Facts::back(self, session, &position, None);
         reply::answer(self, session, &position, keys, tokens, facts).await
     }
 
@@ -307,15 +310,25 @@ impl Inner {
             recorded.input_digest.is_some() && recorded.input_digest != ack.digest().ok();
         match recorded.outcome {
             AdvanceOutcome::Blocked { blockers } => {
-                let position = Position::load(self, session, tried.run, tried.node).await?;
+                let kept = decide::blocked_at(tried.attempt);
+                let kept = session.dag(tried.run)?.node(kept).map(|node| node.id);
+                let node = kept.unwrap_or(tried.node);
+                let position = Position::load(self, session, tried.run, node).await?;
                 let blockers = blockers.blockers().to_vec();
-                let facts = reply::Facts::Blocked { tried, blockers, other_input };
+                let unrecorded = other_input.then(|| reply::warnings::other_input(ack, true));
+                let facts = reply::Facts::Blocked { tried, blockers, unrecorded };
+                reply::answer(self, session, &position, keys, tokens, facts).await
+            }
+            AdvanceOutcome::Advanced { .. } if other_input => {
+                let position = Position::load(self, session, tried.run, tried.node).await?;
+                let unrecorded = Some(reply::warnings::other_input(ack, false));
+                let facts = reply::Facts::back(self, session, &position, unrecorded);
                 reply::answer(self, session, &position, keys, tokens, facts).await
             }
             AdvanceOutcome::Advanced { to_node_id } => {
                 let end = self.perform_owed(session, tried.run, to_node_id).await?;
                 let position = Position::load(self, session, tried.run, end).await?;
-                let facts = reply::Facts::Advanced { tried, to: to_node_id, other_input };
+                let facts = reply::Facts::Advanced { tried, to: to_node_id };
                 reply::answer(self, session, &position, keys, tokens, facts).await
             }
         }
@@ -339,27 +352,66 @@ impl Inner {
             self.record.note(step_deed(ask.by.as_ref(), &session, run, &arguments)).await?;
         }
         for _ in 0..TRIES_MAX {
-            if session.dag(run)?.node(spot).is_some() {
-                let place = Spot::new(&session, run, spot);
-                let tokens = place.first(&session, &keys, ask.tokens)?;
-                let warnings = reply::warnings::other_notes(&session, spot, &ask.output);
-                let (label, notes_only) = (place.label(), session.is_notes(run));
-                return Ok(Checkpointed { label, node: spot, tokens, notes_only, warnings });
-            }
-            if session.is_corrected(node, attempt) {
-                let place = Spot::new(&session, run, node);
-                let (go, note) = (Attempt::FIRST, Attempt::after(attempt));
-                let tokens = place.set(&session, &keys, ask.tokens, go, note)?;
-                let kept = decide::correction(attempt);
-                let warnings = reply::warnings::other_correction(&session, node, kept, &ask);
-                let (label, notes_only) = (place.label(), session.is_notes(run));
-                return Ok(Checkpointed { label, node, tokens, notes_only, warnings });
+            let place = if session.dag(run)?.node(spot).is_some() {
+                Some((spot, Attempt::FIRST))
+            } else if session.is_corrected(node, attempt) {
+                Some((node, Attempt::after(attempt)))
+            } else {
+                None
+            };
+            if let Some((at, note)) = place {
+                let same = match at == spot {
+                    true => reply::warnings::same_checkpoint(&session, spot, attempt, &ask),
+                    false => {
+                        let kept = decide::correction(attempt);
+                        reply::warnings::same_correction(&session, node, kept, &ask)
+                    }
+                };
+                let tokens = (Attempt::FIRST, note, ask.tokens);
+                return self.checkpointed(&session, (run, at), &keys, tokens, same).await;
             }
             let position = Position::load(self, &session, run, node).await?;
             let decided = noted(&*self.host, &session, &position, attempt, &ask)?;
             self.append_or_look(&mut session, run, decided).await?;
         }
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
+    }
+
+    /// The answer of a checkpoint that stands at a node.
+    async fn checkpointed(
+        &self,
+        session: &Session,
+        (run, node): (RunId, NodeId),
+        keys: &Keyring,
+        (go, note, tokens): (Attempt, Attempt, Tokens),
+        recorded: bool,
+    ) -> Result<Checkpointed> {
+        let place = Spot::new(session, run, node);
+        let position = Position::load(self, session, run, node).await?;
+        let next = match position.state.is_complete() {
+            _ if session.is_notes(run) => AfterCheckpoint::Notes,
+            true => AfterCheckpoint::Complete,
+            false => AfterCheckpoint::Step,
+        };
+        let warning = match recorded {
+            true => reply::warnings::cut_notes(session.view.outputs.notes(node)),
+            false => Some(reply::warnings::other_checkpoint()),
+        };
+        Ok(Checkpointed {
+            label: place.label(),
+            node,
+            tokens: place.set(session, keys, tokens, go, note)?,
+            recorded,
+            next,
+            warnings: warning.into_iter().collect(),
+        })
+    }
+
+    /// An attempt that nobody else is given.
+    fn fresh(&self) -> Result<Attempt> {
+        let bits = self.host.entropy()?;
+        // Half of the random bits: a compact token holds no more.
+        Ok(Attempt(u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default()))
     }
 
     async fn untrusted(&self) -> Result<Vec<SessionId>> {
@@ -479,7 +531,7 @@ fn minter(host: &dyn Host) -> Result<impl FnMut() -> EventId + use<>> {
 /// What whoever begins a run is recorded with.
 fn deed(ask: &Start, workflow: &str, (session, run): (SessionId, RunId)) -> Deed {
     let by = ask.by.clone().unwrap_or_else(|| "agent".into());
-    let arguments = json!({"context": ask.context, "workspace": ask.workspace});
+    let arguments = json!({"context": ask.context, "goal": ask.goal, "workspace": ask.workspace});
     let deed = Deed::to_run(by, Action::StartRun, run, workflow).with(&arguments);
     let object = Object { session: Some(session), ..deed.object };
     Deed { object, ..deed }

@@ -18,7 +18,7 @@ pub use contracts::{CONTRACTS, USER_DEPENDENCY};
 pub use features::{FEATURES, Feature};
 pub use page::page;
 pub use refs::{REFS, Ref};
-pub use runs::{Holds, RUN_TYPES, RunType, SHELL_SECONDS, Setting};
+pub use runs::{Holds, RUN_TYPES, RunType, SHELL_SECONDS, SHELL_SECONDS_MAX, Setting};
 pub use shape::{ContractPack, Field, Shape};
 pub use templates::{ROUTINES, TEMPLATES, Template};
 pub use workflows::{Bundled, WORKFLOWS, bundled};

@@ -12,6 +12,8 @@ use crate::handler;
 /// The codes of JSON-RPC 2.0.
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
+/// What the parameters of a message begin with.
+const PARAMS: &[u8] = b"\"params\"";
 
 /// The answer to what is no message; none when it is one.
 pub(crate) fn fault(bytes: &[u8]) -> Option<Value> {
@@ -52,6 +54,22 @@ fn ambiguous(bytes: &[u8], message: &Value) -> Option<Value> {
 fn refused(id: &Value, problem: String, fix: &str) -> Value {
     let error = Error::from(Problem::new("arguments", problem, fix));
     json!({"jsonrpc": "2.0", "id": id, "result": handler::refused(&error)})
+}
+
+/// The answer to a message of which only the beginning was read. Its id stands in front of its
+/// parameters, where every client writes it.
+pub(crate) fn too_long(bytes: &[u8], max: usize) -> Value {
+    let head = bytes.windows(PARAMS.len()).position(|part| part == PARAMS);
+    let head = head.and_then(|end| bytes.get(..end)).unwrap_or_default();
+    let head = String::from_utf8_lossy(head);
+    let head = format!("{}}}", head.trim_end().trim_end_matches(','));
+    let id = serde_json::from_str::<Value>(&head).ok().and_then(|head| head.get("id").cloned());
+    let id = id.filter(is_id).unwrap_or_default();
+    let told = format!(
+        "the message is longer than {max} bytes and was not read: put long texts into files and \
+         send their paths"
+    );
+    answer(INVALID_REQUEST, told, id)
 }
 
 fn is_id(id: &Value) -> bool {

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use cairn_api::Error;
 use cairn_api::guided::answer::{
-    Answer, Checkpointed, Kind, NextIntent, Pending, Resumed, SessionOpened,
+    Answer, Candidate, Checkpointed, Kind, NextIntent, Pending, Resumed, SessionOpened, Warning,
 };
 use cairn_core::canonical::StrictValue;
 use cairn_core::error::Retry;
@@ -28,6 +28,8 @@ pub(crate) use workflow::{inspected, workflows};
 
 /// What stands between a prompt and what is ours.
 const RULE: &str = "\n\n---\n";
+/// The code of the warning that what was sent is not on record.
+const NOT_RECORDED: &str = "replayed_with_other_input";
 
 /// An answer about a run.
 pub(crate) fn answer(found: engine::Answer) -> Reply<Answer> {
@@ -47,12 +49,23 @@ fn primary(data: &Answer, owes: bool) -> String {
         (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, owes)),
         (Kind::Ok, None) => over(data),
     };
+    if let Some(warning) = unrecorded(data) {
+        text = format!("NOT RECORDED: {}.{RULE}{text}", warning.message);
+    }
     let _ = write!(text, "\n{}", names(data));
     text
 }
 
+/// The warning that what was sent is not on record.
+fn unrecorded(data: &Answer) -> Option<&Warning> {
+    data.warnings.iter().find(|warning| warning.code == NOT_RECORDED)
+}
+
 fn next(data: &Answer, owes: bool) -> String {
     let (before, call) = match data.next_intent {
+        NextIntent::PerformPendingThenContinue if unrecorded(data).is_some() => {
+            ("Next: to record what you sent as a new branch,", done(data, owes))
+        }
         NextIntent::PerformPendingThenContinue => {
             ("Next: do this step. When it is done,", done(data, owes))
         }
@@ -66,13 +79,13 @@ fn next(data: &Answer, owes: bool) -> String {
         NextIntent::Complete => ("Next: nothing. To see the end again,", tokens(data, false)),
     };
     let mut text = format!(
-        "{before} call continue_workflow with\n{call}\nWhat comes after is not known until then: \
+        "{before} call continue_workflow with\n{call}\nThe answer to that call is the next step: \
          do not guess it, and do not work ahead."
     );
     if let Some(token) = &data.checkpoint_token {
         let _ = write!(
             text,
-            " To keep notes before that, call checkpoint_workflow with checkpointToken \"{token}\"."
+            " To record notes before that, call checkpoint_workflow with checkpointToken \"{token}\"."
         );
     }
     text
@@ -88,27 +101,24 @@ fn blocked(data: &Answer, pending: Option<&Pending>, owes: bool) -> String {
         }
     }
     let token = data.retry_continue_token.as_ref().unwrap_or(&data.continue_token);
-    if data.next_intent == NextIntent::RehydrateOnly {
-        let call = json!({"continueToken": token});
-        let _ = write!(
-            text,
-            "{RULE}Next: look before you answer again; that is what an earlier call with this \
-             token was told. To see the step, call continue_workflow with\n{call}"
-        );
-        return text;
-    }
     let of_contract = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
     let output = example(owes || data.blockers.iter().any(of_contract));
     let call = json!({"continueToken": token, "output": output});
+    // An automation takes no context with a step.
+    let kept = match data.run {
+        None => " Context and preferences that you sent are recorded; send only what changed.",
+        Some(_) => "",
+    };
     let _ = write!(
         text,
-        "{RULE}Next: see to it, then call continue_workflow with this token and the whole output, \
-         what you sent before included:\n{call}"
+        "{RULE}Next: fix this, then call continue_workflow with this retryContinueToken and the \
+         whole output again.{kept}\n{call}"
     );
     if let Some(pending) = pending {
         let _ = write!(
             text,
-            "\nStill pending: {} (`{}`). To see its prompt again, send the token alone.",
+            "\nStill pending: {} (`{}`). To see its prompt again, send the token alone. To stop \
+             here for now, tell the user what is missing; resume_session finds this run again.",
             pending.title, pending.step_id
         );
     }
@@ -176,22 +186,29 @@ fn names(data: &Answer) -> String {
     text
 }
 
-/// Notes were kept.
+/// Notes were recorded, or not.
 pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
-    let notes_only = found.notes_only;
+    let (recorded, next) = (found.recorded, found.next);
     let data = Checkpointed::from(found);
-    let mut text = match data.warnings.first() {
-        None => "Kept.".to_owned(),
-        Some(warning) => format!("NOT KEPT: {}.", warning.message),
+    let mut text = match recorded {
+        true => "Recorded.".to_owned(),
+        false => "NOT RECORDED.".to_owned(),
     };
-    if !notes_only {
-        let call = json!({"continueToken": data.continue_token, "output": example(false)});
-        let _ = write!(
-            text,
-            " The step is still pending; when it is done, call continue_workflow with\n{call}"
-        );
+    for warning in &data.warnings {
+        let _ = write!(text, " {}: {}.", warning.code, warning.message);
     }
-    let what = if notes_only { "Session" } else { "Run" };
+    match next {
+        engine::AfterCheckpoint::Step => {
+            let call = json!({"continueToken": data.continue_token, "output": example(false)});
+            let _ = write!(
+                text,
+                " The step is still pending; when it is done, call continue_workflow with\n{call}"
+            );
+        }
+        engine::AfterCheckpoint::Complete => text.push_str(" The run is complete."),
+        engine::AfterCheckpoint::Notes => {}
+    }
+    let what = if next == engine::AfterCheckpoint::Notes { "Session" } else { "Run" };
     let _ = write!(
         text,
         "\nThe next checkpoint takes checkpointToken \"{}\".\n{what} {}.",
@@ -210,16 +227,18 @@ pub(crate) fn session_opened(data: &SessionOpened) -> String {
 }
 
 /// Runs that may be meant.
-pub(crate) fn resumed(data: &Resumed) -> String {
+pub(crate) fn resumed(data: &Resumed, asked: bool) -> String {
     let untrusted = untrusted(data);
     if data.candidates.is_empty() {
         let none = "There is no run to resume. Choose a workflow with list_workflows.";
         return format!("{none}{untrusted}");
     }
     let nothing = [WhyMatched::RecencyFallback.name()];
-    let mut text = match data.candidates.iter().all(|found| found.why_matched == nothing) {
-        true => "Nothing matches; these are the runs that moved last.",
-        false => "Runs, the likeliest first.",
+    let matched = data.candidates.iter().any(|found| found.why_matched != nothing);
+    let mut text = match (matched, asked) {
+        (true, _) => "Runs, best match first.",
+        (false, true) => "No run matches; these moved last.",
+        (false, false) => "These runs moved last.",
     }
     .to_owned();
     text.push_str(
@@ -227,24 +246,44 @@ pub(crate) fn resumed(data: &Resumed) -> String {
          continueToken alone.",
     );
     for (place, found) in data.candidates.iter().enumerate() {
-        let step = found.pending_step.as_deref().unwrap_or("-");
-        let _ = write!(
-            text,
-            "\n\n{}. {}: {}, {}, pending step: {step} ({})\n   continueToken: \"{}\"",
-            place + 1,
-            found.session.label,
-            found.workflow_id,
-            found.status,
-            found.why_matched.join(", "),
-            found.continue_token,
-        );
-        if !found.snippet.is_empty() {
-            let snippet = found.snippet.lines().map(inert).collect::<Vec<_>>().join("\n   > ");
-            let _ = write!(text, "\n   > {snippet}");
-        }
+        let _ = write!(text, "\n\n{}. {}", place + 1, candidate(found));
     }
     text.push_str(&untrusted);
     text
+}
+
+fn candidate(found: &Candidate) -> String {
+    let mut text = format!(
+        "{}: {}, {}{}, moved {} ago ({})",
+        found.session.label,
+        found.workflow_id,
+        found.status,
+        if found.branch { ", another branch" } else { "" },
+        age(found.idle_sec),
+        found.why_matched.join(", "),
+    );
+    let line = |name: &str, value: &str| format!("\n   {name}: {}", inert(value));
+    text.extend(found.goal.as_deref().map(|goal| line("goal", goal)));
+    text.extend(found.project.as_deref().map(|path| line("project", path)));
+    text.extend(found.pending_step.as_deref().map(|step| line("pending step", step)));
+    text.extend(found.blocked_by.iter().map(|why| line("blocked", why)));
+    let _ = write!(text, "\n   continueToken: \"{}\"", found.continue_token);
+    if !found.snippet.is_empty() {
+        let snippet = found.snippet.lines().map(inert).collect::<Vec<_>>().join("\n   > ");
+        let _ = write!(text, "\n   > {snippet}");
+    }
+    text
+}
+
+/// A time in words, in its largest unit.
+fn age(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "s"),
+        60..3_600 => (seconds / 60, "min"),
+        3_600..86_400 => (seconds / 3_600, "h"),
+        _ => (seconds / 86_400, "d"),
+    };
+    format!("{count} {unit}")
 }
 
 /// What to tell the user of sessions that nobody trusts yet.

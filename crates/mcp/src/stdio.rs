@@ -4,7 +4,8 @@ use cairn_api::error::{Error, Result};
 use rmcp::ServiceExt as _;
 use rmcp::transport::io::stdio_pipes;
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, duplex,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
+    AsyncWriteExt as _, BufReader, duplex,
 };
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -13,6 +14,8 @@ use crate::{Door, ToolSet, message};
 
 /// How many bytes are under way between the client and the protocol's library.
 const PIPE: usize = 64 << 10;
+/// How long a line may be. The largest call that tools take is well below it.
+const LINE_MAX: usize = 16 << 20;
 /// How many lines that are no messages may wait to be answered.
 const FAULTS: usize = 64;
 
@@ -55,9 +58,13 @@ async fn read(
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
     // A client that is gone has said all that it will.
-    while matches!(input.read_until(b'\n', &mut line).await, Ok(read) if read > 0) {
+    while matches!(read_line(&mut input, &mut line).await, Ok(read) if read > 0) {
         let passed_on = match message::fault(&line) {
             _ if line.trim_ascii().is_empty() => true,
+            _ if line.len() > LINE_MAX => {
+                let fault = message::too_long(&line, LINE_MAX);
+                faults.send(fault.to_string()).await.is_ok()
+            }
             Some(fault) => faults.send(fault.to_string()).await.is_ok(),
             None => messages.write_all(&line).await.is_ok(),
         };
@@ -67,6 +74,24 @@ async fn read(
         line.clear();
     }
     let _ = messages.shutdown().await;
+}
+
+/// Reads a line, or the beginning of one that is too long; the rest of that is passed over.
+async fn read_line(
+    input: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> std::io::Result<usize> {
+    let most = u64::try_from(LINE_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    let read = (&mut *input).take(most).read_until(b'\n', line).await?;
+    let mut ended = line.ends_with(b"\n") || line.len() <= LINE_MAX;
+    while !ended {
+        let bytes = input.fill_buf().await?;
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let passed = end.map_or(bytes.len(), |end| end + 1);
+        ended = end.is_some() || bytes.is_empty();
+        input.consume(passed);
+    }
+    Ok(read)
 }
 
 /// Writes answers and faults, a line each, until there are no more of either.

@@ -109,6 +109,11 @@ pub struct Question {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]
 const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
@@ -308,7 +313,21 @@ pub struct Resumed {
 pub struct Candidate {
     pub session: Session,
     pub workflow_id: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Path of the project it was started in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Seconds since it last moved.
+    pub idle_sec: u64,
+    /// Another branch than the one that moved last.
+    #[serde(skip_serializing_if = "is_false")]
+    pub branch: bool,
     pub status: String,
+    /// What blocked the last attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<String>,
     /// The title of the step to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_step: Option<String>,

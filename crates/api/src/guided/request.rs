@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct StartWorkflow {
     /// Id from list_workflows, such as `wr.code-review`.
     pub workflow_id: String,
+    /// What this run is for, in one sentence; resume_session finds it by these words.
+    pub goal: Option<String>,
     /// Facts from outside that prompts and conditions use: a ticket id, a branch, parameters.
     /// They are kept, so send them once. Paths, not documents; at most 256 KB.
     pub context: Option<Map<String, Value>>,
@@ -71,7 +73,8 @@ pub struct CheckpointWorkflow {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeSession {
-    /// Words from its notes or its workflow's name, all of which must be there.
+    /// Words from its goal, notes, context or workflow's name, all of which must be there. Left
+    /// out, the runs that moved last are shown.
     pub query: Option<String>,
     /// Branch you are on.
     pub git_branch: Option<String>,

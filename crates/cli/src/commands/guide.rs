@@ -53,6 +53,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
 
+    /// What this run is for, in one sentence
+    #[arg(long, value_name = "TEXT", conflicts_with = "continue")]
+    goal: Option<String>,
+
     /// Set a fact of the context; a value that is JSON is taken as such
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -260,7 +264,9 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
             let context = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
             let context = (!context.is_empty()).then_some(Value::Object(context));
             let preferences = args.wanted();
-            let start = Start { workflow, context, preferences, workspace, ..Start::default() };
+            let goal = args.goal.clone();
+            let start =
+                Start { workflow, goal, context, preferences, workspace, ..Start::default() };
             door.start(start).await?
         }
     };

@@ -105,6 +105,7 @@ fn with_nodes(count: u128) -> TestEnv {
     let (run, digest) = (RunId::from_bits(1), blobs[0].digest());
     let started = RunStarted {
         assets: Vec::new(),
+        goal: None,
         workflow_hash: WorkflowHash(digest),
         workflow_id: "project.long".into(),
         workflow_source_kind: SourceKind::Project,

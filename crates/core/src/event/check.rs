@@ -36,10 +36,14 @@ pub mod limits {
     pub const PATH: usize = 512;
     /// A run's context, as canonical JSON.
     pub const CONTEXT: usize = 256 << 10;
+    /// All of a run's context at one node, as canonical JSON.
+    pub const CONTEXT_TOTAL: usize = 1 << 20;
     /// A failure's message.
     pub const FAILURE_MESSAGE: usize = 4096;
     /// Free text that names somebody or something: ids of workflows, actors, trigger keys.
     pub const NAME: usize = 512;
+    /// What a run is for.
+    pub const GOAL: usize = 512;
     /// Longest path of a workflow's file.
     pub const SOURCE_REF: usize = 4_096;
 }
@@ -135,6 +139,7 @@ fn payload(data: &EventData) -> Result<(), Invalid> {
         EventData::RunStarted(run) => {
             filled("workflowId", &run.workflow_id, limits::NAME)?;
             within("workflowSourceRef", run.workflow_source_ref.len(), limits::SOURCE_REF)?;
+            within("goal", run.goal.as_deref().map_or(0, str::len), limits::GOAL)?;
             workspace(run.workspace.as_deref())
         }
         EventData::EdgeCreated(edge) => require(

@@ -5,13 +5,15 @@
 
 mod advance;
 mod begin;
+mod block;
 mod checkpoint;
 mod perform;
 mod record;
 
 pub use advance::{Ack, advance, is_asked, target};
 pub use begin::{Start, begin, root};
-pub use checkpoint::{Note, checkpoint, correct, correction, spot};
+pub use block::blocked_at;
+pub use checkpoint::{Note, checkpoint, correct, correction, kept, spot};
 pub use perform::{Held, Outcome, perform};
 pub use record::Role;
 
@@ -30,6 +32,7 @@ use crate::event::{self, NewEvent};
 use crate::id::{EventId, NodeId, RunId};
 use crate::pin::BlobKind;
 use crate::plan::Plan;
+use crate::projection::gaps::Gap;
 use crate::reason::{Blocker, BlockerReport, Pointer, Reason, Unexpected};
 use crate::snapshot::EngineState;
 use crate::text::truncate;
@@ -51,6 +54,8 @@ pub struct Here<'a> {
     pub has_children: bool,
     /// What is known of capabilities on the way to the node, as far as it may be relied on.
     pub capabilities: &'a BTreeMap<Capability, CapabilityStatus>,
+    /// The gaps that are open at the node.
+    pub gaps: &'a [Gap],
 }
 
 /// What follows: events to append, and the blobs that they need.

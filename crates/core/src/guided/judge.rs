@@ -13,11 +13,14 @@ pub use meaning::{Claim, Divergence};
 use serde_json::Value;
 
 use super::decide::Role;
+use super::probe;
 use super::render::needs_notes;
 use super::scene::Scene;
 use super::walk;
+use crate::id::GapId;
 use crate::plan::{Action, Contract, Plan, Prompt, Repeat, Step};
-use crate::reason::{ContractViolation, Pointer, Reason};
+use crate::projection::gaps::Gap;
+use crate::reason::{ContractViolation, GapReason, Pointer, Reason};
 use crate::schema;
 use crate::snapshot::{LoopDecision, LoopFrame};
 use crate::text::Slug;
@@ -42,6 +45,8 @@ pub struct Asked<'a> {
     pub loop_stack: &'a [LoopFrame],
     /// The context with the turns of those loops.
     pub scene: &'a Scene<'a>,
+    /// The gaps that are open there.
+    pub gaps: &'a [Gap],
 }
 
 /// What is made of an answer.
@@ -59,6 +64,23 @@ pub struct Judged {
     pub divergences: Vec<Divergence>,
     /// What is wrong or missing.
     pub problems: Vec<Problem>,
+    /// What stays as it is since the user accepts it: a gap, and no reason to stop.
+    pub accepted_by_user: Vec<Problem>,
+    /// The gaps that were made up for.
+    pub closed: Vec<Closed>,
+}
+
+/// A gap that was made up for, and what shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Closed {
+    /// The gap.
+    pub gap: GapId,
+    /// What was missing.
+    pub reason: GapReason,
+    /// What shows that it is there now.
+    pub evidence: String,
+    /// The artifact that says so.
+    pub artifact: Value,
 }
 
 impl Judged {
@@ -89,6 +111,8 @@ pub mod kinds {
     pub const ASSESSMENT: &str = "wr.assessment";
     /// Whether a capability is there.
     pub const CAPABILITY: &str = "wr.capability_observation";
+    /// A gap that was made up for.
+    pub const GAP_RESOLUTION: &str = "wr.gap_resolution";
     /// Where the procedure was left.
     pub const DIVERGENCE: &str = "wr.workflow_divergence";
     /// Whether a loop goes round again.
@@ -137,7 +161,7 @@ fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mu
                 problems.push(at(
                     ContractViolation::InvalidRequiredOutput,
                     format!("the notes on `{}` are not what was asked for", asked.step.id),
-                    format!("mend the notes and send them again: {}", faults.join("; ")),
+                    format!("fix the notes and send them again: {}", faults.join("; ")),
                 ));
             }
         }
@@ -155,7 +179,7 @@ fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem
         if artifacts.is_empty() && wanted.required {
             let message = format!("the answer to `{}` has no {}", asked.step.id, named(contract));
             let reason = ContractViolation::MissingRequiredOutput;
-            problems.push(violation(contract, reason, message));
+            problems.push(violation(asked, contract, reason, message));
         }
         for artifact in artifacts {
             let mut faults = schema::faults(&contract.schema.0, artifact, "the artifact");
@@ -163,7 +187,7 @@ fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem
             if !faults.is_empty() {
                 let message = format!("{}: {}", named(contract), faults.join("; "));
                 let reason = ContractViolation::InvalidRequiredOutput;
-                problems.push(violation(contract, reason, message));
+                problems.push(violation(asked, contract, reason, message));
             }
         }
     }
@@ -190,8 +214,17 @@ fn named(contract: &Contract) -> String {
     }
 }
 
-fn violation(contract: &Contract, reason: ContractViolation, message: String) -> Problem {
-    let example = contract.example.as_ref().map(|example| example.0.to_string());
+fn violation(
+    asked: Asked<'_>,
+    contract: &Contract,
+    reason: ContractViolation,
+    message: String,
+) -> Problem {
+    let mut example = contract.example.as_ref().map(|example| example.0.clone());
+    // The contract's example is for any capability; a probe asks about one.
+    if let (Some(Value::Object(members)), Some(probed)) = (&mut example, probe::of(asked.step)) {
+        members.insert("capability".to_owned(), probe::name(probed).into());
+    }
     Problem {
         reason: Reason::Contract(reason),
         pointer: Pointer::OutputContract { contract_ref: contract.r#ref.clone() },

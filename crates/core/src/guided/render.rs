@@ -1,5 +1,7 @@
 //! What an agent is shown: the pending step's instructions, made from the pinned plan.
 
+mod mode;
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -8,8 +10,11 @@ use super::condition::{holds, lookup};
 use super::probe;
 use super::scene::Scene;
 use crate::canonical;
-use crate::event::guided::Capability;
-use crate::plan::{Action, CapabilityNeed, Function, FunctionScope, Need, Plan, Prompt, Step};
+use crate::event::guided::{Capability, Preferences};
+use crate::instance::StepInstanceKey;
+use crate::plan::{
+    Action, CapabilityNeed, ConfirmedBy, Function, FunctionScope, Need, Plan, Prompt, Step,
+};
 use crate::snapshot::LoopFrame;
 use crate::text::truncate;
 
@@ -30,25 +35,44 @@ pub struct Shown {
     pub unset: Vec<String>,
 }
 
-/// The instructions of a step as an agent sees them.
-///
-/// `scene` is the context with the turns of the loops around. With `opening` the rules of
-/// the whole workflow come first: the agent begins, or has lost what it was told. `beside` is
-/// what it is shown of other branches, which may speak of functions that the step does not.
+/// A step where a run stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The step.
+    pub step: &'a Step,
+    /// The loops around it.
+    pub loop_stack: &'a [LoopFrame],
+    /// The context with the turns of those loops.
+    pub scene: &'a Scene<'a>,
+    /// The preferences that hold there.
+    pub preferences: Preferences,
+    /// Who must agree to it; none when nobody is asked.
+    pub confirmed_by: Option<ConfirmedBy>,
+    /// The steps that were done before, as far as they are known.
+    pub done: &'a [StepInstanceKey],
+}
+
+/// What an agent is told beside the step itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Telling {
+    /// The rules of the whole workflow: the agent begins, or has lost what it was told.
+    pub opening: bool,
+    /// What the preferences ask of it: it cannot know them, or they changed.
+    pub mode: bool,
+}
+
+/// The instructions of a step as an agent sees them. `beside` is what it is shown of other
+/// branches, which may speak of functions that the step does not.
 #[must_use]
-pub fn prompt(
-    plan: &Plan,
-    step: &Step,
-    loop_stack: &[LoopFrame],
-    scene: &Scene<'_>,
-    opening: bool,
-    beside: &str,
-) -> Shown {
+pub fn prompt(stage: Stage<'_>, telling: Telling, beside: &str) -> Shown {
+    let Stage { plan, step, scene, .. } = stage;
     let Action::Prompt(prompt) = &step.action else {
         return Shown { prompt: performed(step), unset: Vec::new() };
     };
     let mut text = String::new();
-    if opening {
+    if telling.opening {
         rules(plan, &mut text);
     }
     let role = prompt.agent_role.as_ref().or(plan.agent_role.as_ref());
@@ -63,16 +87,23 @@ pub fn prompt(
             section(&mut text, &fragment.text);
         }
     }
-    section(&mut text, &functions(plan, step, prompt, loop_stack, beside));
+    section(&mut text, &functions(stage, prompt, telling, beside));
     let mut shown = fill(&text, scene);
-    // Requirements are written by the compiler: what stands in braces there is meant so.
+    // What follows is written here or by the compiler: what stands in braces there is meant so.
     section(&mut shown.prompt, &requirements(step, prompt));
+    if telling.mode {
+        section(&mut shown.prompt, &mode::all(plan, stage.preferences));
+    }
+    section(&mut shown.prompt, mode::confirmation(stage.confirmed_by, stage.preferences.autonomy));
+    if telling.opening {
+        section(&mut shown.prompt, &mode::disclosure(step, prompt));
+    }
     shown
 }
 
 /// What stands in place of instructions when the engine does the step.
 fn performed(step: &Step) -> String {
-    format!("The engine performs `{}` itself; there is nothing to do but to go on.", step.id)
+    format!("The engine performs `{}` itself; continue, and it runs.", step.id)
 }
 
 /// Adds a part, with an empty line before it.
@@ -157,14 +188,17 @@ pub(super) fn needs_notes(step: &Step, prompt: &Prompt) -> bool {
 }
 
 /// The definitions that a prompt refers to, nearest scope first, then those that only what
-/// stands beside it mentions; as many as fit.
-fn functions(
-    plan: &Plan,
-    step: &Step,
-    prompt: &Prompt,
-    loop_stack: &[LoopFrame],
-    beside: &str,
-) -> String {
+/// stands beside it mentions; as many as fit. What an earlier step was told is not told again.
+fn functions(stage: Stage<'_>, prompt: &Prompt, telling: Telling, beside: &str) -> String {
+    let Stage { plan, step, loop_stack, .. } = stage;
+    let told = |function: &&Function| {
+        let refers = |done: &StepInstanceKey| match plan.step(&done.step).map(|step| &step.action) {
+            Some(Action::Prompt(earlier)) => earlier.functions.contains(&function.name),
+            Some(Action::Typed { .. }) | None => false,
+        };
+        let everywhere = matches!(function.scope, FunctionScope::Workflow {});
+        !telling.opening && everywhere && stage.done.iter().any(refers)
+    };
     let visible = |function: &&Function| match &function.scope {
         FunctionScope::Step { step_id } => *step_id == step.id,
         FunctionScope::Loop { loop_id } => loop_stack.iter().any(|f| f.loop_id == *loop_id),
@@ -175,7 +209,7 @@ fn functions(
     // The plan's functions stand in order of scope and name.
     let all = plan.functions.iter();
     let mut own: Vec<&Function> = Vec::new();
-    for function in all.clone().filter(visible).filter(asked) {
+    for function in all.clone().filter(visible).filter(asked).filter(|f| !told(f)) {
         if !own.iter().any(|known| known.name == function.name) {
             own.push(function);
         }

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use super::condition::holds;
 use super::scene::{scene, source};
 use crate::event::guided::{TraceEntry, TraceKind, TraceRef};
-use crate::event::limits;
 use crate::instance::{LoopTurn, StepInstanceKey};
 use crate::plan::{Loop, Plan, Repeat};
 use crate::snapshot::{Completed, EngineState, LoopDecision, LoopFrame, Running, Verdict};
@@ -16,6 +15,9 @@ use crate::text::Slug;
 
 /// How many steps and turns one walk may pass over.
 const MOVES_MAX: u32 = 100_000;
+
+/// How many decisions of one walk are kept for its trace to choose from.
+const TRACE_MAX: usize = 256;
 
 /// Where a walk led.
 #[derive(Clone, PartialEq, Debug)]
@@ -210,11 +212,12 @@ impl<'a> Walker<'a> {
         result
     }
 
-    /// Says why. No more is kept than a record can hold, however long the walk.
+    /// Says why. However long the walk, only its latest decisions are kept.
     fn tell(&mut self, kind: TraceKind, refs: Vec<TraceRef>, summary: String) {
-        if self.trace.len() < limits::TRACE_ENTRIES {
-            self.trace.push(TraceEntry { kind, refs, summary });
+        if self.trace.len() >= TRACE_MAX {
+            self.trace.drain(..TRACE_MAX / 2);
         }
+        self.trace.push(TraceEntry { kind, refs, summary });
     }
 
     fn path(&self) -> Vec<LoopTurn> {

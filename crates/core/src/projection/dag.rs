@@ -163,17 +163,19 @@ impl RunDag {
         children.unwrap_or_default().iter().filter_map(|place| self.nodes.get(*place))
     }
 
-    /// The nodes that the run went on to from where a node stands, oldest first. A checkpoint
-    /// goes nowhere: it stands where the step was that it was left at.
+    /// The nodes that the run went on to from where a node stands, oldest first. A checkpoint and
+    /// a blocked attempt go nowhere: they stand at the step that they were made at.
     #[must_use]
     pub fn went_on(&self, id: NodeId) -> Vec<&Node> {
-        let is_step = |node: &&Node| node.kind != NodeKind::Checkpoint;
+        let is_step = |node: &&Node| node.kind == NodeKind::Step;
         let step = self.path_back(id).find(is_step).map_or(id, |node| node.id);
         let (mut found, mut ahead) = (Vec::new(), self.children(step).collect::<Vec<_>>());
         while let Some(node) = ahead.pop() {
             match node.kind {
-                NodeKind::Checkpoint => ahead.extend(self.children(node.id)),
-                NodeKind::Step | NodeKind::BlockedAttempt => found.push(node),
+                NodeKind::Checkpoint | NodeKind::BlockedAttempt => {
+                    ahead.extend(self.children(node.id));
+                }
+                NodeKind::Step => found.push(node),
             }
         }
         found.sort_by_key(|node| node.created);
@@ -241,6 +243,20 @@ impl RunDag {
             .collect();
         branches.sort_by_key(|b| (std::cmp::Reverse((b.last_activity, b.created)), b.tip));
         branches
+    }
+
+    /// The ends of the branches that do not lead to a node, the one that moved last first. What
+    /// was left beside a step, such as a checkpoint, is no branch.
+    #[must_use]
+    pub fn other_branches(&self, node: NodeId) -> Vec<&Node> {
+        let is_step = |at: &&Node| at.kind == NodeKind::Step;
+        let leads_elsewhere = |leaf: &&Node| {
+            let step = self.path_back(leaf.id).find(is_step);
+            step.is_some_and(|step| !self.is_on_path(step.id, node))
+        };
+        let mut ends: Vec<&Node> = self.leaves().filter(leads_elsewhere).collect();
+        ends.sort_by_key(|end| std::cmp::Reverse((end.touched, end.created)));
+        ends
     }
 
     fn create(&mut self, mut node: Node) {

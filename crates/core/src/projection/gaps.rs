@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use super::dag::RunDag;
 use crate::event::guided::Resolution;
 use crate::event::{Event, EventData};
 use crate::id::{EventIndex, GapId, NodeId, RunId};
 use crate::reason::{GapReason, Severity};
 
-/// The open gaps of every run.
+/// The gaps of every run, and where they were closed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Gaps {
     open: BTreeMap<(RunId, GapId), Gap>,
     told: BTreeMap<NodeId, Vec<Gap>>,
+    closed: BTreeMap<GapId, Vec<NodeId>>,
 }
 
 /// One gap.
@@ -70,6 +72,7 @@ impl Gaps {
             }
             Resolution::Resolves { resolves_gap_id } => {
                 self.open.remove(&(run, resolves_gap_id));
+                self.closed.entry(resolves_gap_id).or_default().push(node);
             }
         }
     }
@@ -78,6 +81,20 @@ impl Gaps {
     #[must_use]
     pub fn told_at(&self, node: NodeId) -> &[Gap] {
         self.told.get(&node).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The gaps that were disclosed on the way to a node and not closed on it, oldest first.
+    #[must_use]
+    pub fn open_at(&self, dag: &RunDag, node: NodeId) -> Vec<&Gap> {
+        let is_closed = |gap: &&Gap| {
+            let closed = self.closed.get(&gap.id).into_iter().flatten();
+            closed.into_iter().any(|at| dag.is_on_path(*at, node))
+        };
+        let told = self.told.iter().filter(|(at, _)| dag.is_on_path(**at, node));
+        let mut open: Vec<&Gap> =
+            told.flat_map(|(_, gaps)| gaps).filter(|gap| !is_closed(gap)).collect();
+        open.sort_by_key(|gap| gap.index);
+        open
     }
 
     /// The open gaps of a run, by id.

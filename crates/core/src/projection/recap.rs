@@ -27,6 +27,12 @@ pub struct Entry {
 }
 
 impl Recap {
+    /// What stands first when something is left out; empty when nothing is.
+    #[must_use]
+    pub fn opening(&self) -> String {
+        opening(self.omitted).trim_end().to_owned()
+    }
+
     /// Whether something was left out.
     #[must_use]
     pub const fn is_truncated(&self) -> bool {
@@ -39,14 +45,26 @@ const BETWEEN: &str = "\n\n";
 /// The recap of the path to a node, in at most `budget` bytes of UTF-8.
 #[must_use]
 pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Recap {
-    let latest_first: Vec<(NodeId, &str)> = noted(dag, outputs, node).collect();
+    recap_with(dag, outputs, node, budget, 0)
+}
+
+/// The same, with room left for a heading over each entry.
+#[must_use]
+pub fn recap_with(
+    dag: &RunDag,
+    outputs: &Outputs,
+    node: NodeId,
+    budget: usize,
+    heading: usize,
+) -> Recap {
+    let latest_first: Vec<(NodeId, &str)> = recalled(dag, outputs, node).collect();
     let total = latest_first.len();
     let room = |kept: usize| budget.saturating_sub(opening(total - kept).len());
 
     let mut kept = 0;
     let mut size = 0;
     for (place, (_, notes)) in latest_first.iter().enumerate() {
-        size += notes.len() + if place > 0 { BETWEEN.len() } else { 0 };
+        size += heading + notes.len() + if place > 0 { BETWEEN.len() } else { 0 };
         if size > budget {
             break;
         }
@@ -63,12 +81,31 @@ pub fn recap(dag: &RunDag, outputs: &Outputs, node: NodeId, budget: usize) -> Re
         .collect();
     if let (0, Some((node, notes))) = (kept, latest_first.first()) {
         // Even the latest alone is too long: its beginning says more than nothing.
-        entries.push(Entry { node: *node, notes: text::truncate(notes, room(1)) });
+        entries.push(Entry {
+            node: *node,
+            notes: text::truncate(notes, room(1).saturating_sub(heading)),
+        });
     }
     let omitted = total - entries.len();
     let body: Vec<&str> = entries.iter().map(|entry| entry.notes.as_str()).collect();
     let whole = opening(omitted) + &body.join(BETWEEN);
     Recap { entries, omitted, text: text::truncate(&whole, budget) }
+}
+
+/// The notes that a recap tells, latest first. Those of a blocked attempt are told while nothing
+/// came of it: the notes of the step that was done say it all.
+fn recalled<'d>(
+    dag: &'d RunDag,
+    outputs: &'d Outputs,
+    node: NodeId,
+) -> impl Iterator<Item = (NodeId, &'d str)> {
+    let mut done = false;
+    noted(dag, outputs, node).filter(move |(id, _)| {
+        let blocked = dag.node(*id).is_some_and(|node| node.kind == NodeKind::BlockedAttempt);
+        let told = !(blocked && done);
+        done = true;
+        told
+    })
 }
 
 /// The notes on the way to a node, latest first.

@@ -1,8 +1,12 @@
 //! Which guided run somebody means who has no token.
 //!
 //! Matches are layers, not scores: a run that is named comes before any found by its commit,
-//! that before any found by its branch, and so on. Within a layer what is not over comes
-//! first, and then what moved last.
+//! that before any found by its branch, and so on. Among runs found by words, those that have
+//! the words next to each other, as they were asked for, in their goal or in one note come
+//! first. Within a layer what is not over comes first, and then what moved last.
+//!
+//! [`rank`] is a function of its candidates alone. Whoever finds them may leave out those that
+//! no word of the query is in, as long as the latest runs are there to fall back on.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,8 +23,8 @@ pub const CANDIDATES_MAX: usize = 5;
 /// How long a snippet may be, in bytes of UTF-8.
 pub const SNIPPET_MAX: usize = 2048;
 
-/// How much of the earlier notes is searched, in bytes of their words.
-pub const WORDS_MAX: usize = 8 << 10;
+/// How much of a run's texts is searched, in bytes of their words.
+pub const WORDS_MAX: usize = 16 << 10;
 
 /// How many characters of a session's id name it, beside the prefix of every id.
 const ID_MIN: usize = 6;
@@ -36,15 +40,18 @@ pub struct Query {
     pub text: Option<String>,
 }
 
-/// A run that may be meant, at its preferred tip.
+/// A run that may be meant, at its preferred tip, or another branch of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// The run's log.
     pub session: SessionId,
     /// The run.
     pub run: RunId,
-    /// Its preferred tip.
+    /// Its preferred tip, or the end of the branch.
     pub tip: NodeId,
+    /// Whether it is another branch than the preferred one. It is offered only when words are
+    /// found in what it alone holds.
+    pub branch: bool,
     /// Whether it is over.
     pub finished: bool,
     /// When it last moved, in milliseconds since 1970.
@@ -56,11 +63,13 @@ pub struct Candidate {
     pub git_head_sha: Option<String>,
     /// The branch that was last observed.
     pub git_branch: Option<String>,
+    /// What the run is for.
+    pub goal: Option<String>,
     /// The notes that hold at the tip.
     pub notes: Option<String>,
-    /// The words of the notes on the way to the tip, those of the latest first, with a space
-    /// between them.
-    pub words: String,
+    /// The words of each text on the way to the tip, in order, with a space between them: notes,
+    /// those of blocked attempts too, the latest first, then the context that the run began with.
+    pub texts: Vec<String>,
     /// The workflow's id.
     pub workflow_id: String,
     /// The workflow's name.
@@ -74,6 +83,7 @@ pub enum WhyMatched {
     MatchedIdentifier,
     MatchedHeadSha,
     MatchedBranch,
+    MatchedGoal,
     MatchedNotes,
     MatchedWorkflowId,
     MatchedEarlierNotes,
@@ -88,6 +98,7 @@ impl WhyMatched {
             Self::MatchedIdentifier => "matched_identifier",
             Self::MatchedHeadSha => "matched_head_sha",
             Self::MatchedBranch => "matched_branch",
+            Self::MatchedGoal => "matched_goal",
             Self::MatchedNotes => "matched_notes",
             Self::MatchedWorkflowId => "matched_workflow_id",
             Self::MatchedEarlierNotes => "matched_earlier_notes",
@@ -110,71 +121,141 @@ pub struct Offer {
 /// The runs that are most likely meant, best first.
 #[must_use]
 pub fn rank(query: &Query, candidates: impl IntoIterator<Item = Candidate>) -> Vec<Offer> {
-    let words = query.text.as_deref().map(tokens).unwrap_or_default();
-    let mut offers: Vec<Offer> = candidates
+    let asked = Asked::new(query);
+    let mut offers: Vec<(Closeness, Offer)> = candidates
         .into_iter()
-        .map(|candidate| Offer {
-            why: why(query, &words, &candidate),
-            snippet: truncate(candidate.notes.as_deref().unwrap_or_default(), SNIPPET_MAX),
-            candidate,
+        .map(|candidate| {
+            let why = asked.why(&candidate);
+            let snippet = truncate(candidate.notes.as_deref().unwrap_or_default(), SNIPPET_MAX);
+            (asked.closeness(&why, &candidate), Offer { why, snippet, candidate })
         })
+        .filter(|(_, offer)| !offer.candidate.branch || offer.why.iter().any(|why| why.is_words()))
         .collect();
-    offers.sort_by_key(|offer| {
+    offers.sort_by_key(|(closeness, offer)| {
         let of = &offer.candidate;
         // Ids compare as their texts do.
         let latest = Reverse((of.last_ms, of.last_activity));
-        (offer.why.first().copied(), of.finished, latest, of.session, of.run)
+        (*closeness, offer.why.first().copied(), of.finished, latest, of.session, of.run, of.tip)
     });
     offers.truncate(CANDIDATES_MAX);
-    offers
+    offers.into_iter().map(|(_, offer)| offer).collect()
 }
 
-fn why(query: &Query, words: &BTreeSet<String>, candidate: &Candidate) -> Vec<WhyMatched> {
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let sha = given(&query.git_head_sha);
-    let branch = given(&query.git_branch);
-    let has_words = |text: &str| !words.is_empty() && words.is_subset(&tokens(text));
-    let notes = candidate.notes.as_deref().unwrap_or_default();
-    let name = candidate.workflow_name.as_deref().unwrap_or_default();
-    let in_notes = has_words(uncut(notes));
-    let tests = [
-        (WhyMatched::MatchedIdentifier, words.iter().any(|word| is_name(word, candidate))),
-        (WhyMatched::MatchedHeadSha, sha.is_some() && sha == candidate.git_head_sha),
-        (
-            WhyMatched::MatchedBranch,
-            branch.zip(candidate.git_branch.as_ref()).is_some_and(|(q, c)| c.starts_with(&q)),
-        ),
-        (WhyMatched::MatchedNotes, in_notes),
-        (WhyMatched::MatchedWorkflowId, has_words(&format!("{} {name}", candidate.workflow_id))),
-        (WhyMatched::MatchedEarlierNotes, !in_notes && has_all(words, &candidate.words)),
-    ];
-    let matched: Vec<_> =
-        tests.into_iter().filter(|(_, holds)| *holds).map(|(why, _)| why).collect();
-    if matched.is_empty() { vec![WhyMatched::RecencyFallback] } else { matched }
+/// How close a run is to what was asked for, before its layer counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Closeness {
+    /// It is named, or stands at the commit or branch.
+    Place,
+    /// The words stand next to each other in one text.
+    Phrase,
+    /// The words are in one text.
+    Together,
+    /// Anything else.
+    Other,
 }
 
-fn has_all(words: &BTreeSet<String>, text: &str) -> bool {
-    !words.is_empty() && words.iter().all(|word| text.split(' ').any(|known| known == word))
+impl WhyMatched {
+    /// Whether words in texts of the run led to it.
+    const fn is_words(self) -> bool {
+        matches!(self, Self::MatchedNotes | Self::MatchedEarlierNotes)
+    }
+}
+
+/// A query, read once.
+struct Asked<'q> {
+    query: &'q Query,
+    /// The words in the order in which they were asked for, with a space around each.
+    phrase: String,
+    words: BTreeSet<String>,
+}
+
+impl<'q> Asked<'q> {
+    fn new(query: &'q Query) -> Self {
+        let text = query.text.as_deref().unwrap_or_default();
+        Self { query, phrase: spaced(text), words: tokens(text) }
+    }
+
+    fn why(&self, candidate: &Candidate) -> Vec<WhyMatched> {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let sha = given(&self.query.git_head_sha);
+        let branch = given(&self.query.git_branch);
+        let notes = spaced(uncut(candidate.notes.as_deref().unwrap_or_default()));
+        let name = candidate.workflow_name.as_deref().unwrap_or_default();
+        let goal = spaced(candidate.goal.as_deref().unwrap_or_default());
+        let in_notes = self.all_in([notes.as_str()]);
+        let earlier = || self.all_in(candidate.texts.iter().map(String::as_str));
+        let tests = [
+            (WhyMatched::MatchedIdentifier, self.words.iter().any(|word| is_name(word, candidate))),
+            (WhyMatched::MatchedHeadSha, sha.is_some() && sha == candidate.git_head_sha),
+            (
+                WhyMatched::MatchedBranch,
+                branch.zip(candidate.git_branch.as_ref()).is_some_and(|(q, c)| c.starts_with(&q)),
+            ),
+            (WhyMatched::MatchedGoal, self.all_in([goal.as_str()])),
+            (WhyMatched::MatchedNotes, in_notes),
+            (
+                WhyMatched::MatchedWorkflowId,
+                self.all_in([spaced(&format!("{} {name}", candidate.workflow_id)).as_str()]),
+            ),
+            (WhyMatched::MatchedEarlierNotes, !in_notes && earlier()),
+        ];
+        let matched: Vec<_> =
+            tests.into_iter().filter(|(_, holds)| *holds).map(|(why, _)| why).collect();
+        if matched.is_empty() { vec![WhyMatched::RecencyFallback] } else { matched }
+    }
+
+    fn closeness(&self, why: &[WhyMatched], candidate: &Candidate) -> Closeness {
+        if why.first().is_some_and(|first| *first <= WhyMatched::MatchedBranch) {
+            return Closeness::Place;
+        }
+        if self.words.is_empty() {
+            return Closeness::Other;
+        }
+        let goal = spaced(candidate.goal.as_deref().unwrap_or_default());
+        let notes = spaced(uncut(candidate.notes.as_deref().unwrap_or_default()));
+        let own = [goal.as_str(), notes.as_str()];
+        let mut texts = own.into_iter().chain(candidate.texts.iter().map(String::as_str));
+        match texts.clone().any(|text| text.contains(&self.phrase)) {
+            true => Closeness::Phrase,
+            false if texts.any(|text| self.all_in([text])) => Closeness::Together,
+            false => Closeness::Other,
+        }
+    }
+
+    /// Whether every word is in one of the texts.
+    fn all_in<'t>(&self, texts: impl IntoIterator<Item = &'t str> + Clone) -> bool {
+        let is_in = |word: &String| {
+            let word = format!(" {word} ");
+            texts.clone().into_iter().any(|text| text.contains(&word))
+        };
+        !self.words.is_empty() && self.words.iter().all(is_in)
+    }
 }
 
 fn uncut(notes: &str) -> &str {
     notes.strip_suffix(TRUNCATED).unwrap_or(notes)
 }
 
-/// The words of notes, latest first, each once, as many as may be searched.
+/// The words of each text, as much of the first ones as may be searched.
 #[must_use]
-pub fn searchable<'n>(latest_first: impl IntoIterator<Item = &'n str>) -> String {
-    let (mut seen, mut words) = (BTreeSet::new(), String::new());
-    for word in latest_first.into_iter().flat_map(|notes| tokens(uncut(notes))) {
-        if words.len() + word.len() >= WORDS_MAX {
+pub fn searchable<'n>(texts: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let (mut found, mut room) = (Vec::new(), WORDS_MAX);
+    for text in texts {
+        let mut words = spaced(uncut(text));
+        if words.len() > room {
+            // Whole words: what was cut in two would be found by its halves.
+            let end = words.get(..room).and_then(|kept| kept.rfind(' ')).unwrap_or_default();
+            words.truncate(end + 1);
+        }
+        room = room.saturating_sub(words.len());
+        if words.len() > 1 {
+            found.push(words);
+        }
+        if room == 0 {
             break;
         }
-        if seen.insert(word.clone()) {
-            words.push_str(&word);
-            words.push(' ');
-        }
     }
-    words
+    found
 }
 
 /// Whether a word is the session, the run or its label, or a session's id cut short.
@@ -188,10 +269,17 @@ fn is_name(word: &str, candidate: &Candidate) -> bool {
 /// The words of a text: NFKC, lower case, then runs of `a-z`, `0-9`, `_` and `-`.
 #[must_use]
 pub fn tokens(text: &str) -> BTreeSet<String> {
+    spaced(text).split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+/// The words of a text in their order, each with a space on both sides.
+fn spaced(text: &str) -> String {
     let normal = text.nfkc().collect::<String>().to_lowercase();
-    normal
-        .split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-')))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let mut words = String::from(" ");
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    for word in normal.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+        words.push_str(word);
+        words.push(' ');
+    }
+    words
 }

@@ -15,7 +15,7 @@ use super::status::{Attempts, GuidedStatus, Tip, status};
 use crate::digest::{SnapshotRef, WorkflowHash};
 use crate::event::guided::{Confidence, ObservationKey, ObservationRecorded, ObservedValue};
 use crate::event::{Event, EventData};
-use crate::id::{EventIndex, RunId, SessionId};
+use crate::id::{EventIndex, NodeId, RunId, SessionId};
 
 /// Everything that lists and overviews of a session need.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -72,6 +72,8 @@ pub struct RunView {
     pub workflow_id: Option<String>,
     /// The plan, once the run has begun.
     pub workflow_hash: Option<WorkflowHash>,
+    /// What the run is for, as whoever started it said.
+    pub goal: Option<String>,
     /// How many nodes it has.
     pub nodes: u64,
     /// How many events are about it.
@@ -188,37 +190,69 @@ impl SessionView {
                     return Some(Status::Guided(GuidedStatus::InProgress));
                 };
                 let complete = is_complete(tip.snapshot);
-                let autonomy = self.preferences.at(dag, tip.id).autonomy;
-                let tip = Tip { run, node: tip.id, complete, autonomy };
-                Some(Status::Guided(status(tip, &self.gaps, &self.attempts)))
+                Some(Status::Guided(self.status_at(dag, tip.id, complete)))
             }
         }
     }
 
-    /// The guided runs, as candidates for being resumed. Whether they are over, and what their
-    /// workflows are called, the log alone does not say.
+    /// How a guided run is doing on the branch that ends at a node.
+    #[must_use]
+    pub fn status_at(&self, dag: &RunDag, node: NodeId, complete: bool) -> GuidedStatus {
+        let autonomy = self.preferences.at(dag, node).autonomy;
+        status(Tip { node, complete, autonomy }, dag, &self.gaps, &self.attempts)
+    }
+
+    /// The guided runs and their other branches, as candidates for being resumed. Whether they
+    /// are over, and what their workflows are called, the log alone does not say.
     pub fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        self.runs.iter().flat_map(|(run, view)| self.candidates_of(*run, view))
+    }
+
+    fn candidates_of(&self, run: RunId, view: &RunView) -> Vec<Candidate> {
         let observed = |key| self.observations.get(&key).map(|seen| seen.value.as_str().to_owned());
-        self.runs.iter().filter_map(move |(run, view)| {
-            let dag = view.dag()?;
-            let tip = dag.preferred_tip()?;
-            Some(Candidate {
-                session: self.session?,
-                run: *run,
-                tip: tip.id,
-                finished: false,
-                last_ms: view.times.last_ms,
-                last_activity: dag.last_activity()?,
-                git_head_sha: observed(ObservationKey::GitHeadSha),
-                git_branch: observed(ObservationKey::GitBranch),
-                notes: self.outputs.notes(tip.id).map(str::to_owned),
-                words: searchable(noted(dag, &self.outputs, tip.id).map(|(_, notes)| notes)),
-                workflow_id: view.workflow_id.clone().unwrap_or_default(),
-                workflow_name: None,
-            })
-        })
+        let Some((session, dag)) = self.session.zip(view.dag()) else { return Vec::new() };
+        let Some((tip, last_activity)) = dag.preferred_tip().zip(dag.last_activity()) else {
+            return Vec::new();
+        };
+        let given = self.contexts.given(run);
+        let notes = noted(dag, &self.outputs, tip.id).map(|(_, notes)| notes);
+        let whole = Candidate {
+            session,
+            run,
+            tip: tip.id,
+            branch: false,
+            finished: false,
+            last_ms: view.times.last_ms,
+            last_activity,
+            git_head_sha: observed(ObservationKey::GitHeadSha),
+            git_branch: observed(ObservationKey::GitBranch),
+            goal: view.goal.clone(),
+            notes: self.outputs.notes(tip.id).map(str::to_owned),
+            texts: searchable(notes.chain(given.as_deref())),
+            workflow_id: view.workflow_id.clone().unwrap_or_default(),
+            workflow_name: None,
+        };
+        let others = dag.other_branches(tip.id).into_iter().take(BRANCHES_MAX);
+        let others = others.map(|end| {
+            let own = |(id, _): &(NodeId, &str)| !dag.is_on_path(*id, tip.id);
+            let notes = noted(dag, &self.outputs, end.id).filter(own).map(|(_, notes)| notes);
+            Candidate {
+                tip: end.id,
+                branch: true,
+                last_activity: dag.last_activity_at(end.id).unwrap_or(last_activity),
+                goal: None,
+                notes: self.outputs.notes(end.id).map(str::to_owned),
+                texts: searchable(notes),
+                ..whole.clone()
+            }
+        });
+        let others: Vec<Candidate> = others.collect();
+        std::iter::once(whole).chain(others).collect()
     }
 }
+
+/// How many branches of a run are searched beside the preferred one.
+const BRANCHES_MAX: usize = 16;
 
 impl RunView {
     fn new(run: RunId, event: &Event) -> Self {
@@ -226,6 +260,7 @@ impl RunView {
         Self {
             workflow_id: None,
             workflow_hash: None,
+            goal: None,
             nodes: 0,
             events: 0,
             last_index: event.index,
@@ -247,6 +282,7 @@ impl RunView {
             EventData::RunStarted(started) => {
                 self.workflow_id = Some(started.workflow_id.clone());
                 self.workflow_hash = Some(started.workflow_hash);
+                self.goal.clone_from(&started.goal);
             }
             EventData::NodeCreated(_) | EventData::StepCompleted(_) => self.nodes += 1,
             _ => {}

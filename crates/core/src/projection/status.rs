@@ -1,13 +1,14 @@
 //! How a guided run is doing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::dag::RunDag;
 use super::gaps::Gaps;
 use crate::digest::Digest;
-use crate::event::guided::{AdvanceOutcome, Autonomy};
+use crate::event::guided::{AdvanceOutcome, Autonomy, NodeKind};
 use crate::event::{Event, EventData};
-use crate::id::{AttemptId, NodeId, RunId};
-use crate::reason::Severity;
+use crate::id::{AttemptId, EventIndex, NodeId};
+use crate::reason::{Blocker, Severity};
 
 /// How a guided run is doing, judged at its preferred tip.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,11 +33,9 @@ impl GuidedStatus {
     }
 }
 
-/// The preferred tip of a run, with what the log alone does not say.
+/// The end of a branch, with what the log alone does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tip {
-    /// The run.
-    pub run: RunId,
     /// The node.
     pub node: NodeId,
     /// Whether its snapshot says that the run is over.
@@ -50,10 +49,11 @@ pub struct Tip {
 /// A run that may stop is blocked while its tip has a gap that a person must close, or
 /// while the last attempt to leave the tip was answered with blockers.
 #[must_use]
-pub fn status(tip: Tip, gaps: &Gaps, attempts: &Attempts) -> GuidedStatus {
-    let critical = || gaps.of_run(tip.run).any(|gap| gap.severity == Severity::Critical);
+pub fn status(tip: Tip, dag: &RunDag, gaps: &Gaps, attempts: &Attempts) -> GuidedStatus {
+    let open = gaps.open_at(dag, tip.node);
+    let critical = || open.iter().any(|gap| gap.severity == Severity::Critical);
     let held = || {
-        gaps.at_node(tip.run, tip.node).any(super::gaps::Gap::blocks)
+        open.iter().any(|gap| gap.node == tip.node && gap.blocks())
             || attempts.was_blocked(tip.node)
     };
     if tip.complete {
@@ -65,11 +65,11 @@ pub fn status(tip: Tip, gaps: &Gaps, attempts: &Attempts) -> GuidedStatus {
     }
 }
 
-/// What came of every attempt, and which nodes were last left blocked.
+/// What came of every attempt, and what blocked the last attempt to leave a node.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Attempts {
     recorded: BTreeMap<(NodeId, AttemptId), Attempt>,
-    blocked: BTreeSet<NodeId>,
+    blocked: BTreeMap<NodeId, Vec<Blocker>>,
 }
 
 /// One attempt to leave a node.
@@ -79,6 +79,8 @@ pub struct Attempt {
     pub outcome: AdvanceOutcome,
     /// What was said, in short.
     pub input_digest: Option<Digest>,
+    /// The event that recorded it.
+    pub index: EventIndex,
 }
 
 impl Attempts {
@@ -92,16 +94,28 @@ impl Attempts {
 
     /// Folds one event into the attempts.
     pub fn apply(&mut self, event: &Event) {
-        let (EventData::AdvanceRecorded(advance), Some(node)) = (&event.data, event.scope.node())
-        else {
-            return;
-        };
-        match advance.outcome {
-            AdvanceOutcome::Blocked { .. } => self.blocked.insert(node),
-            AdvanceOutcome::Advanced { .. } => self.blocked.remove(&node),
-        };
-        let (outcome, input_digest) = (advance.outcome.clone(), advance.input_digest);
-        self.recorded.insert((node, advance.attempt_id), Attempt { outcome, input_digest });
+        let Some(node) = event.scope.node() else { return };
+        match &event.data {
+            EventData::AdvanceRecorded(advance) => {
+                match &advance.outcome {
+                    AdvanceOutcome::Blocked { blockers } => {
+                        self.blocked.insert(node, blockers.blockers().to_vec());
+                    }
+                    AdvanceOutcome::Advanced { .. } => {
+                        self.blocked.remove(&node);
+                    }
+                }
+                let (outcome, input_digest) = (advance.outcome.clone(), advance.input_digest);
+                let attempt = Attempt { outcome, input_digest, index: event.index };
+                self.recorded.insert((node, advance.attempt_id), attempt);
+            }
+            // The node that keeps what a blocked attempt sent is blocked for the same reasons.
+            EventData::NodeCreated(created) if created.node_kind == NodeKind::BlockedAttempt => {
+                let why = created.parent_node_id.and_then(|parent| self.blocked.get(&parent));
+                self.blocked.insert(node, why.cloned().unwrap_or_default());
+            }
+            _ => {}
+        }
     }
 
     /// What came of an attempt, if it was made.
@@ -110,9 +124,26 @@ impl Attempts {
         self.recorded.get(&(node, attempt))
     }
 
+    /// The attempts that were made at a node, oldest first.
+    #[must_use]
+    pub fn at(&self, node: NodeId) -> Vec<AttemptId> {
+        let (first, last) = (AttemptId::from_bits(0), AttemptId::from_bits(u128::MAX));
+        let made = self.recorded.range((node, first)..=(node, last));
+        let mut made: Vec<(EventIndex, AttemptId)> =
+            made.map(|((_, id), attempt)| (attempt.index, *id)).collect();
+        made.sort_unstable();
+        made.into_iter().map(|(_, id)| id).collect()
+    }
+
     /// Whether the last attempt to leave a node was blocked.
     #[must_use]
     pub fn was_blocked(&self, node: NodeId) -> bool {
-        self.blocked.contains(&node)
+        self.blocked.contains_key(&node)
+    }
+
+    /// What blocked the last attempt to leave a node; empty when it was not blocked.
+    #[must_use]
+    pub fn blockers(&self, node: NodeId) -> &[Blocker] {
+        self.blocked.get(&node).map(Vec::as_slice).unwrap_or_default()
     }
 }

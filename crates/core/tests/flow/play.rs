@@ -122,6 +122,7 @@ impl Play {
     pub(crate) fn started(&self) -> RunStarted {
         RunStarted {
             assets: Vec::new(),
+            goal: None,
             workflow_hash: cairn_core::digest::WorkflowHash(Digest::of(b"plan")),
             workflow_id: self.graph.plan.workflow_id.clone(),
             workflow_source_kind: SourceKind::Project,

@@ -230,6 +230,7 @@ mod tests {
             let found = of(kind, id, Path::new("/x/w.yaml"));
             let started = RunStarted {
                 assets: Vec::new(),
+                goal: None,
                 workflow_hash: cairn_core::digest::WorkflowHash(Digest::of(b"plan")),
                 workflow_id: id.to_owned(),
                 workflow_source_kind: crate::guided::source_kind(kind),

@@ -260,9 +260,21 @@ pub struct Checkpointed {
     pub node: NodeId,
     /// The tokens to go on with; they stay at the same pending step.
     pub tokens: TokenSet,
-    /// Whether the session is only there for notes, so that no step is pending.
-    pub notes_only: bool,
+    /// Whether what the call sent is on record; where it is not, a warning says why.
+    pub recorded: bool,
+    pub next: AfterCheckpoint,
     pub warnings: Vec<Warning>,
+}
+
+/// What comes next where a checkpoint was left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterCheckpoint {
+    /// A step is pending.
+    Step,
+    /// The session is only there for notes.
+    Notes,
+    /// The run is over.
+    Complete,
 }
 
 /// A session to leave notes in.
@@ -284,8 +296,18 @@ pub struct Resumable {
     pub label: String,
     /// The workflow's id.
     pub workflow_id: String,
+    /// What it is for.
+    pub goal: Option<String>,
+    /// The project that it was started in.
+    pub project: Option<String>,
+    /// How long ago it last moved, in seconds.
+    pub idle_sec: u64,
+    /// Whether it is another branch than the one that moved last.
+    pub branch: bool,
     /// How it is doing, as its name on the wire.
     pub status: &'static str,
+    /// What blocked the last attempt to go on; empty when nothing did.
+    pub blocked_by: Vec<String>,
     /// The step that is pending there.
     pub pending_step: Option<String>,
     /// Why it is offered, the best reason first.

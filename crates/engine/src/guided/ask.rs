@@ -12,6 +12,8 @@ use serde_json::Value;
 pub struct Start {
     /// The workflow: its id, or the name part of it.
     pub workflow: String,
+    /// What the run is for, in one sentence.
+    pub goal: Option<String>,
     /// Facts from outside that conditions and prompts use.
     pub context: Option<Value>,
     /// Preferences that the user asked for.

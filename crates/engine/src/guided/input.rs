@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cairn_core::canonical;
 use cairn_core::event::limits;
+use cairn_core::projection::context::merge;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Checkpoint, Continue, Intent, Output, Wanted};
@@ -66,6 +67,38 @@ pub fn context(given: Option<&Value>) -> Result<Map<String, Value>> {
             "send plain JSON: whole numbers within ±2^53, at most 32 levels",
             json!({"field": "context", "bytesMax": limits::CONTEXT, "method": method}),
         )),
+    }
+}
+
+/// Whether what a call adds to the context of a run still fits.
+pub(super) fn total(known: &Map<String, Value>, given: &Map<String, Value>) -> Result<()> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut merged = known.clone();
+    merge(&mut merged, given);
+    let bytes = canonical::to_vec(&merged).map_or(usize::MAX, |bytes| bytes.len());
+    if bytes <= limits::CONTEXT_TOTAL {
+        return Ok(());
+    }
+    let max = limits::CONTEXT_TOTAL;
+    Err(invalid(
+        format!("the context of the run would have {bytes} bytes, and at most {max} are allowed"),
+        "remove keys that are no longer needed by sending them as null, and put documents into files",
+        json!({"field": "context", "bytes": bytes, "bytesMax": max}),
+    ))
+}
+
+/// What a run is for: a sentence, if it is given.
+pub(super) fn goal(given: Option<&str>) -> Result<Option<&str>> {
+    let goal = given.map(str::trim).filter(|goal| !goal.is_empty());
+    match goal {
+        Some(goal) if goal.len() > limits::GOAL => Err(invalid(
+            format!("`goal` has {} bytes, and at most {} are allowed", goal.len(), limits::GOAL),
+            "send one sentence; facts for the steps belong in `context`",
+            json!({"field": "goal", "bytesMax": limits::GOAL}),
+        )),
+        goal => Ok(goal),
     }
 }
 

@@ -88,7 +88,7 @@ impl Inner {
         }
         let position = Position::load(self, session, run, node).await?;
         let Some(owed) = position.owed() else { return Ok(()) };
-        let held = self.held(session, node).await?.filter(|held| !held.failed);
+        let held = self.held(session, run, node).await?.filter(|held| !held.failed);
         let done = match held {
             // It turned out well; only what came behind it kept the run.
             Some(held) => Done { output: held.output, notes: held.notes, ..Done::default() },
@@ -154,7 +154,7 @@ impl Inner {
             },
         };
         let mut done = Done::from(outcome);
-        if let Err(fault) = is_keepable(owed.save_as, &done.output) {
+        if let Err(fault) = is_keepable(&context, owed.save_as, &done.output) {
             done.notes.push_str(&format!("\nWhat came out was not kept: {fault}"));
             done.output = json!({"error": fault});
         }
@@ -163,13 +163,18 @@ impl Inner {
     }
 
     /// What came of a step at a node where the run stayed, the latest of several.
-    pub(super) async fn held(&self, session: &Session, node: NodeId) -> Result<Option<Held>> {
-        let mut attempt = Attempt::FIRST;
-        let mut attempts = Vec::new();
-        while session.view.attempts.of(node, attempt.id(node)).is_some() {
-            attempts.push(attempt.id(node));
-            attempt = attempt.next(node);
-        }
+    pub(super) async fn held(
+        &self,
+        session: &Session,
+        run: RunId,
+        node: NodeId,
+    ) -> Result<Option<Held>> {
+        // The attempt that made the node, where one was blocked, and those made at it.
+        let parent = session.dag(run)?.node(node).and_then(|node| node.parent);
+        let mut attempts =
+            parent.map(|parent| session.view.attempts.at(parent)).unwrap_or_default();
+        attempts.retain(|attempt| decide::blocked_at(*attempt) == node);
+        attempts.extend(session.view.attempts.at(node));
         for output in session.view.outputs.standing(node).rev() {
             let OutputPayload::ArtifactRef { sha256, .. } = &output.payload else { continue };
             if attempts.iter().any(|attempt| Role::Held.of(*attempt, *sha256) == output.id) {
@@ -189,7 +194,7 @@ impl Inner {
         let (mut told, mut room) = (Vec::new(), OUTCOMES_MAX);
         for at in dag.path_back(position.node) {
             let Some(parent) = at.parent else { break };
-            if at.kind == NodeKind::Checkpoint {
+            if at.kind != NodeKind::Step {
                 continue;
             }
             let step = position.step_at(self, session, parent).await?;
@@ -214,8 +219,20 @@ impl Inner {
 }
 
 /// Whether an outcome can go into the log, under its key of the context.
-fn is_keepable(key: Option<&str>, output: &Value) -> Result<(), String> {
+fn is_keepable(
+    context: &Map<String, Value>,
+    key: Option<&str>,
+    output: &Value,
+) -> Result<(), String> {
     let whole = json!({key.unwrap_or_default(): output});
+    if let (Some(key), Ok(bytes)) = (key, canonical::to_vec(context)) {
+        let other = context.get(key).map_or(0, |value| value.to_string().len());
+        let all = bytes.len().saturating_sub(other) + output.to_string().len();
+        if all > limits::CONTEXT_TOTAL {
+            let max = limits::CONTEXT_TOTAL;
+            return Err(format!("the run's context would have {all} bytes, and at most {max} fit"));
+        }
+    }
     match canonical::to_vec_within(&whole, DEPTH_MAX) {
         Ok(bytes) if bytes.len() <= limits::CONTEXT => Ok(()),
         Ok(bytes) => {

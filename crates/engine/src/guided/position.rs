@@ -8,7 +8,9 @@ use cairn_core::event::guided::{Capability, CapabilityStatus, Preferences};
 use cairn_core::guided::decide::Here;
 use cairn_core::guided::performed::Performed;
 use cairn_core::id::{NodeId, RunId};
+use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Plan, Step};
+use cairn_core::projection::gaps::Gap;
 use cairn_core::snapshot::{EngineState, LoopFrame};
 use serde_json::{Map, Value};
 
@@ -26,6 +28,8 @@ pub(super) struct Position {
     pub(super) context: Map<String, Value>,
     pub(super) preferences: Preferences,
     capabilities: BTreeMap<Capability, CapabilityStatus>,
+    /// The gaps that are open there.
+    pub(super) gaps: Vec<Gap>,
 }
 
 impl Position {
@@ -49,6 +53,7 @@ impl Position {
             context: session.view.contexts.at(dag, node),
             preferences: session.view.preferences.at(dag, node),
             capabilities: session.view.capabilities.known(dag, node),
+            gaps: session.view.gaps.open_at(dag, node).into_iter().cloned().collect(),
         })
     }
 
@@ -64,10 +69,21 @@ impl Position {
         session: &Session,
         node: NodeId,
     ) -> Result<Option<&Step>> {
+        let pending = self.pending_at(inner, session, node).await?;
+        Ok(pending.and_then(|key| self.plan.step(&key.step)))
+    }
+
+    /// The same with its loops and their turns.
+    pub(super) async fn pending_at(
+        &self,
+        inner: &Inner,
+        session: &Session,
+        node: NodeId,
+    ) -> Result<Option<StepInstanceKey>> {
         let found = session.dag(self.run)?.node(node);
         let found = found.ok_or_else(|| session.broken("a node is missing"))?;
         let state = inner.cache.state(&inner.store, found.snapshot).await?;
-        Ok(state.pending().and_then(|key| self.plan.step(&key.step)))
+        Ok(state.pending())
     }
 
     /// The pending step, when the engine is to perform it.
@@ -78,6 +94,14 @@ impl Position {
     /// Whether the engine is to act here.
     pub(super) fn is_owed_by_engine(&self) -> bool {
         self.owed().is_some()
+    }
+
+    /// The steps that were done on the way, as far as the state keeps them.
+    pub(super) fn done(&self) -> &[StepInstanceKey] {
+        match &*self.state {
+            EngineState::Running(running) => running.completed().steps(),
+            EngineState::Init | EngineState::Complete { .. } => &[],
+        }
     }
 
     pub(super) fn loop_stack(&self) -> &[LoopFrame] {
@@ -98,6 +122,7 @@ impl Position {
             preferences: self.preferences,
             has_children: session.has_gone_on(self.run, self.node),
             capabilities: &self.capabilities,
+            gaps: &self.gaps,
         }
     }
 }

@@ -5,15 +5,16 @@ pub(super) mod warnings;
 
 use std::path::Path;
 
-use cairn_core::event::guided::{AdvanceOutcome, Autonomy, OutputPayload, Preferences};
+use cairn_core::event::guided::{AdvanceOutcome, Autonomy, NodeKind, OutputPayload, Preferences};
 use cairn_core::guided::decide::{self, Role};
 use cairn_core::guided::render;
 use cairn_core::guided::scene::scene;
 use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::keyring::Keyring;
 use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom, Step};
-use cairn_core::projection::recap::recap;
+use cairn_core::projection::recap::recap_with;
 use cairn_core::reason::{Blocker, BlockerCode};
+use cairn_core::text::truncate;
 use cairn_core::token::compact::{Attempt, Kind};
 
 use super::answer::{
@@ -30,6 +31,8 @@ use crate::error::Result;
 
 /// How long a recap may be, in bytes of UTF-8.
 const RECAP_MAX: usize = 8 << 10;
+/// How long the line may be that says which step an entry of a recap belongs to.
+const HEADING_MAX: usize = 96;
 
 /// An attempt that was made.
 #[derive(Clone, Copy)]
@@ -63,8 +66,6 @@ pub(super) enum Facts {
         tried: Attempted,
         /// The node that it led to.
         to: NodeId,
-        /// Whether it was recorded with another answer to the step.
-        other_input: bool,
     },
     /// An attempt was blocked.
     Blocked {
@@ -72,8 +73,8 @@ pub(super) enum Facts {
         tried: Attempted,
         /// Why.
         blockers: Vec<Blocker>,
-        /// Whether it was recorded with another answer to the step.
-        other_input: bool,
+        /// What was sent now and not recorded: the attempt was recorded with another answer.
+        unrecorded: Option<Warning>,
     },
 }
 
@@ -94,7 +95,14 @@ impl Facts {
         Self::Begun { run, references, warnings }
     }
 
-    pub(super) fn back(inner: &Inner, session: &Session, position: &Position) -> Self {
+    /// Somebody came back, or was brought back by a call whose attempt has another answer on
+    /// record: `unrecorded` says what was not taken.
+    pub(super) fn back(
+        inner: &Inner,
+        session: &Session,
+        position: &Position,
+        unrecorded: Option<Warning>,
+    ) -> Self {
         let root = workspace::of_run(&session.view, position.run);
         let root = root.or_else(|| inner.options.workspace.clone());
         let now = inner.catalog.find(&position.plan.workflow_id).ok();
@@ -104,7 +112,7 @@ impl Facts {
         let on_disk = on_disk.and_then(|compiled| compiled.plan.hash().ok());
         let drifted = on_disk.is_some_and(|hash| hash != position.hash);
         let drift = drifted.then(|| warnings::drifted(&position.plan.workflow_id));
-        Self::Back { references, warnings: drift.into_iter().collect() }
+        Self::Back { references, warnings: unrecorded.into_iter().chain(drift).collect() }
     }
 
     const fn lifecycle(&self) -> Lifecycle {
@@ -115,31 +123,43 @@ impl Facts {
         }
     }
 
-    const fn other_input(&self) -> bool {
-        match self {
-            Self::Begun { .. } | Self::Back { .. } => false,
-            Self::Advanced { other_input, .. } | Self::Blocked { other_input, .. } => *other_input,
-        }
-    }
-
     /// The attempt that keeps the run where it stands, and why: the one that is answered, or
     /// the engine's own at the node that the run came to.
-    fn blocked(&self, session: &Session, position: &Position) -> Option<(AttemptId, Vec<Blocker>)> {
+    fn blocked(&self, session: &Session, position: &Position) -> Option<(Retry, Vec<Blocker>)> {
         match self {
             Self::Back { .. } => None,
-            Self::Blocked { tried, blockers, .. } => Some((tried.attempt, blockers.clone())),
+            Self::Blocked { tried, blockers, unrecorded } => {
+                let retry = match unrecorded {
+                    Some(_) => Retry::Fresh,
+                    None if position.node == tried.node => Retry::After(tried.attempt),
+                    None => Retry::First,
+                };
+                Some((retry, blockers.clone()))
+            }
             Self::Begun { .. } | Self::Advanced { .. } => {
                 let attempt = Attempt::FIRST.id(position.node);
                 position.owed()?;
                 match &session.view.attempts.of(position.node, attempt)?.outcome {
                     AdvanceOutcome::Blocked { blockers } => {
-                        Some((attempt, blockers.blockers().to_vec()))
+                        Some((Retry::After(attempt), blockers.blockers().to_vec()))
                     }
                     AdvanceOutcome::Advanced { .. } => None,
                 }
             }
         }
     }
+}
+
+/// The attempt that a retry is. It follows from the one that was blocked, so that a repetition
+/// of the call is answered with it again.
+#[derive(Clone, Copy)]
+enum Retry {
+    /// The first at the node that keeps what was sent.
+    First,
+    /// The one after the blocked one, where nothing was sent to keep.
+    After(AttemptId),
+    /// One of its own, since what was sent is another answer than the recorded one.
+    Fresh,
 }
 
 /// Answers for where a run stands.
@@ -155,14 +175,15 @@ pub(super) async fn answer(
     let lifecycle = facts.lifecycle();
     let opening = lifecycle != Lifecycle::Advance;
     let coming_back = lifecycle == Lifecycle::Rehydrate;
-    let branches = match coming_back {
-        true => branches::branches(session, position, keys)?,
-        false => Vec::new(),
+    let branches = match (coming_back, position.state.is_complete()) {
+        (_, true) => branches::others(inner, session, position, keys, coming_back)?,
+        (true, false) => branches::branches(inner, session, position, keys)?,
+        (false, false) => Vec::new(),
     };
-    let (pending, mentioned) = pending(inner, session, position, opening, &branches).await?;
     let preferences = told_preferences(session, position, &facts);
+    let telling = render::Telling { opening, mode: preferences.is_some() };
+    let (pending, mentioned) = pending(inner, session, position, telling, &branches).await?;
     let blocked = facts.blocked(session, position);
-    let other_input = facts.other_input();
     let step_context = step_context(inner, session, position, &facts).await?;
     let recap = recapped(inner, session, position, coming_back).await?;
     let (references, mut warnings) = match facts {
@@ -175,6 +196,9 @@ pub(super) async fn answer(
         Facts::Back { references, mut warnings } => {
             warnings.extend(mentioned);
             warnings.extend(preferences.and_then(|now| warnings::beyond(&position.plan, now)));
+            if !position.state.is_complete() {
+                warnings.extend(warnings::open_gaps(position));
+            }
             (references, warnings)
         }
         Facts::Advanced { tried, to, .. } => {
@@ -186,25 +210,31 @@ pub(super) async fn answer(
             warnings.extend(warnings::degraded(session, &position.plan, to));
             (Vec::new(), warnings)
         }
-        Facts::Blocked { .. } => (Vec::new(), mentioned),
+        Facts::Blocked { tried, unrecorded, .. } => {
+            let kept = position.node != tried.node && unrecorded.is_none();
+            let cut = kept.then(|| warnings::cut(session, position.node)).flatten();
+            (Vec::new(), unrecorded.into_iter().chain(cut).chain(mentioned).collect())
+        }
     };
     if position.state.is_complete() {
-        warnings.extend(warnings::left_open(session, position));
+        warnings.extend(warnings::left_open(position));
     }
-    if other_input {
-        warnings.push(warnings::other_input());
-    }
-    let after = blocked.as_ref().map(|(attempt, _)| Attempt::after(*attempt));
+    let after = match blocked.as_ref().map(|(retry, _)| *retry) {
+        None => None,
+        Some(Retry::First) => Some(Attempt::FIRST),
+        Some(Retry::After(attempt)) => Some(Attempt::after(attempt)),
+        Some(Retry::Fresh) => Some(inner.fresh()?),
+    };
     let retry = after.map(|next| spot.token(session, Kind::Continue, next, keys)).transpose()?;
     let blockers = blocked.map(|(_, blockers)| blockers).unwrap_or_default();
-    let next_intent = next_intent(position, &blockers, &pending, other_input);
+    let next_intent = next_intent(position, &blockers, &pending);
     Ok(Answer {
         lifecycle,
         retry_continue_token: retry,
         tokens: match after {
             // The attempt after the one that was blocked, also for every repetition of it.
             Some(next) => spot.set(session, keys, tokens, next, next)?,
-            None if coming_back => spot.fresh(session, keys, tokens)?,
+            None if coming_back => spot.fresh(session, keys, tokens, inner.fresh()?)?,
             None => spot.first(session, keys, tokens)?,
         },
         label: spot.label.as_str().to_owned(),
@@ -231,14 +261,24 @@ async fn pending(
     inner: &Inner,
     session: &Session,
     position: &Position,
-    opening: bool,
+    telling: render::Telling,
     branches: &[BranchSummary],
 ) -> Result<(Option<(Pending, Confirmed)>, Vec<Warning>)> {
     let Some(step) = position.step() else { return Ok((None, Vec::new())) };
     let seen = scene(&position.plan, &position.context, position.loop_stack());
     let beside: Vec<&str> = branches.iter().map(|branch| branch.summary.as_str()).collect();
-    let (plan, beside) = (&position.plan, beside.join("\n"));
-    let shown = render::prompt(plan, step, position.loop_stack(), &seen, opening, &beside);
+    let asked = step.require_confirmation.as_ref();
+    let asked = asked.filter(|asked| decide::is_asked(&position.plan, asked, &seen));
+    let stage = render::Stage {
+        plan: &position.plan,
+        step,
+        loop_stack: position.loop_stack(),
+        scene: &seen,
+        preferences: position.preferences,
+        confirmed_by: asked.map(|asked| asked.by),
+        done: position.done(),
+    };
+    let shown = render::prompt(stage, telling, &beside.join("\n"));
     let warnings = shown.unset.iter().map(|name| warnings::unset(name)).collect();
     let mut prompt = String::new();
     for outcome in inner.done_before(session, position).await? {
@@ -250,8 +290,6 @@ async fn pending(
     if let Some(held) = held(inner, session, position).await? {
         (prompt, is_owed) = (held, false);
     }
-    let asked = step.require_confirmation.as_ref();
-    let asked = asked.filter(|asked| decide::is_asked(&position.plan, asked, &seen));
     let pending = Pending {
         step_id: step.id.to_string(),
         title: step.title.clone(),
@@ -277,10 +315,10 @@ async fn held(inner: &Inner, session: &Session, position: &Position) -> Result<O
     if !position.is_owed_by_engine() {
         return Ok(None);
     }
-    let held = inner.held(session, position.node).await?;
+    let held = inner.held(session, position.run, position.node).await?;
     Ok(held.map(|held| match held.failed {
-        true => format!("{}\n\nThe run stays here until this passes. Mend what is wrong and go on: the engine performs it again.", held.notes),
-        false => format!("{}\n\nThe run stays here all the same: what comes next lacks something. Go on with it in `context`; the engine does not perform this again.", held.notes),
+        true => format!("{}\n\nThe run stays here until this passes. Fix what is wrong and continue: the engine performs it again.", held.notes),
+        false => format!("{}\n\nThis passed, but the next step lacks a value. Continue with that value in `context`; the engine does not perform this again.", held.notes),
     }))
 }
 
@@ -288,12 +326,10 @@ fn next_intent(
     position: &Position,
     blockers: &[Blocker],
     pending: &Option<(Pending, Confirmed)>,
-    other_input: bool,
 ) -> NextIntent {
     let autonomy = position.preferences.autonomy;
     let waits = match pending {
         None => return NextIntent::Complete,
-        _ if other_input => return NextIntent::RehydrateOnly,
         Some(_) if blockers.iter().any(|b| b.code == BlockerCode::UserOnlyDependency) => true,
         Some((_, None)) => false,
         Some((_, Some(ConfirmedBy::HumanApproval))) => autonomy != Autonomy::FullAutoNeverStop,
@@ -316,7 +352,10 @@ fn told_preferences(session: &Session, position: &Position, facts: &Facts) -> Op
             (session.view.preferences.at(dag, tried.node) != now).then_some(now)
         }
         Facts::Begun { .. } | Facts::Back { .. } => Some(now),
-        Facts::Blocked { .. } => None,
+        Facts::Blocked { tried, .. } => {
+            let dag = session.dag(tried.run).ok()?;
+            (session.view.preferences.at(dag, tried.node) != now).then_some(now)
+        }
     }
 }
 
@@ -360,7 +399,7 @@ async fn recapped(
     coming_back: bool,
 ) -> Result<Option<Recap>> {
     if coming_back {
-        return told(session, position);
+        return told(inner, session, position).await;
     }
     if !position.state.is_complete() {
         return Ok(None);
@@ -369,12 +408,44 @@ async fn recapped(
     Ok((!text.is_empty()).then_some(Recap { text, omitted: 0 }))
 }
 
-/// What happened on the way to the node.
-fn told(session: &Session, position: &Position) -> Result<Option<Recap>> {
+/// What the run is for and what happened on the way to the node, each entry under its step.
+async fn told(inner: &Inner, session: &Session, position: &Position) -> Result<Option<Recap>> {
     let dag = session.dag(position.run)?;
-    let recap = recap(dag, &session.view.outputs, position.node, RECAP_MAX);
-    let empty = recap.text.is_empty();
-    Ok((!empty).then_some(Recap { text: recap.text, omitted: recap.omitted }))
+    let run = session.view.runs.get(&position.run);
+    let goal = run.and_then(|run| run.goal.as_ref()).map(|goal| format!("Goal: {goal}"));
+    let budget = RECAP_MAX.saturating_sub(goal.as_ref().map_or(0, String::len));
+    let recap = recap_with(dag, &session.view.outputs, position.node, budget, HEADING_MAX);
+    let mut parts: Vec<String> = goal.into_iter().collect();
+    parts.extend(Some(recap.opening()).filter(|opening| !opening.is_empty()));
+    for entry in &recap.entries {
+        let heading = heading(inner, session, position, entry.node).await?;
+        parts.push(format!("{heading}\n{}", entry.notes));
+    }
+    let text = parts.join("\n\n");
+    Ok((!text.is_empty()).then_some(Recap { text, omitted: recap.omitted }))
+}
+
+/// Which step and turn the notes of a node belong to.
+async fn heading(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    at: NodeId,
+) -> Result<String> {
+    let dag = session.dag(position.run)?;
+    let node = dag.node(at).ok_or_else(|| session.broken("a node is missing"))?;
+    // Notes stand at the node that their step led to; others at the step that was pending.
+    let (of, what) = match node.kind {
+        NodeKind::Step => (node.parent.unwrap_or(at), ""),
+        NodeKind::Checkpoint => (at, ", checkpoint"),
+        NodeKind::BlockedAttempt => (at, ", blocked attempt"),
+    };
+    let Some(key) = position.pending_at(inner, session, of).await? else {
+        return Ok(format!("[end of the run{what}]"));
+    };
+    let turn = key.loop_path.last().map(|turn| format!(", turn {}", turn.iteration + 1));
+    let heading = format!("[{}{}{what}]", key.step, turn.unwrap_or_default());
+    Ok(truncate(&heading, HEADING_MAX))
 }
 
 /// The documents of a plan, looked for where their paths begin.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use cairn_core::event::limits;
 use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
-use cairn_core::projection::session::Status;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Kind;
 use cairn_store as store;
@@ -22,7 +21,7 @@ use super::{Inner, workspace};
 use crate::error::{Error, Result};
 
 /// What the rows are kept under. They change their name when they change their shape.
-const ROWS: &str = "resume.3";
+const ROWS: &str = "resume.4";
 
 /// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
@@ -44,7 +43,7 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
         for offer in offers {
             let session = offer.candidate.session;
             match offered(inner, offer).await {
-                Ok(offer) => found.extend(offer),
+                Ok(offer) => found.push(offer),
                 Err(error) if is_damage(&error) => {
                     damaged = Some(session);
                     break;
@@ -76,26 +75,31 @@ fn is_damage(error: &Error) -> bool {
     }
 }
 
-async fn offered(inner: &Inner, offer: Offer) -> Result<Option<Resumable>> {
+async fn offered(inner: &Inner, offer: Offer) -> Result<Resumable> {
     let Candidate { session: id, run, tip, .. } = offer.candidate;
     let session = session::read(&inner.store, id).await?;
     let position = Position::load(inner, &session, run, tip).await?;
     let spot = Spot::new(&session, run, tip);
     let complete = position.state.is_complete();
-    let Some(Status::Guided(status)) = session.view.status(run, |_| complete) else {
-        return Ok(None);
-    };
+    let status = session.view.status_at(session.dag(run)?, tip, complete);
     let keys = inner.store.keys.load().await?;
-    Ok(Some(Resumable {
+    let idle_ms = inner.host.now_ms().saturating_sub(offer.candidate.last_ms);
+    let blockers = session.view.attempts.blockers(tip).iter();
+    Ok(Resumable {
         run: RunRef { session: id, run },
         label: spot.label.as_str().to_owned(),
         workflow_id: offer.candidate.workflow_id,
+        goal: session.view.runs.get(&run).and_then(|run| run.goal.clone()),
+        project: session.view.workspaces.get(&run).cloned(),
+        idle_sec: idle_ms / 1000,
+        branch: offer.candidate.branch,
         status: status.name(),
+        blocked_by: blockers.map(|blocker| blocker.message.clone()).collect(),
         pending_step: position.step().map(|step| step.title.clone()),
         why: offer.why,
         snippet: offer.snippet,
-        continue_token: spot.token(&session, Kind::Continue, session.unused(tip), &keys)?,
-    }))
+        continue_token: spot.token(&session, Kind::Continue, inner.fresh()?, &keys)?,
+    })
 }
 
 /// The guided runs of all sessions. What did not move since the last look is not read again.
@@ -144,13 +148,15 @@ async fn named(inner: &Inner, session: &Session) -> Vec<Candidate> {
 struct Kept {
     run: RunId,
     tip: NodeId,
+    branch: bool,
     finished: bool,
     last_ms: u64,
     last_activity: EventIndex,
     git_head_sha: Option<String>,
     git_branch: Option<String>,
+    goal: Option<String>,
     notes: Option<String>,
-    words: String,
+    texts: Vec<String>,
     workflow_id: String,
     workflow_name: Option<String>,
 }
@@ -160,13 +166,15 @@ fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
         json!({
             "run": of.run,
             "tip": of.tip,
+            "branch": of.branch,
             "finished": of.finished,
             "last_ms": of.last_ms,
             "last_activity": of.last_activity,
             "git_head_sha": of.git_head_sha,
             "git_branch": of.git_branch,
+            "goal": of.goal,
             "notes": of.notes,
-            "words": of.words,
+            "texts": of.texts,
             "workflow_id": of.workflow_id,
             "workflow_name": of.workflow_name,
         })
@@ -181,13 +189,15 @@ fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
         session,
         run: kept.run,
         tip: kept.tip,
+        branch: kept.branch,
         finished: kept.finished,
         last_ms: kept.last_ms,
         last_activity: kept.last_activity,
         git_head_sha: kept.git_head_sha,
         git_branch: kept.git_branch,
+        goal: kept.goal,
         notes: kept.notes,
-        words: kept.words,
+        texts: kept.texts,
         workflow_id: kept.workflow_id,
         workflow_name: kept.workflow_name,
     };

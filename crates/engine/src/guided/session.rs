@@ -7,7 +7,6 @@ use cairn_core::guided::decide;
 use cairn_core::id::{AttemptId, EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::dag::{Node, RunDag};
 use cairn_core::projection::session::SessionView;
-use cairn_core::token::compact::Attempt;
 use cairn_store::{Store, port::EventLog};
 
 use super::tokens::{self, Place, Target};
@@ -81,29 +80,6 @@ impl Session {
                 Ok((run, node))
             }
         }
-    }
-
-    /// The first attempt at a node that nobody has made.
-    pub(super) fn unused(&self, node: NodeId) -> Attempt {
-        let mut attempt = Attempt::FIRST;
-        while self.view.attempts.of(node, attempt.id(node)).is_some() {
-            attempt = attempt.next(node);
-        }
-        attempt
-    }
-
-    /// The first checkpoint at a node that nobody has left.
-    pub(super) fn unused_checkpoint(&self, run: RunId, node: NodeId) -> Attempt {
-        let mut attempt = Attempt::FIRST;
-        let Ok(dag) = self.dag(run) else { return attempt };
-        let used = |attempt: Attempt| {
-            let id = attempt.id(node);
-            dag.node(decide::spot(id)).is_some() || self.is_corrected(node, id)
-        };
-        while used(attempt) {
-            attempt = attempt.next(node);
-        }
-        attempt
     }
 
     /// Whether an attempt has put notes in the place of others at a node.

@@ -244,15 +244,16 @@ impl Spot {
         self.set(session, keys, tokens, Attempt::FIRST, Attempt::FIRST)
     }
 
-    /// The tokens of an answer, for attempts at the node that nobody has made.
+    /// The tokens of an answer, for attempts at the node that nobody else is given: whoever
+    /// comes back gets a branch of their own.
     pub(super) fn fresh(
         &self,
         session: &Session,
         keys: &Keyring,
         tokens: Tokens,
+        attempt: Attempt,
     ) -> Result<TokenSet> {
-        let note = session.unused_checkpoint(self.run, self.node);
-        self.set(session, keys, tokens, session.unused(self.node), note)
+        self.set(session, keys, tokens, attempt, attempt)
     }
 
     /// The tokens for one attempt to go on and one to leave a checkpoint.

@@ -185,12 +185,12 @@ async fn never_stopping_discloses_the_same_reasons_as_gaps() {
 }
 
 #[tokio::test]
-async fn a_blocked_attempt_writes_its_record_and_nothing_else() {
+async fn a_blocked_attempt_that_sends_nothing_writes_its_record_and_nothing_else() {
     let world = World::of(STRICT);
     let first = world.start("project.strict").await;
     let session = first.session.unwrap().session;
     let before = world.events(session).await.len();
-    world.go(&first).await;
+    world.guide.proceed(ack(&first.tokens.continue_token, " ", Vec::new())).await.unwrap();
     let after = world.events(session).await;
     assert_eq!(after.len(), before + 1);
     assert!(matches!(after.last().unwrap().data, EventData::AdvanceRecorded(_)));

@@ -11,6 +11,7 @@ mod context;
 mod damage;
 mod examples;
 mod kept;
+mod law;
 mod loops;
 mod modes;
 mod outputs;

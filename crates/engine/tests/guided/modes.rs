@@ -262,3 +262,31 @@ steps:
     let call = ack(&free.tokens.continue_token, "", Vec::new());
     assert_eq!(blockers(&world.guide.proceed(call).await.unwrap()), ["MISSING_REQUIRED_OUTPUT"]);
 }
+
+#[tokio::test]
+async fn the_same_step_reads_differently_in_every_mode() {
+    let text = crate::world::THREE
+        .replace("prompt: Do the second thing.}", "prompt: Do it., requireConfirmation: true}");
+    let world = World::of(&text);
+    let modes = [Autonomy::Guided, Autonomy::FullAutoStopOnUserDeps, Autonomy::FullAutoNeverStop];
+    let mut shown = Vec::new();
+    for autonomy in modes {
+        let first = world.start_in("project.three", autonomy).await;
+        assert!(prompt(&first).contains(&format!("Mode `{}`", autonomy.name())));
+        let second = world.go(&first).await;
+        assert!(!prompt(&second).contains("Mode `"), "told once: {}", prompt(&second));
+        let asks = prompt(&second).contains("The user would confirm this step.");
+        assert_eq!(asks, autonomy != Autonomy::Guided, "{}", prompt(&second));
+        shown.push(prompt(&first).to_owned());
+    }
+    shown.dedup();
+    assert_eq!(shown.len(), 3);
+    // A change is told where it begins to hold.
+    let first = world.start("project.three").await;
+    let call = Continue {
+        preferences: Wanted { autonomy: None, risk_policy: Some(RiskPolicy::Aggressive) },
+        ..ack(&first.tokens.continue_token, crate::world::NOTES, Vec::new())
+    };
+    let second = world.guide.proceed(call).await.unwrap();
+    assert!(prompt(&second).contains("Risk `aggressive`"), "{}", prompt(&second));
+}

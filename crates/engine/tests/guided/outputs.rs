@@ -101,7 +101,7 @@ async fn notes_are_of_one_step_and_the_recap_puts_them_together() {
         answer = world.guide.proceed(call).await.unwrap();
     }
     let back = world.back(&answer.tokens).await;
-    assert_eq!(back.recap.unwrap().text, "Found it.\n\nMended it.");
+    assert_eq!(back.recap.unwrap().text, "[first]\nFound it.\n\n[second]\nMended it.");
 }
 
 #[tokio::test]
@@ -164,7 +164,8 @@ async fn notes_of_a_checkpoint_count_whichever_token_the_run_goes_on_with() {
         let call = ack(token, "All of it.", Vec::new());
         let second = world.guide.proceed(call).await.unwrap();
         let told = world.back(&second.tokens).await.recap.unwrap().text;
-        assert_eq!(told, "Half of it.\n\nThree quarters.\n\nAll of it.", "{way}");
+        let wanted = "[first, checkpoint]\nHalf of it.\n\n[first, checkpoint]\nThree quarters.\n\n[first]\nAll of it.";
+        assert_eq!(told, wanted, "{way}");
     }
     // What is left at a step later is no part of what came before.
     let again = world.back(&first.tokens).await;

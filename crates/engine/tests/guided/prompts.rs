@@ -59,7 +59,7 @@ fn product() -> serde_json::Value {
 async fn a_whole_prompt_is_as_it_was() {
     let world = World::of(WHOLE);
     let first = world.start_with("whole", product()).await;
-    assert_snapshot!(prompt(&first), @r"
+    assert_snapshot!(prompt(&first), @r#"
     Before you begin:
     - The repository can be read.
 
@@ -100,7 +100,14 @@ async fn a_whole_prompt_is_as_it_was() {
     - Give notes on what you did in this step alone.
     - Number the findings (your notes match `Finding \d+`)
     - Be thorough (your notes have at least 20 characters)
-    ");
+
+    Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
+    Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+
+    If something stands in the way of any step, say so in `output.artifacts`:
+    - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+    - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"plan","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
+    "#);
 }
 
 #[tokio::test]
@@ -119,14 +126,14 @@ async fn whoever_comes_back_is_told_everything_again_and_whoever_goes_on_is_not(
 
     Functions that are mentioned above:
     - `test()`: Run the whole suite.
-    - `grade()`: Give a grade from 1 to 5.
 
     What the answer needs:
     - Give notes on what you did in this step alone.
     ");
     let back = world.back(&change.tokens).await;
-    assert!(prompt(&back).contains("Rules for the whole workflow:"), "{}", prompt(&back));
-    assert!(prompt(&back).ends_with(prompt(&change)), "{}", prompt(&back));
+    for part in ["Rules for the whole workflow:", "Make change 1.", "- `grade()`: Give a grade"] {
+        assert!(prompt(&back).contains(part), "{}", prompt(&back));
+    }
 }
 
 #[tokio::test]
@@ -148,9 +155,9 @@ async fn function_definitions_come_from_the_step_outwards_by_name() {
     let notes = "Finding 1: the cart is empty at night.";
     let call = ack(&first.tokens.continue_token, notes, Vec::new());
     let change = world.guide.proceed(call).await.unwrap();
-    for answer in [&change, &world.back(&change.tokens).await] {
-        assert_eq!(order(prompt(answer)), ["`test()`", "`grade()`"]);
-    }
+    assert_eq!(order(prompt(&change)), ["`test()`"], "what was told is not told again");
+    let back = world.back(&change.tokens).await;
+    assert_eq!(order(prompt(&back)), ["`test()`", "`grade()`"]);
 }
 
 #[tokio::test]
@@ -165,6 +172,7 @@ async fn whoever_rewinds_is_told_of_functions_that_the_other_branches_mention() 
     go(&change.tokens.continue_token, "Ran test() twice and unused() never.").await;
     let back = world.back(&first.tokens).await;
     let end = prompt(&back).split_once("Functions that are mentioned above:").unwrap().1;
+    let end = end.split_once("\n\nMode `guided`").unwrap().0;
     assert_snapshot!(end, @r"
 
     - `sort()`: Sort by risk.
@@ -196,7 +204,7 @@ async fn function_definitions_stay_within_their_budget() {
     let world = World::of(&text);
     let first = world.start("long").await;
     let shown = prompt(&first);
-    assert!(shown.len() < (16 << 10) + 256, "{} bytes", shown.len());
+    assert!(shown.len() < (16 << 10) + 1536, "{} bytes", shown.len());
     assert!(shown.contains("`f0()`") && shown.contains("`f2()`") && !shown.contains("`f3()`"));
     assert!(shown.contains("\n\n[TRUNCATED]\nLeft out for their length: 2 definitions."));
 }
@@ -245,7 +253,7 @@ async fn a_recap_keeps_the_latest_entries_that_fit_and_says_what_it_left_out() {
     let recap = world.back(&answer.tokens).await.recap.unwrap();
     assert!(recap.text.len() <= 8 << 10, "{} bytes", recap.text.len());
     assert_eq!(recap.omitted, 2);
-    let opening = "[TRUNCATED] 2 earlier entries left out, the latest kept\n\nFinding 2: ";
+    let opening = "[TRUNCATED] 2 earlier entries left out, the latest kept\n\n[";
     assert!(recap.text.starts_with(opening), "{}", recap.text.get(..80).unwrap_or_default());
     assert!(recap.text.contains("Finding 5: "));
 }

@@ -63,8 +63,10 @@ async fn replay_is_fact_returning_whatever_is_sent_along() {
     let second = world.go(&first).await;
     let other = ack(&first.tokens.continue_token, "Something else entirely.", Vec::new());
     let replayed = world.guide.proceed(other).await.unwrap();
-    assert_eq!(replayed.pending, second.pending);
-    assert_eq!(replayed.next_intent, NextIntent::RehydrateOnly);
+    assert_eq!(step(&replayed), "first", "the place that was rewound to");
+    assert_eq!(replayed.next_intent, NextIntent::PerformPendingThenContinue);
+    let there = crate::world::back(&replayed.branches[0].continue_token);
+    assert_eq!(step(&world.guide.proceed(there).await.unwrap()), step(&second));
     let codes: Vec<&str> = replayed.warnings.iter().map(|warning| warning.code.name()).collect();
     assert_eq!(codes, ["replayed_with_other_input"]);
 }
@@ -223,12 +225,13 @@ async fn notes_are_corrected_by_linkage_and_answers_stay_as_they_were() {
     }
     assert_eq!(world.events(session).await.len(), recorded);
     let back = world.back(&second.tokens).await;
-    assert_eq!(back.recap.unwrap().text, "It was `src/total.rs`.", "only what stands is told");
+    let recap = back.recap.unwrap().text;
+    assert_eq!(recap, "[first]\nIt was `src/total.rs`.", "only what stands is told");
     assert_eq!(world.guide.proceed(call).await.unwrap(), second, "and no answer changes");
     // The next checkpoint has a token of its own, and the run goes on.
     assert_ne!(corrected.tokens.checkpoint_token, second.tokens.checkpoint_token);
-    let again = world.back(&second.tokens).await;
-    assert_eq!(again.tokens.checkpoint_token, corrected.tokens.checkpoint_token);
+    let (one, two) = (world.back(&second.tokens).await, world.back(&second.tokens).await);
+    assert_ne!(one.tokens.checkpoint_token, two.tokens.checkpoint_token, "each has its own");
     assert_eq!(step(&world.go(&second).await), "third");
     let history: Vec<_> = world
         .events(session)

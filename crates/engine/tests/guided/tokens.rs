@@ -146,7 +146,7 @@ async fn a_replay_needs_neither_the_workflow_nor_its_file() {
     }
     // The run goes on with its plan to the end.
     let back = world.restarted().proceed(back(&second.tokens.continue_token)).await.unwrap();
-    assert_eq!(prompt(&back), prompt(&second));
+    assert!(prompt(&back).starts_with(prompt(&second)), "{}", prompt(&back));
     assert_eq!(world.to_the_end(second).await, ["second", "third"]);
 }
 

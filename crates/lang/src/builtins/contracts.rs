@@ -3,12 +3,15 @@
 use super::shape::{ContractPack, Field, Shape};
 
 const fn must(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field { name, about, required: true, shape }
+    Field { name, about, required: true, shape, example: None }
 }
 
 const fn may(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field { name, about, required: false, shape }
+    Field { name, about, required: false, shape, example: None }
 }
+
+/// What the version of an artifact's shape is for.
+const VERSION: &str = "the version of this shape: 1";
 
 const CONFIDENCE: Shape = Shape::OneOf(&["high", "medium", "low"]);
 
@@ -24,8 +27,14 @@ pub const CONTRACTS: &[ContractPack] = &[
                 "dimensions",
                 Shape::Open,
                 "for each dimension its level, or `{level, rationale}`",
-            ),
+            )
+            .such_as(r#"{"<dimension>": "<one of its levels>"}"#),
             may("summary", Shape::Text, "the judgement in a sentence"),
+            may(
+                "acceptedByUser",
+                Shape::Text,
+                "what the user said, when they accept a level that asks for more work",
+            ),
         ],
     },
     ContractPack {
@@ -44,12 +53,20 @@ pub const CONTRACTS: &[ContractPack] = &[
         kind: "wr.coding_handoff",
         purpose: "what was built, for whoever goes on from here",
         fields: &[
-            must("summary", Shape::Text, "what was built, in a sentence"),
+            must("keyDecisions", Shape::Texts, "a decision and its reason"),
+            must("knownLimitations", Shape::Texts, "something left undone"),
+            must("testsAdded", Shape::Texts, "a test"),
+            must("filesChanged", Shape::Texts, "a path"),
             may("branchName", Shape::Text, "the branch it is on"),
-            may("filesChanged", Shape::Texts, "a path"),
-            may("keyDecisions", Shape::Texts, "a decision and its reason"),
-            may("knownLimitations", Shape::Texts, "something left undone"),
-            may("testsAdded", Shape::Texts, "a test"),
+            may(
+                "correctedAssumptions",
+                Shape::Maps(&[
+                    must("assumed", Shape::Text, "what was assumed"),
+                    must("actual", Shape::Text, "what turned out to be so"),
+                ]),
+                "what turned out to be otherwise",
+            ),
+            may("version", Shape::Whole, VERSION),
         ],
     },
     ContractPack {
@@ -58,10 +75,37 @@ pub const CONTRACTS: &[ContractPack] = &[
         purpose: "what was found out, for whoever goes on from here",
         fields: &[
             must("selectedDirection", Shape::Text, "the direction that was chosen"),
-            may("designDocPath", Shape::Text, "where it is written down"),
-            may("confidenceBand", CONFIDENCE, "how sure you are"),
-            may("keyInvariants", Shape::Texts, "something that must stay true"),
-            may("rejectedDirections", Shape::Texts, "a direction, and why not"),
+            must("designDocPath", Shape::Text, "where it is written down"),
+            must("confidenceBand", CONFIDENCE, "how sure you are"),
+            must("keyInvariants", Shape::Texts, "something that must stay true"),
+            may(
+                "rejectedDirections",
+                Shape::Maps(&[
+                    must("direction", Shape::Text, "a direction"),
+                    must("reason", Shape::Text, "why not"),
+                ]),
+                "what was not chosen",
+            ),
+            may("implementationConstraints", Shape::Texts, "something the builder must respect"),
+            may(
+                "keyCodebaseLocations",
+                Shape::Maps(&[
+                    must("path", Shape::Text, "a path"),
+                    must("relevance", Shape::Text, "why it matters"),
+                ]),
+                "where to look",
+            ),
+            may("selectionTier", Shape::Text, "how the direction was chosen"),
+            may("version", Shape::Whole, VERSION),
+        ],
+    },
+    ContractPack {
+        id: "wr.contracts.gap_resolution",
+        kind: "wr.gap_resolution",
+        purpose: "that a gap on record is closed, and what shows it",
+        fields: &[
+            must("gapId", Shape::Text, "the gap, as its warning names it"),
+            must("evidence", Shape::Text, "what shows that it is closed"),
         ],
     },
     ContractPack {
@@ -70,9 +114,10 @@ pub const CONTRACTS: &[ContractPack] = &[
         purpose: "whether the work may pass",
         fields: &[
             must("verdict", Shape::OneOf(&["approved", "rejected", "uncertain"]), "the answer"),
-            must("rationale", Shape::Text, "why, with the evidence"),
+            must("rationale", Shape::LongText(20), "why, with the evidence"),
             must("confidence", CONFIDENCE, "how sure you are"),
             may("stepId", Shape::Text, "the step that was judged"),
+            may("version", Shape::Whole, VERSION),
         ],
     },
     ContractPack {
@@ -95,7 +140,8 @@ pub const CONTRACTS: &[ContractPack] = &[
                 "verdict",
                 Shape::OneOf(&["clean", "minor", "blocking"]),
                 "the gravest finding decides",
-            ),
+            )
+            .such_as("\"blocking\""),
             must("confidence", CONFIDENCE, "how sure you are"),
             must("findings", Shape::Maps(FINDING), "what was found, or nothing"),
             must("summary", Shape::Text, "the outcome in a sentence"),
@@ -113,7 +159,7 @@ pub const CONTRACTS: &[ContractPack] = &[
             must("rabbitHoles", Shape::Texts, "a trap to stay out of"),
             must("outOfScope", Shape::Texts, "something that is ruled out"),
             must("validationChecklist", Shape::Texts, "something a reviewer can verify"),
-            may("version", Shape::Whole, "the version of this shape: 1"),
+            may("version", Shape::Whole, VERSION),
         ],
     },
     ContractPack {

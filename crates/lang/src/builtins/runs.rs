@@ -75,7 +75,10 @@ const fn may(name: &'static str, holds: Holds, about: &'static str) -> Setting {
 /// How long a command may take when nothing else is said.
 pub const SHELL_SECONDS: u32 = 60;
 
-const TIMEOUT: Holds = Holds::Seconds { default: SHELL_SECONDS, max: 3_600 };
+/// The longest that a command may be given.
+pub const SHELL_SECONDS_MAX: u32 = 3_600;
+
+const TIMEOUT: Holds = Holds::Seconds { default: SHELL_SECONDS, max: SHELL_SECONDS_MAX };
 
 /// Every type, in alphabetical order.
 pub const RUN_TYPES: &[RunType] = &[

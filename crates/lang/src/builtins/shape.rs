@@ -1,5 +1,7 @@
 //! What an artifact looks like: one table of fields, from which everything else is made.
 
+use std::collections::BTreeMap;
+
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::Contract;
 use serde_json::{Map, Value, json};
@@ -25,6 +27,9 @@ pub struct Field {
     pub about: &'static str,
     pub required: bool,
     pub shape: Shape,
+    /// What stands in an example, as JSON, where the shape alone would give something that
+    /// does not fit the fields beside it.
+    pub example: Option<&'static str>,
 }
 
 /// What a field holds.
@@ -32,6 +37,8 @@ pub struct Field {
 pub enum Shape {
     /// Text.
     Text,
+    /// Text of at least so many characters.
+    LongText(u32),
     /// A name of lower-case letters, digits, `_` and `-`.
     Name,
     /// A whole number from 0 on.
@@ -82,20 +89,48 @@ impl ContractPack {
         example
     }
 
+    /// An artifact that satisfies it, with these values where they are fields of it.
+    #[must_use]
+    pub fn example_with(&self, given: &BTreeMap<String, String>) -> Value {
+        let mut example = self.example();
+        if let Value::Object(members) = &mut example {
+            for (name, value) in given.iter().filter(|(name, _)| self.has(name)) {
+                members.insert(name.clone(), json!(value));
+            }
+        }
+        example
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name == name)
+    }
+
     /// What an agent is told about it, a line each.
     #[must_use]
     pub fn guidance(&self, required: bool) -> Vec<String> {
+        self.guidance_with(required, &BTreeMap::new())
+    }
+
+    /// The same with these values in the example.
+    #[must_use]
+    pub fn guidance_with(&self, required: bool, given: &BTreeMap<String, String>) -> Vec<String> {
         let must = if required { "Give" } else { "You may give" };
         let fields: Vec<String> = self.fields.iter().map(Field::line).collect();
         vec![
             format!("{must} an artifact of kind `{}` ({}): {}.", self.kind, self.id, self.purpose),
             format!("Its fields: {}.", fields.join("; ")),
-            format!("For example `{}`.", self.example()),
+            format!("For example `{}`.", self.example_with(given)),
         ]
     }
 }
 
 impl Field {
+    /// The field with this JSON in examples.
+    #[must_use]
+    pub const fn such_as(self, example: &'static str) -> Self {
+        Self { example: Some(example), ..self }
+    }
+
     fn line(&self) -> String {
         let optional = if self.required { "" } else { ", optional" };
         format!("`{}` ({}{optional}) {}", self.name, self.shape.name(), self.about)
@@ -108,6 +143,7 @@ impl Shape {
     pub fn name(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
+            Self::LongText(least) => format!("text of at least {least} characters"),
             Self::Name => "name of a-z, 0-9, _ and -".to_owned(),
             Self::Whole => "whole number".to_owned(),
             Self::OneOf(words) => words.join(" | "),
@@ -125,6 +161,7 @@ fn schema_of(fields: &[Field]) -> Value {
     let property = |field: &Field| {
         let mut schema = match field.shape {
             Shape::Text => json!({"type": "string", "minLength": 1}),
+            Shape::LongText(least) => json!({"type": "string", "minLength": least}),
             Shape::Name => json!({"type": "string", "pattern": "^[a-z0-9_-]+$"}),
             Shape::Whole => json!({"type": "integer", "minimum": 0}),
             Shape::OneOf(words) => json!({"enum": words}),
@@ -144,15 +181,16 @@ fn schema_of(fields: &[Field]) -> Value {
 
 fn example_of(fields: &[Field]) -> Value {
     let member = |field: &Field| {
-        let value = match field.shape {
-            Shape::Text => json!(format!("<{}>", field.about)),
+        let given = field.example.and_then(|example| serde_json::from_str(example).ok());
+        let value = given.unwrap_or_else(|| match field.shape {
+            Shape::Text | Shape::LongText(_) => json!(format!("<{}>", field.about)),
             Shape::Name => json!("name"),
             Shape::Whole => json!(1),
             Shape::OneOf(words) => json!(words.first()),
             Shape::Texts => json!([format!("<{}>", field.about)]),
             Shape::Maps(fields) => json!([example_of(fields)]),
             Shape::Open => json!({}),
-        };
+        });
         (field.name.to_owned(), value)
     };
     fields.iter().filter(|field| field.required).map(member).collect::<Map<_, _>>().into()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::plan::{Assessment, Consequence, Dimension, Prompt};
+use serde_json::{Map, Value, json};
 
 use super::Build;
 use crate::diagnostic::Code;
@@ -134,8 +135,13 @@ fn line(assessment: &Assessment) -> String {
         format!("`{}` ({}{optional}) {}", d.id, d.levels.join(" | "), d.purpose)
     };
     let dimensions: Vec<String> = assessment.dimensions.iter().map(dimension).collect();
+    let levels = assessment.dimensions.iter().map(|d| (d.id.clone(), json!(d.levels.first())));
+    let levels: Map<String, Value> = levels.collect();
+    let example = json!({
+        "kind": "wr.assessment", "assessmentId": assessment.id, "dimensions": levels,
+    });
     format!(
-        "Give an artifact of kind `wr.assessment` with assessmentId `{}` ({}) and in `dimensions` a level for each of: {}",
+        "Give an artifact of kind `wr.assessment` with assessmentId `{}` ({}) and in `dimensions` a level for each of: {}; for example `{example}`.",
         assessment.id,
         assessment.purpose,
         dimensions.join("; ")

@@ -7,10 +7,11 @@ use cairn_core::plan::{
 use cairn_core::text::Slug;
 
 use super::{Build, Scope, prompt, run};
+use crate::builtins::{SHELL_SECONDS, SHELL_SECONDS_MAX};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 
-const AUDIT: &str = "as somebody who did not make it. Look at the work itself and not at what was said about it, and try to show that it falls short. Mend what you find, or say what stands in the way.";
+const AUDIT: &str = "as somebody who did not make it. Look at the work itself and not at what was said about it, and try to show that it falls short. Report what you find with its evidence; fix only what the task covers.";
 const SYNTHESIS: &str = "Put together what the pieces of work brought that were handed out in the step before this one. Check each claim that you rely on against its source, say where the results contradict each other and which evidence decides, and draw the conclusion yourself.";
 
 /// A step that follows another.
@@ -102,15 +103,23 @@ impl<'a> Build<'a> {
 
 /// A command that the engine runs, instructions for an agent, or first one and then the other.
 fn verification(spot: &Spot<'_>, scope: &Scope, name: &str) -> Vec<Follower> {
-    let Some(fields) = spot.fields(&["command", "prompt"]) else { return Vec::new() };
+    let Some(fields) = spot.fields(&["command", "prompt", "timeoutSec"]) else {
+        return Vec::new();
+    };
     let (command, text) = (fields.get("command"), fields.get("prompt"));
+    let limit = fields.get("timeoutSec");
+    if let Some(limit) = limit.as_ref().filter(|_| command.is_none()) {
+        let hint = "leave it out, or add `command`";
+        limit.error_hint(Code::Conflict, "only a command has a time limit", hint);
+    }
+    let seconds = limit.and_then(|spot| spot.whole(1, SHELL_SECONDS_MAX)).unwrap_or(SHELL_SECONDS);
     if command.is_none() && text.is_none() {
         let hint = "add `command`, `prompt` or both";
         spot.error_hint(Code::MissingField, "nothing says how to verify", hint);
     }
     let mut followers = Vec::new();
     let key = run::default_key(&format!("{name}.verification"));
-    if let Some(action) = command.as_ref().and_then(|command| run::shell(command, &key)) {
+    if let Some(action) = command.as_ref().and_then(|command| run::shell(command, &key, seconds)) {
         // Where the agent is to look at what came of it, the agent decides.
         let must_pass = text.is_none();
         let (name, title, contracts) = ("verification", "Verify", Vec::new());

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::step::FIELDS;
 use super::{Build, Scope, condition, prompt};
-use crate::builtins::{Holds, RunType, SHELL_SECONDS, Setting};
+use crate::builtins::{Holds, RunType, Setting};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source;
@@ -80,11 +80,11 @@ impl<'a> Build<'a> {
 }
 
 /// The action that runs a command and keeps the outcome under a key.
-pub(super) fn shell(spot: &Spot<'_>, key: &str) -> Option<Action> {
+pub(super) fn shell(spot: &Spot<'_>, key: &str, seconds: u32) -> Option<Action> {
     let config = json!({
         "command": command_of(spot)?,
         SAVE_AS: key,
-        "timeoutMs": u64::from(SHELL_SECONDS) * 1_000,
+        "timeoutMs": u64::from(seconds) * 1_000,
     });
     Some(Action::Typed { config: StrictValue::new(config), r#type: "shell".parse().ok()? })
 }

@@ -66,7 +66,7 @@ impl<'a> Build<'a> {
     }
 
     /// What is asked of the answer: contracts, checks and assessments.
-    fn demands(
+    pub(super) fn demands(
         &mut self,
         fields: &Fields<'a>,
         name: &str,
@@ -147,6 +147,14 @@ impl<'a> Build<'a> {
                 );
             }
         }
+        let lines = self.guidance(fields, scope);
+        super::prompt::add_lines(&mut prompt.text, "Guidance:", &lines);
+        super::prompt::within_budget(&fields.spot, &prompt);
+        prompt
+    }
+
+    /// The lines that a step adds to its text.
+    pub(super) fn guidance(&mut self, fields: &Fields<'a>, scope: &Scope) -> Vec<String> {
         let guidance = fields.get("guidance").map(|spot| spot.items()).unwrap_or_default();
         let mut lines: Vec<String> =
             guidance.iter().filter_map(|spot| super::prompt::prose(spot, scope)).collect();
@@ -163,8 +171,6 @@ impl<'a> Build<'a> {
             );
         }
         lines.extend(self.applied(fields));
-        super::prompt::add_lines(&mut prompt.text, "Guidance:", &lines);
-        super::prompt::within_budget(&fields.spot, &prompt);
-        prompt
+        lines
     }
 }

@@ -7,6 +7,7 @@ use cairn_core::plan::{
 };
 use cairn_core::text::Slug;
 
+use super::step::FIELDS;
 use super::{Build, Scope, bind, condition, header};
 use crate::builtins::{ROUTINES, Template};
 use crate::diagnostic::Code;
@@ -71,31 +72,57 @@ impl<'a> Build<'a> {
         scope
     }
 
-    /// The steps that a call stands for.
+    /// The steps that a call stands for. What the call says beside is handed down to them.
     pub(super) fn template(&mut self, item: &Spot<'a>, scope: &Scope) -> Vec<Slug> {
-        let Some(fields) = item.fields(&["id", "title", "templateCall", "runCondition"]) else {
-            return Vec::new();
-        };
+        let Some(fields) = item.fields(FIELDS) else { return Vec::new() };
+        for other in ["prompt", "promptBlocks", "run"] {
+            if let Some(spot) = fields.get(other) {
+                let message = format!("the step has both `templateCall` and `{other}`");
+                spot.error_hint(Code::Conflict, message, "keep one of them");
+            }
+        }
         let named = self.id(&fields, scope);
         fields.need_text("title");
         let call = fields.get("templateCall").and_then(|s| s.fields(&["templateId", "args"]));
         let Some((call, (name, id))) = call.zip(named) else { return Vec::new() };
-        let arguments = arguments(&call);
         let Some(spot) = call.need("templateId") else { return Vec::new() };
         let Some(given) = spot.filled() else { return Vec::new() };
         let origin = Origin { id: Some(given.to_owned()), source: StepSource::TemplateInjected };
-        if let Some(routine) = given.strip_prefix(ROUTINES) {
-            let condition = condition::within(&fields, scope);
-            let mut inner = Scope { origin, condition, ..scope.clone() };
-            inner.prefix = format!("{name}.");
-            inner.arguments = arguments;
-            return self.routine(&spot, &call, routine, inner);
-        }
-        let Some(template) = self.catalog.template(given) else {
+        let first = self.steps.len();
+        let order = match given.strip_prefix(ROUTINES) {
+            Some(routine) => {
+                let condition = condition::within(&fields, scope);
+                let mut inner = Scope { origin, condition, ..scope.clone() };
+                inner.prefix = format!("{name}.");
+                inner.arguments = arguments(&call);
+                let role = fields.get("agentRole").and_then(|s| super::prompt::prose(&s, scope));
+                inner.role = role.or(inner.role);
+                inner.notes_optional = fields.flag("notesOptional").unwrap_or(inner.notes_optional);
+                let asked = self.confirmation(&fields, &name);
+                inner.confirmation = asked.or(inner.confirmation);
+                self.routine(&spot, &call, routine, inner)
+            }
+            None => self.built_in(&fields, scope, (&name, id), (&spot, &call), origin),
+        };
+        self.hand_down(item, &fields, scope, &name, first, order)
+    }
+
+    /// The step of a template that comes with the program.
+    fn built_in(
+        &mut self,
+        fields: &Fields<'a>,
+        scope: &Scope,
+        (name, id): (&str, Slug),
+        (spot, call): (&Spot<'a>, &Fields<'a>),
+        origin: Origin,
+    ) -> Vec<Slug> {
+        let given = origin.id.clone().unwrap_or_default();
+        let arguments = arguments(call);
+        let Some(template) = self.catalog.template(&given) else {
             let routines = self.routines.keys().map(|name| format!("{ROUTINES}{name}"));
             let routines: Vec<String> = routines.collect();
             let known = self.catalog.templates.iter().map(|template| template.id);
-            spot.unknown("template", given, known.chain(routines.iter().map(String::as_str)));
+            spot.unknown("template", &given, known.chain(routines.iter().map(String::as_str)));
             return Vec::new();
         };
         for wanted in template.arguments.iter().filter(|name| !arguments.contains_key(**name)) {
@@ -107,9 +134,90 @@ impl<'a> Build<'a> {
                 spot.unknown("argument", given, template.arguments.iter().copied());
             }
         }
-        let condition = self.run_condition(&fields, scope, &name);
+        let condition = self.run_condition(fields, scope, name);
         self.stencil(template, id.clone(), &arguments, origin, condition);
+        let asked = self.confirmation(fields, name).or_else(|| scope.confirmation.clone());
+        if let Some(step) = self.steps.last_mut() {
+            step.require_confirmation = asked;
+            if let Action::Prompt(prompt) = &mut step.action {
+                let role = fields.get("agentRole").and_then(|s| super::prompt::prose(&s, scope));
+                prompt.agent_role = role.or_else(|| scope.role.clone());
+                prompt.notes_optional =
+                    fields.flag("notesOptional").unwrap_or(scope.notes_optional);
+            }
+        }
         vec![id]
+    }
+
+    /// Hands down what a call says beside its template: instructions to its first step, demands
+    /// on the outcome to its last, and what follows goes behind that.
+    fn hand_down(
+        &mut self,
+        item: &Spot<'a>,
+        fields: &Fields<'a>,
+        scope: &Scope,
+        name: &str,
+        first: usize,
+        mut order: Vec<Slug>,
+    ) -> Vec<Slug> {
+        let made = self.steps.get(first..).unwrap_or_default();
+        let prompted = |step: &&Step| matches!(step.action, Action::Prompt(_));
+        let start = made.iter().find(prompted).map(|step| step.id.clone());
+        let end = made.iter().rfind(prompted).map(|step| step.id.clone());
+        let Some((start, end)) = start.zip(end) else { return order };
+        let lines = self.guidance(fields, scope);
+        let fragments = self.fragments(fields, scope, name);
+        self.change(&start, |_, prompt| {
+            super::prompt::add_lines(&mut prompt.text, "Guidance:", &lines);
+            prompt.fragments.extend(fragments);
+        });
+        let own = FunctionScope::Step { step_id: start.clone() };
+        self.define(fields.get("functionDefinitions"), &own);
+        self.call(fields, &start);
+        let tier = header::model_tier(fields);
+        for step in self.steps.iter_mut().skip(first) {
+            if let Action::Prompt(prompt) = &mut step.action {
+                prompt.model_tier = prompt.model_tier.or(tier);
+            }
+        }
+        let mut contracts = Vec::new();
+        self.change(&end, |build, prompt| contracts = build.demands(fields, name, prompt));
+        if let Some(step) = self.steps.iter_mut().find(|step| step.id == end) {
+            contracts.retain(|new| !step.output_contracts.iter().any(|old| old.r#ref == new.r#ref));
+            step.output_contracts.extend(contracts);
+        }
+        let followers = self.followers(fields, scope, name);
+        if followers.is_empty() {
+            return order;
+        }
+        if order.last() != Some(&end) {
+            let message =
+                "what follows needs a step to follow, and the routine does not end with one";
+            let hint = "put `verification` and `audit` on a step of the routine";
+            item.error_hint(Code::Unsupported, message, hint);
+            return order;
+        }
+        order.pop();
+        order.extend(self.follow(Some(end), item, followers));
+        order
+    }
+
+    /// Changes the prompt of a step that is among those of the plan.
+    fn change(&mut self, step: &Slug, change: impl FnOnce(&mut Self, &mut Prompt)) {
+        let found = self.steps.iter().position(|known| known.id == *step);
+        let Some(Action::Prompt(prompt)) =
+            found.and_then(|at| self.steps.get(at)).map(|step| step.action.clone())
+        else {
+            return;
+        };
+        let mut prompt = prompt;
+        // A check of its own stays unless the change brings another.
+        let check = prompt.check.take();
+        change(self, &mut prompt);
+        prompt.check = prompt.check.or(check);
+        if let Some(step) = found.and_then(|at| self.steps.get_mut(at)) {
+            step.action = Action::Prompt(prompt);
+        }
     }
 
     /// Adds the one step of a built-in template.
@@ -131,7 +239,7 @@ impl<'a> Build<'a> {
         let contract = self.catalog.contract(template.contract);
         if let Some(contract) = contract {
             self.contracts.insert(contract.id, contract);
-            prompt.requirements = contract.guidance(true);
+            prompt.requirements = contract.guidance_with(true, arguments);
         }
         let under = |ref_: &str| OutputContract { r#ref: ref_.to_owned(), required: true };
         self.steps.push(Step {

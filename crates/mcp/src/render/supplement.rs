@@ -43,12 +43,21 @@ pub(super) fn references(lifecycle: Lifecycle, references: &[Reference]) -> Opti
 
 fn warnings(data: &Answer) -> Option<String> {
     let line = |warning: &Warning| format!("\n- {}: {}", warning.code, warning.message);
-    let lines: String = data.warnings.iter().map(line).collect();
+    // What was not recorded is told first of all.
+    let told = data.warnings.iter().filter(|warning| warning.code != super::NOT_RECORDED);
+    let lines: String = told.map(line).collect();
     let title = match data.kind {
-        Kind::Ok => "Warnings; the run goes on all the same:",
-        Kind::Blocked => "Warnings:",
+        Kind::Ok if !data.is_complete => "Warnings; they do not stop the run:",
+        Kind::Ok | Kind::Blocked => "Warnings:",
     };
-    (!lines.is_empty()).then(|| format!("{title}{lines}"))
+    let gap = data.warnings.iter().any(|warning| warning.code == "gap_recorded");
+    let close = match gap && !data.is_complete {
+        true => {
+            "\nOnce a gap is made up for, close it with an artifact: {\"kind\":\"wr.gap_resolution\",\"gapId\":\"<gapId>\",\"evidence\":\"<what shows it>\"}"
+        }
+        false => "",
+    };
+    (!lines.is_empty()).then(|| format!("{title}{lines}{close}"))
 }
 
 fn step_context(facts: &StepContext) -> String {
@@ -90,10 +99,17 @@ fn branches(data: &Answer) -> Option<String> {
     if data.branches.is_empty() {
         return None;
     }
-    let mut text = String::from(
-        "The run went on from here already. Going on from this step makes another branch; to go \
-         on with one of these instead, use its continueToken.",
-    );
+    let mut text = match data.is_complete {
+        true => {
+            "`branches`: other branches of this run. To see one, call continue_workflow \
+                      with its continueToken alone."
+        }
+        false => {
+            "`branches`: the run has gone on from this step before. To continue one of \
+                       these branches instead of starting another, use its continueToken."
+        }
+    }
+    .to_owned();
     for branch in &data.branches {
         let mark = if branch.preferred { ", the newest" } else { "" };
         let nodes = if branch.nodes == 1 { "node" } else { "nodes" };

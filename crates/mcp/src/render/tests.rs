@@ -94,7 +94,7 @@ fn a_step_comes_with_what_to_call_next() {
     ---
     Next: do this step. When it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
     assert_snapshot!(data(advance()), @r#"
@@ -125,36 +125,23 @@ fn the_call_has_a_place_for_the_artifact_that_a_step_owes() {
 }
 
 #[test]
-fn a_block_that_was_told_before_asks_to_look_first() {
-    let blocker = Blocker {
-        code: BlockerCode::MissingRequiredOutput,
-        pointer: Pointer::WorkflowStep { step_id: "plan".parse().unwrap() },
-        message: "the answer to `plan` has no notes".into(),
-        suggested_fix: Some("give notes".into()),
+fn what_was_not_recorded_is_told_first_with_the_call_that_records_it() {
+    let warning = engine::Warning {
+        code: engine::WarningCode::ReplayedWithOtherInput,
+        message: "not recorded: notes".into(),
     };
-    let found = engine::Answer {
-        blockers: vec![blocker],
-        retry_continue_token: Some(token("RETRY")),
-        next_intent: NextIntent::RehydrateOnly,
-        warnings: vec![engine::Warning {
-            code: engine::WarningCode::ReplayedWithOtherInput,
-            message: "what you sent now was not recorded".into(),
-        }],
-        ..advance()
-    };
+    let found = engine::Answer { warnings: vec![warning], ..advance() };
     assert_snapshot!(read(found), @r#"
-    BLOCKED: the run stays at this step.
-
-    1. MISSING_REQUIRED_OUTPUT: the answer to `plan` has no notes
-       Do: give notes
+    NOT RECORDED: not recorded: notes.
 
     ---
-    Next: look before you answer again; that is what an earlier call with this token was told. To see the step, call continue_workflow with
-    {"continueToken":"calm-otter-7f3a.RETRY"}
-    Run calm-otter-7f3a.
-    =====
-    Warnings:
-    - replayed_with_other_input: what you sent now was not recorded
+    Write a plan.
+
+    ---
+    Next: to record what you sent as a new branch, call continue_workflow with
+    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
 }
 
@@ -182,7 +169,7 @@ fn a_start_says_which_run_it_is_and_all_about_its_references() {
     ---
     Next: do this step. When it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
     =====
     References of this workflow:
@@ -240,13 +227,13 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     ---
     Next: do this step. When it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
     =====
     References of this workflow:
     - Style guide: docs/style.md [unresolved]
     =====
-    Warnings; the run goes on all the same:
+    Warnings; they do not stop the run:
     - pinned_drift: the file changed
     =====
     Preferences: autonomy guided, riskPolicy conservative.
@@ -255,7 +242,7 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
 
     > Found the cause.
     =====
-    The run went on from here already. Going on from this step makes another branch; to go on with one of these instead, use its continueToken.
+    `branches`: the run has gone on from this step before. To continue one of these branches instead of starting another, use its continueToken.
     - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
       Fixed it
       with a test.
@@ -327,9 +314,9 @@ fn a_block_says_what_is_missing_and_how_to_try_again() {
        Do: add {"kind":"wr.loop_control","decision":"stop"}
 
     ---
-    Next: see to it, then call continue_workflow with this token and the whole output, what you sent before included:
+    Next: fix this, then call continue_workflow with this retryContinueToken and the whole output again. Context and preferences that you sent are recorded; send only what changed.
     {"continueToken":"calm-otter-7f3a.RETRY","output":{"artifacts":["<as asked for above>"],"notesMarkdown":"<what you did in this step alone>"}}
-    Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone.
+    Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone. To stop here for now, tell the user what is missing; resume_session finds this run again.
     Run calm-otter-7f3a.
     "#);
     assert_snapshot!(data(found), @r#"
@@ -392,7 +379,7 @@ fn a_confirmation_and_a_pair_of_tokens_change_what_to_call() {
     ---
     Next: do this step, show the user what you have, and wait for their yes. Then call continue_workflow with
     {"ackToken":"ack.v1.y","output":{"notesMarkdown":"<what you did in this step alone>"},"stateToken":"st.v1.x"}
-    What comes after is not known until then: do not guess it, and do not work ahead. To keep notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
 }
@@ -440,17 +427,18 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         label: LABEL.into(),
         node: NodeId::mint(NOW_MS, 9),
         tokens: advance().tokens,
-        notes_only: false,
+        recorded: true,
+        next: engine::AfterCheckpoint::Step,
         warnings: Vec::new(),
     };
-    let notes = engine::Checkpointed { notes_only: true, ..kept.clone() };
+    let notes = engine::Checkpointed { next: engine::AfterCheckpoint::Notes, ..kept.clone() };
     assert_snapshot!(checkpointed(notes).texts[0], @r#"
-    Kept.
+    Recorded.
     The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Session calm-otter-7f3a.
     "#);
     assert_snapshot!(checkpointed(kept).texts[0], @r#"
-    Kept. The step is still pending; when it is done, call continue_workflow with
+    Recorded. The step is still pending; when it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
     The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a.
@@ -459,25 +447,36 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
         run: run(),
         label: LABEL.into(),
         workflow_id: "wr.code-review".into(),
-        status: "in_progress",
+        goal: Some("Make the checkout faster.".into()),
+        project: Some("/work/shop".into()),
+        idle_sec: 7_300,
+        branch: false,
+        status: "blocked",
+        blocked_by: vec!["the answer to `plan` has no notes".into()],
         pending_step: Some("Plan the fix".into()),
         why: vec![WhyMatched::MatchedBranch, WhyMatched::MatchedNotes],
         snippet: "Found the cause.\nIt is the cache.".into(),
         continue_token: token("TIP"),
     };
     let latest = engine::Resumable { why: vec![WhyMatched::RecencyFallback], ..candidate.clone() };
-    assert!(resumed(&Resumed::new(vec![latest], &[])).starts_with("Nothing matches;"));
-    assert_snapshot!(resumed(&Resumed::new(vec![candidate], &[])), @r#"
-    Runs, the likeliest first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
+    let latest = Resumed::new(vec![latest], &[]);
+    assert!(resumed(&latest, true).starts_with("No run matches; these moved last."));
+    assert!(resumed(&latest, false).starts_with("These runs moved last."));
+    assert_snapshot!(resumed(&Resumed::new(vec![candidate], &[]), true), @r#"
+    Runs, best match first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
 
-    1. calm-otter-7f3a: wr.code-review, in_progress, pending step: Plan the fix (matched_branch, matched_notes)
+    1. calm-otter-7f3a: wr.code-review, blocked, moved 2 h ago (matched_branch, matched_notes)
+       goal: Make the checkout faster.
+       project: /work/shop
+       pending step: Plan the fix
+       blocked: the answer to `plan` has no notes
        continueToken: "calm-otter-7f3a.TIP"
        > Found the cause.
        > It is the cache.
     "#);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[])), @"There is no run to resume. Choose a workflow with list_workflows.");
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[]), false), @"There is no run to resume. Choose a workflow with list_workflows.");
     let paper = SessionId::from_bits(7);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper])), @"
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper]), false), @"
     There is no run to resume. Choose a workflow with list_workflows.
 
     1 imported session waits until a person trusts what it would do, and none of its runs is offered before. Tell the user: `cairn session trust sess_00000000000000000000000007` shows it and asks.

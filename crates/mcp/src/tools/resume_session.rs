@@ -20,8 +20,10 @@ impl Tool for ResumeSession {
     type Output = answer::Resumed;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
-        let data = door.resume(ask::Resume::try_from(input)?).await?;
-        let texts = vec![render::resumed(&data)];
+        let ask = ask::Resume::try_from(input)?;
+        let asked = ask.query.is_some();
+        let data = door.resume(ask).await?;
+        let texts = vec![render::resumed(&data, asked)];
         Ok(Reply { data, texts })
     }
 }

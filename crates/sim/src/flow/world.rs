@@ -187,6 +187,7 @@ impl World {
     pub(super) fn start(&mut self) -> Result<(), Violation> {
         let started = RunStarted {
             assets: Vec::new(),
+            goal: None,
             workflow_hash: WorkflowHash(Digest::of(b"plan")),
             workflow_id: self.graph.plan.workflow_id.clone(),
             workflow_source_kind: SourceKind::Project,

@@ -111,6 +111,7 @@ pub(crate) fn snapshot(number: u64) -> Blob {
 pub(crate) fn start() -> AppendPlan {
     let started = RunStarted {
         assets: Vec::new(),
+        goal: None,
         workflow_hash: WorkflowHash(plan_blob().digest()),
         workflow_id: "project.demo".into(),
         workflow_source_kind: SourceKind::Project,

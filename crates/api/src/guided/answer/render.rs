@@ -151,7 +151,12 @@ impl From<answer::Resumable> for Candidate {
         Self {
             session: session(found.run, found.label),
             workflow_id: found.workflow_id,
+            goal: found.goal,
+            project: found.project,
+            idle_sec: found.idle_sec,
+            branch: found.branch,
             status: found.status.to_owned(),
+            blocked_by: found.blocked_by,
             pending_step: found.pending_step,
             why_matched: found.why.into_iter().map(|why| why.name()).collect(),
             snippet: found.snippet,

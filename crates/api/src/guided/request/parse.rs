@@ -20,6 +20,7 @@ impl TryFrom<StartWorkflow> for ask::Start {
     fn try_from(given: StartWorkflow) -> Result<Self> {
         Ok(Self {
             workflow: given.workflow_id,
+            goal: given.goal,
             context: given.context.map(Value::Object),
             preferences: wanted(given.preferences),
             session: given.session_id.as_deref().map(session).transpose()?,

@@ -62,7 +62,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     if found.is_empty() {
         output.remark("no runs to go on with");
     } else if found.iter().all(|run| run.why == [WhyMatched::RecencyFallback]) {
-        output.remark("nothing matches; these are the runs that moved last");
+        output.remark(match args.query {
+            Some(_) => "no run matches; these moved last",
+            None => "these runs moved last",
+        });
     }
     for (place, run) in found.iter().enumerate() {
         if place > 0 {
@@ -79,8 +82,26 @@ fn lines(run: &Resumable) -> Vec<(Style, String)> {
     let why: Vec<&str> = run.why.iter().map(|why| why.name()).collect();
     let mut lines = vec![
         (Style::Strong, format!("{}  {}", run.label, plain(&run.workflow_id))),
-        (Style::Faint, format!("  {}, {}, {}", run.status, why.join(", "), run.run.session)),
+        (
+            Style::Faint,
+            format!(
+                "  {}, moved {} ago, {}, {}",
+                run.status,
+                render::span(run.idle_sec * 1_000),
+                why.join(", "),
+                run.run.session
+            ),
+        ),
     ];
+    if run.branch {
+        lines.push((Style::Faint, "  another branch than the one that moved last".to_owned()));
+    }
+    let goal = run.goal.as_ref().map(|goal| format!("  goal: {}", plain(goal)));
+    lines.extend(goal.map(|text| (Style::Plain, text)));
+    let project = run.project.as_ref().map(|path| format!("  project: {}", plain(path)));
+    lines.extend(project.map(|text| (Style::Plain, text)));
+    let blocked = run.blocked_by.iter().map(|why| format!("  blocked: {}", plain(why)));
+    lines.extend(blocked.map(|text| (Style::Plain, text)));
     let step = run.pending_step.as_ref().map(|step| format!("  next: {}", plain(step)));
     lines.extend(step.map(|text| (Style::Plain, text)));
     let first = run.snippet.lines().find(|line| !line.trim().is_empty());

@@ -11,6 +11,9 @@ pub struct RunStarted {
     /// The files that the plan names, so that they are kept as long as the run is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assets: Vec<Digest>,
+    /// What the run is for, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
     /// The plan; the authority for the whole run.
     pub workflow_hash: WorkflowHash,
     /// The workflow's id.

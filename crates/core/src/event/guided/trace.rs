@@ -19,10 +19,11 @@ pub struct DecisionTraceAppended {
 
 impl DecisionTraceAppended {
     /// A trace, cut to its budgets: a summary ends with the marker where it was cut, and the
-    /// last decisions are left out when all of them do not fit. None without decisions.
+    /// decisions that matter least are left out when all of them do not fit. None without
+    /// decisions.
     #[must_use]
-    pub fn new(trace_id: TraceId, mut entries: Vec<TraceEntry>) -> Option<Self> {
-        entries.truncate(limits::TRACE_ENTRIES);
+    pub fn new(trace_id: TraceId, entries: Vec<TraceEntry>) -> Option<Self> {
+        let mut entries = most(entries, limits::TRACE_ENTRIES);
         for entry in &mut entries {
             entry.refs.truncate(limits::TRACE_REFS);
         }
@@ -39,11 +40,27 @@ impl DecisionTraceAppended {
             if room > SUMMARY_MIN {
                 room /= 2;
             } else {
-                entries.pop();
+                let fewer = entries.len() - 1;
+                entries = most(entries, fewer);
             }
         }
         None
     }
+}
+
+/// So many of the decisions, in their order: which step was chosen and that a run was rewound
+/// before loops, loops before conditions, and later ones before earlier ones.
+fn most(entries: Vec<TraceEntry>, max: usize) -> Vec<TraceEntry> {
+    let matters = |kind: TraceKind| match kind {
+        TraceKind::SelectedNextStep | TraceKind::DetectedNonTipAdvance => 0,
+        TraceKind::EnteredLoop | TraceKind::ExitedLoop => 1,
+        TraceKind::EvaluatedCondition => 2,
+    };
+    let mut ranked: Vec<(usize, TraceEntry)> = entries.into_iter().enumerate().collect();
+    ranked.sort_by_key(|(place, entry)| (matters(entry.kind), std::cmp::Reverse(*place)));
+    ranked.truncate(max);
+    ranked.sort_by_key(|(place, _)| *place);
+    ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// What is left of a summary before decisions are left out.

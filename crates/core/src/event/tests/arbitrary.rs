@@ -66,9 +66,11 @@ pub(crate) fn data(kind: Kind) -> BoxedStrategy<EventData> {
         Kind::SessionCreated => from(Just(SessionCreated {})),
         Kind::ObservationRecorded => from(observation()),
         Kind::RunStarted => {
-            from((plan(), text(), vec(digest(), 0..3), option::of(text())).prop_map(
-                |(workflow_hash, id, assets, workspace)| RunStarted {
+            let texts = (option::of(text()), option::of(text()));
+            from((plan(), text(), vec(digest(), 0..3), texts).prop_map(
+                |(workflow_hash, id, assets, (goal, workspace))| RunStarted {
                     assets,
+                    goal,
                     workflow_hash,
                     workflow_id: id.clone(),
                     workflow_source_kind: SourceKind::Project,

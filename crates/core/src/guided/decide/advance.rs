@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::block::{Blocked, block};
 use super::record::{Made, Record};
 use super::{Decided, Here, Mint, Rejection, Wanted, report};
 use crate::canonical;
@@ -31,6 +32,17 @@ pub struct Ack<'a> {
 }
 
 impl Ack<'_> {
+    /// Whether there is anything in it to keep.
+    #[must_use]
+    pub fn sends_anything(&self) -> bool {
+        let Submission { notes, artifacts } = self.submission;
+        let noted = notes.is_some_and(|notes| !notes.trim().is_empty());
+        noted
+            || !artifacts.is_empty()
+            || !self.context.is_empty()
+            || self.wanted != Wanted::default()
+    }
+
     /// A digest of everything that was said, so that another answer to it is noticed.
     pub fn digest(&self) -> Result<Digest, canonical::Error> {
         let Submission { notes, artifacts } = self.submission;
@@ -83,9 +95,9 @@ pub fn advance(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Decided, 
     if stops(&problems, &trouble, preferences.autonomy) {
         problems.extend(trouble);
         let outcome = AdvanceOutcome::Blocked { blockers: report(&problems)? };
-        let mut record = Record::new(here.run, here.node, ack.attempt.to_string(), mint);
-        record.at_node(recorded(outcome)?);
-        return Ok(record.done());
+        let recorded = recorded(outcome)?;
+        let blocked = Blocked { recorded, ack: Some(ack), claims: &judged.claims, held: None };
+        return block(here, blocked, mint);
     }
     problems.extend(trouble);
     let to = target(ack.attempt);
@@ -106,7 +118,9 @@ pub fn advance(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Decided, 
     record.outputs(ack.submission.notes, &judged.kept())?;
     record.claims(&judged.claims);
     record.divergences(&judged.divergences);
+    problems.extend(judged.accepted_by_user);
     record.gaps(&problems);
+    record.closed(&judged.closed)?;
     record.trace(trace);
     Ok(record.done())
 }
@@ -120,7 +134,7 @@ fn answer(
 ) -> Judged {
     let loop_stack = running.loop_stack();
     let scene = scene(here.plan, context, loop_stack);
-    judge(Asked { plan: here.plan, step, loop_stack, scene: &scene }, given)
+    judge(Asked { plan: here.plan, step, loop_stack, scene: &scene, gaps: here.gaps }, given)
 }
 
 /// Whether the run stays where it is. A loop's trouble is answered like a broken contract:

@@ -24,6 +24,8 @@ pub struct Start<'a> {
     pub run: RunId,
     pub source_kind: SourceKind,
     pub source_ref: &'a str,
+    /// What the run is for.
+    pub goal: Option<&'a str>,
     pub context: &'a Map<String, Value>,
     /// What the installation prefers.
     pub baseline: Wanted,
@@ -58,6 +60,7 @@ pub fn begin(start: Start<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
     record.blob(BlobKind::Plan, start.plan.encode()?);
     record.at_run(RunStarted {
         assets: start.plan.assets.iter().map(|asset| asset.sha256).collect(),
+        goal: start.goal.map(str::to_owned),
         workflow_hash: start.hash,
         workflow_id: start.plan.workflow_id.clone(),
         workflow_source_kind: start.source_kind,

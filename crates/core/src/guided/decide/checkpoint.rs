@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::record::{Made, RECAP, Record, Role};
 use super::{Decided, Here, Mint, Rejection};
+use crate::canonical;
+use crate::digest::Digest;
 use crate::event::guided::{EdgeCauseKind, EdgeKind, NodeKind};
 use crate::id::{AttemptId, NodeId, OutputId};
 
@@ -47,7 +49,22 @@ pub fn correct(
 
 /// Leaves a checkpoint: a node with the same state, and the notes on it.
 pub fn checkpoint(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
-    let mut record = Record::new(here.run, spot(note.attempt), seed(note.attempt), mint);
+    leave(here, note, (spot(note.attempt), seed(note.attempt)), mint)
+}
+
+/// Leaves a checkpoint for what came with an acknowledgement of a step that the engine performs.
+pub(super) fn beside(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Decided, Rejection> {
+    let at = NodeId::derive(&[&note.attempt.to_string(), "beside"]);
+    leave(here, note, (at, format!("{}:beside", note.attempt)), mint)
+}
+
+fn leave(
+    here: Here<'_>,
+    note: Note<'_>,
+    (at, seed): (NodeId, String),
+    mint: Mint<'_>,
+) -> Result<Decided, Rejection> {
+    let mut record = Record::new(here.run, at, seed, mint);
     record.node(Made {
         kind: NodeKind::Checkpoint,
         parent: Some(here.node),
@@ -59,4 +76,13 @@ pub fn checkpoint(here: Here<'_>, note: Note<'_>, mint: Mint<'_>) -> Result<Deci
     let sent = |artifact: &Value| (Role::Sent, artifact.clone());
     record.outputs(note.notes, &note.artifacts.iter().map(sent).collect::<Vec<_>>())?;
     Ok(record.done())
+}
+
+/// The outputs that a checkpoint of these artifacts has, whoever leaves it.
+pub fn kept(attempt: AttemptId, artifacts: &[Value]) -> Result<Vec<OutputId>, canonical::Error> {
+    let seed = seed(attempt);
+    let id = |artifact: &Value| {
+        canonical::to_vec(artifact).map(|bytes| Role::Sent.output(&seed, Digest::of(&bytes)))
+    };
+    artifacts.iter().map(id).collect()
 }

@@ -7,6 +7,8 @@
 use serde_json::{Value, json};
 
 use super::advance::{Ack, stops, target};
+use super::block::{Blocked, block};
+use super::checkpoint::{self, Note};
 use super::record::{Made, Record, Role};
 use super::{Decided, Here, Mint, Rejection, Wanted, report};
 use crate::event::Scope;
@@ -14,7 +16,7 @@ use crate::event::guided::{
     AdvanceIntent, AdvanceOutcome, AdvanceRecorded, ContextSource, EdgeCauseKind, EdgeKind,
     NodeKind, PreferenceSource,
 };
-use crate::guided::judge::{Problem, at_step};
+use crate::guided::judge::{Problem, Submission, at_step};
 use crate::guided::walk;
 use crate::id::AttemptId;
 use crate::plan::{OnFailure, Step};
@@ -108,12 +110,15 @@ pub fn perform(
     };
     let seed = outcome.attempt.to_string();
     if stops {
-        let mut record = Record::new(here.run, here.node, seed, mint);
-        record.at_node(recorded(AdvanceOutcome::Blocked { blockers: report(&problems)? })?);
-        record.outputs(None, &[(Role::Held, Held::artifact(step, outcome))])?;
-        return Ok(record.done());
+        let recorded = recorded(AdvanceOutcome::Blocked { blockers: report(&problems)? })?;
+        let held = Some(Held::artifact(step, outcome));
+        return block(here, Blocked { recorded, ack, claims: &[], held }, mint);
     }
     let to = target(outcome.attempt);
+    let noted = match ack {
+        Some(ack) => noted(here, ack, &mut *mint)?,
+        None => None,
+    };
     let mut record = Record::new(here.run, to, seed, mint);
     let advanced = recorded(AdvanceOutcome::Advanced { to_node_id: to })?;
     let cause = record.push(Scope::Node(here.run, here.node), advanced);
@@ -132,7 +137,24 @@ pub fn perform(
     record.outputs(Some(outcome.notes), &[(Role::Sent, artifact)])?;
     record.gaps(&problems);
     record.trace(walk.trace);
-    Ok(record.done())
+    let mut decided = record.done();
+    if let Some(noted) = noted {
+        decided.events.splice(0..0, noted.events);
+        decided.blobs.extend(noted.blobs);
+    }
+    Ok(decided)
+}
+
+/// The notes and artifacts of whoever went on over the step. The engine's own outcome is the
+/// output of the node that follows, so these are a checkpoint in front of it.
+fn noted(here: Here<'_>, ack: Ack<'_>, mint: Mint<'_>) -> Result<Option<Decided>, Rejection> {
+    let Submission { notes, artifacts } = ack.submission;
+    let notes = notes.filter(|notes| !notes.trim().is_empty());
+    if notes.is_none() && artifacts.is_empty() {
+        return Ok(None);
+    }
+    let note = Note { attempt: ack.attempt, notes, artifacts };
+    checkpoint::beside(here, note, mint).map(Some)
 }
 
 /// What is wrong with an outcome, where the plan asks that it be right.

@@ -8,12 +8,12 @@ use crate::canonical::StrictValue;
 use crate::digest::{Digest, WorkflowHash};
 use crate::event::guided::{
     CapabilityObserved, ContextSet, ContextSource, DecisionTraceAppended, DivergenceRecorded,
-    EdgeCause, EdgeCauseKind, EdgeCreated, EdgeKind, GapRecorded, NodeCreated, NodeKind,
-    NodeOutputAppended, OutputChannel, OutputPayload, PreferenceChange, PreferenceSource,
+    EdgeCause, EdgeCauseKind, EdgeCreated, EdgeKind, EvidenceRef, GapRecorded, NodeCreated,
+    NodeKind, NodeOutputAppended, OutputChannel, OutputPayload, PreferenceChange, PreferenceSource,
     Preferences, PreferencesChanged, Resolution, TraceEntry,
 };
 use crate::event::{EventData, NewEvent, Scope, limits};
-use crate::guided::judge::{Claim, Divergence, Problem};
+use crate::guided::judge::{Claim, Closed, Divergence, Problem};
 use crate::id::{
     AttemptId, CapObsId, ChangeId, ContextId, DivergenceId, EventId, GapId, NodeId, OutputId,
     RunId, TraceId,
@@ -99,6 +99,11 @@ impl<'m> Record<'m> {
 
     pub(super) fn blob(&mut self, kind: BlobKind, bytes: Vec<u8>) {
         self.decided.blobs.push((kind, bytes));
+    }
+
+    /// Records from here on what happens at another node.
+    pub(super) const fn stand_at(&mut self, node: NodeId) {
+        self.node = node;
     }
 
     /// Something about the node that was made.
@@ -247,6 +252,23 @@ impl<'m> Record<'m> {
             };
             self.at_node(gap);
         }
+    }
+
+    /// Says that gaps are closed, with the artifacts that show it.
+    pub(super) fn closed(&mut self, closed: &[Closed]) -> Result<(), canonical::Error> {
+        for (place, closed) in closed.iter().enumerate() {
+            let bytes = canonical::to_vec(&closed.artifact)?;
+            let output_id = Role::Sent.output(&self.seed, Digest::of(&bytes));
+            self.at_node(GapRecorded {
+                evidence_refs: vec![EvidenceRef::Output { output_id }],
+                gap_id: GapId::derive(&[&self.seed, "closed", &place.to_string()]),
+                reason: closed.reason,
+                resolution: Resolution::Resolves { resolves_gap_id: closed.gap },
+                severity: Severity::Info,
+                summary: truncate(&closed.evidence, limits::SUMMARY),
+            });
+        }
+        Ok(())
     }
 
     pub(super) fn trace(&mut self, entries: Vec<TraceEntry>) {

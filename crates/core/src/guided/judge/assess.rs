@@ -5,9 +5,14 @@ use serde_json::{Map, Value, json};
 use super::{Asked, Judged, Problem, at_step, kind, kinds, malformed};
 use crate::plan::{Assessment, Consequence, Dimension, Prompt};
 use crate::reason::{ContractViolation, Reason};
+use crate::text::truncate;
 
 /// The contract that assessments are given under.
 const CONTRACT: &str = "wr.contracts.assessment";
+/// The member in which an agent says that the user accepts a level that asks for more work.
+const ACCEPTED: &str = "acceptedByUser";
+/// How much of an author's guidance a blocker tells, so that the way out fits beside it.
+const GUIDANCE_MAX: usize = 512;
 
 /// A judgement in its normal form, as its artifact keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +35,7 @@ pub struct AcceptedDimension {
 
 impl Accepted {
     /// The artifact that keeps it.
-    fn artifact(&self, summary: Option<&Value>) -> Value {
+    fn artifact(&self, sent: &Value) -> Value {
         let dimension = |d: &AcceptedDimension| {
             let mut kept = json!({"dimensionId": d.dimension_id, "level": d.level});
             if let (Value::Object(members), Some(rationale)) = (&mut kept, &d.rationale) {
@@ -44,8 +49,10 @@ impl Accepted {
             "kind": kinds::ASSESSMENT,
             "normalizationNotes": self.normalization_notes,
         });
-        if let (Value::Object(members), Some(summary)) = (&mut kept, summary) {
-            members.insert("summary".to_owned(), summary.clone());
+        for name in ["summary", ACCEPTED] {
+            if let (Value::Object(members), Some(said)) = (&mut kept, sent.get(name)) {
+                members.insert(name.to_owned(), said.clone());
+            }
         }
         kept
     }
@@ -97,10 +104,15 @@ pub(super) fn judge(asked: Asked<'_>, prompt: &Prompt, judged: &mut Judged) {
             )),
             Ok(accepted) => {
                 let consequences = prompt.consequences.iter();
-                let follow = consequences.filter_map(|c| follow_up(asked, c, &accepted));
-                judged.problems.extend(follow);
+                let word = artifact.get(ACCEPTED).and_then(Value::as_str).map(str::trim);
+                let word = word.filter(|word| !word.is_empty());
+                let follow = consequences.filter_map(|c| follow_up(asked, c, &accepted, word));
+                match word {
+                    None => judged.problems.extend(follow),
+                    Some(_) => judged.accepted_by_user.extend(follow),
+                }
                 judged.artifacts.remove(place);
-                judged.accepted.push(accepted.artifact(artifact.get("summary")));
+                judged.accepted.push(accepted.artifact(&artifact));
             }
         }
     }
@@ -123,12 +135,15 @@ fn missing(wanted: &Assessment) -> Problem {
 }
 
 fn fix(wanted: &Assessment) -> String {
-    let level = |d: &Dimension| (d.id.clone(), json!(d.levels.join("|")));
+    let level = |d: &Dimension| (d.id.clone(), json!(d.levels.first()));
+    let choices = wanted.dimensions.iter();
+    let choices: Vec<String> =
+        choices.map(|d| format!("{}: {}", d.id, d.levels.join(" | "))).collect();
     let dimensions: Map<String, Value> = wanted.dimensions.iter().map(level).collect();
     let example = json!({
         "kind": kinds::ASSESSMENT, "assessmentId": wanted.id, "dimensions": dimensions,
     });
-    format!("give an artifact like {example}, one level for each dimension")
+    format!("give an artifact like {example}, with your level for each ({})", choices.join("; "))
 }
 
 /// Reads the levels; they may be a map by dimension or a list.
@@ -198,8 +213,14 @@ fn entries(dimensions: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// What has to be done first when a level asks for more.
-fn follow_up(asked: Asked<'_>, from: &Consequence, accepted: &Accepted) -> Option<Problem> {
+/// What has to be done first when a level asks for more, or stays undone since the user accepts
+/// it.
+fn follow_up(
+    asked: Asked<'_>,
+    from: &Consequence,
+    accepted: &Accepted,
+    word: Option<&str>,
+) -> Option<Problem> {
     if from.assessment.as_ref().is_some_and(|id| *id != accepted.assessment_id) {
         return None;
     }
@@ -209,15 +230,25 @@ fn follow_up(asked: Asked<'_>, from: &Consequence, accepted: &Accepted) -> Optio
         .filter(|dimension| dimension.level == from.level)
         .map(|dimension| dimension.dimension_id.as_str())
         .collect();
-    (!at.is_empty()).then(|| Problem {
+    let (id, level, at) = match at.is_empty() {
+        true => return None,
+        false => (&accepted.assessment_id, &from.level, at.join(", ")),
+    };
+    Some(Problem {
         reason: Reason::Contract(ContractViolation::InvalidRequiredOutput),
         pointer: at_step(&asked.step.id),
-        message: format!(
-            "`{}` is `{}` in {}: more is to be done before this step is over",
-            accepted.assessment_id,
-            from.level,
-            at.join(", "),
-        ),
-        fix: Some(format!("{} Then assess again and send the new levels.", from.guidance)),
+        message: match word {
+            None => {
+                format!("`{id}` is `{level}` in {at}: more work is needed before this step is done")
+            }
+            Some(word) => format!("`{id}` stays `{level}` in {at}; the user accepted it: {word}"),
+        },
+        fix: Some(format!(
+            "{} Then assess again, honestly, and send the new levels. Do only what your task \
+             covers, and leave the rest to the user. If the user accepts the state as it is, send \
+             the same assessment with `\"{ACCEPTED}\": \"<what the user said>\"` in it: the step \
+             passes, and a gap goes on record.",
+            truncate(&from.guidance, GUIDANCE_MAX)
+        )),
     })
 }

@@ -3,13 +3,14 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Asked, Judged, Problem, Submission, at_step, kind, kinds, malformed};
+use super::{Asked, Closed, Judged, Problem, Submission, at_step, kind, kinds, malformed};
 use crate::event::guided::{
     AttemptContext, AttemptDetail, Capability, CapabilityStatus, Claim as Said, ClaimDetail,
     Claimant, DivergenceReason, EnforcementGrade, FailureCode, ProbeDetail, ProbeResult,
     Provenance,
 };
 use crate::guided::{probe, walk};
+use crate::id::GapId;
 use crate::plan::{Loop, Prompt, Repeat};
 use crate::reason::{Pointer, Reason, UserOnlyDependency};
 use crate::snapshot::{LoopDecision, Verdict};
@@ -64,6 +65,14 @@ pub(super) fn read(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, jud
                     "wr.contracts.workflow_divergence",
                     "the divergence is not complete".to_owned(),
                     "give `reason` (missing_user_context | capability_unavailable | efficiency_skip | safety_stop | policy_constraint) and `summary`".to_owned(),
+                )),
+            },
+            Some(kinds::GAP_RESOLUTION) => match closed(asked, artifact) {
+                Ok(closed) => judged.closed.push(closed),
+                Err(fault) => judged.problems.push(malformed(
+                    "wr.contracts.gap_resolution",
+                    fault,
+                    "give the `gapId` of an open gap and in `evidence` what shows that it is closed, or leave the artifact out".to_owned(),
                 )),
             },
             Some(kinds::USER_DEPENDENCY) => judged.problems.push(user(asked, prompt, artifact)),
@@ -153,6 +162,21 @@ fn divergence(artifact: &Value) -> Option<Divergence> {
     })
 }
 
+/// A gap that is open here, with what shows that it no longer is.
+fn closed(asked: Asked<'_>, artifact: &Value) -> Result<Closed, String> {
+    let named = text(artifact, "gapId").unwrap_or_default();
+    let gap = named.parse::<GapId>().ok();
+    let open = asked.gaps.iter().find(|open| Some(open.id) == gap);
+    let open = open.ok_or_else(|| format!("no open gap of this run has the id `{named}`"))?;
+    let evidence = text(artifact, "evidence").ok_or("the gap is closed without `evidence`")?;
+    Ok(Closed {
+        gap: open.id,
+        reason: open.reason,
+        evidence: evidence.to_owned(),
+        artifact: artifact.clone(),
+    })
+}
+
 /// What only the user can provide stops the step; a choice does only where the plan says so.
 fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
     let dependency: Option<UserOnlyDependency> = word(artifact, "dependency");
@@ -175,7 +199,7 @@ fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
         reason: Reason::UserOnly(dependency),
         pointer: key.map_or_else(|| at_step(&asked.step.id), |key| Pointer::ContextKey { key }),
         message: format!("only the user can provide this: {summary}"),
-        fix: Some("ask the user; when it is there, answer the step without this artifact".into()),
+        fix: Some("ask the user; once you have it, send the output again without this artifact. If the user is away, tell them what is missing and stop: resume_session finds this run again".into()),
     }
 }
 

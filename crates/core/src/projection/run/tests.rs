@@ -46,6 +46,7 @@ fn event(index: u64, line: &str) -> Event {
         .into(),
         "begin" => RunStarted {
             assets: Vec::new(),
+            goal: None,
             workflow_hash: crate::digest::WorkflowHash(Digest::of(b"plan")),
             workflow_id: "w".into(),
             workflow_source_kind: crate::event::guided::SourceKind::Project,

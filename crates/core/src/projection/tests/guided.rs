@@ -199,13 +199,15 @@ mod resuming {
             session: SessionId::from_bits(number),
             run: RUN,
             tip: node(1),
+            branch: false,
             finished: false,
             last_ms: 0,
             last_activity: EventIndex(last_activity),
             git_head_sha: None,
             git_branch: None,
+            goal: None,
             notes: None,
-            words: String::new(),
+            texts: Vec::new(),
             workflow_id: "project.triage".into(),
             workflow_name: Some("Issue Triage".into()),
         }
@@ -290,7 +292,7 @@ mod resuming {
     fn earlier_notes_are_the_last_layer_of_words() {
         use crate::projection::resume::{WORDS_MAX, searchable};
         let earlier = |number, notes: &[&str]| Candidate {
-            words: searchable(notes.iter().copied()),
+            texts: searchable(notes.iter().copied()),
             ..candidate(number, 1)
         };
         let notes = Some("The empty cart is done.".into());
@@ -302,14 +304,59 @@ mod resuming {
         ];
         assert_snapshot!(check(&asked("", "", "empty cart"), candidates), @r"
         3 matched_notes
-        4 matched_workflow_id
         1 matched_earlier_notes
+        4 matched_workflow_id
         2 recency_fallback
         ");
         let many: Vec<String> = (0..9000).map(|number| format!("w{number}")).collect();
-        let words = searchable(["b a b", &many.join(" "), "never"]);
-        assert!(words.starts_with("a b w0 ") && words.len() <= WORDS_MAX, "{}", words.len());
-        assert_eq!(searchable([format!("x{}", crate::text::TRUNCATED).as_str()]), "x ");
+        let texts = searchable(["b a b", &many.join(" "), "never"]);
+        let bytes: usize = texts.iter().map(String::len).sum();
+        assert!(texts[0] == " b a b " && texts.len() == 2 && bytes <= WORDS_MAX, "{bytes}");
+        assert_eq!(searchable([format!("x{}", crate::text::TRUNCATED).as_str(), "?"]), [" x "]);
+    }
+
+    #[test]
+    fn words_that_stand_together_beat_any_recency() {
+        use crate::projection::resume::searchable;
+        let noted = |number, last, notes: &[&str]| Candidate {
+            notes: notes.first().map(|text| (*text).to_owned()),
+            texts: searchable(notes.iter().copied()),
+            ..candidate(number, last)
+        };
+        let candidates = vec![
+            noted(1, 1, &["Built it.", "Version: 1.3.1, from the tag."]),
+            noted(2, 9, &["Version: 2.0.0. 1 of 3 checks failed."]),
+            noted(3, 8, &["The version is out.", "Ran 3 checks.", "Fixed 1 bug."]),
+            noted(4, 99, &["Nothing."]),
+        ];
+        assert_snapshot!(check(&asked("", "", "Version: 1.3.1"), candidates), @r"
+        1 matched_earlier_notes
+        2 matched_notes
+        3 matched_earlier_notes
+        4 recency_fallback
+        ");
+    }
+
+    #[test]
+    fn a_goal_is_searched_and_a_branch_is_offered_for_its_words_alone() {
+        use crate::projection::resume::searchable;
+        let goal = Some("Make the checkout faster".to_owned());
+        let branch = Candidate {
+            branch: true,
+            tip: node(2),
+            texts: searchable(["Tried a cache."]),
+            ..candidate(2, 50)
+        };
+        let candidates = vec![Candidate { goal, ..candidate(1, 1) }, branch, candidate(3, 9)];
+        assert_snapshot!(check(&asked("", "", "faster checkout"), candidates.clone()), @r"
+        1 matched_goal
+        3 recency_fallback
+        ");
+        assert_snapshot!(check(&asked("", "", "cache"), candidates), @r"
+        2 matched_earlier_notes
+        3 recency_fallback
+        1 recency_fallback
+        ");
     }
 
     #[test]

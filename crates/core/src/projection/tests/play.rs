@@ -68,6 +68,7 @@ fn started(workflow_id: &str) -> EventData {
     let source = workflow_id.to_owned();
     RunStarted {
         assets: Vec::new(),
+        goal: None,
         workflow_hash,
         workflow_id: source.clone(),
         workflow_source_kind: SourceKind::Project,

@@ -1,16 +1,24 @@
 //! What is worth knowing beside a step, and stops nothing.
 
-use cairn_core::event::guided::{CapabilityStatus, EdgeCauseKind, OutputPayload, Preferences};
+use cairn_core::event::guided::{
+    CapabilityStatus, EdgeCauseKind, OutputChannel, OutputPayload, Preferences,
+};
 use cairn_core::event::limits;
+use cairn_core::guided::decide::{self, Ack};
+use cairn_core::guided::judge::Submission;
 use cairn_core::guided::probe;
-use cairn_core::id::{NodeId, OutputId, RunId};
+use cairn_core::id::{AttemptId, NodeId, OutputId, RunId};
 use cairn_core::plan::{Need, Plan};
+use cairn_core::projection::gaps::Gap;
 use cairn_core::text::{TRUNCATED, truncate};
 
 use super::super::answer::{Reference, Warning, WarningCode};
-use super::super::ask::{Checkpoint, Output};
+use super::super::ask::{Checkpoint, Output, Wanted};
 use super::super::position::Position;
 use super::super::session::Session;
+
+/// How much of the names of what was not recorded is told.
+const NAMED_MAX: usize = 256;
 
 /// A warning of a value that a prompt mentions.
 pub(super) fn unset(name: &str) -> Warning {
@@ -28,15 +36,51 @@ pub(super) fn unresolved(reference: &Reference) -> Warning {
 /// A warning when the file of a workflow is no longer what the run began with.
 pub(super) fn drifted(workflow: &str) -> Warning {
     let message = format!(
-        "`{workflow}` was changed since the run began; the run goes on with the version it began with"
+        "`{workflow}` has changed since the run started; the run keeps the version it started with"
     );
     Warning { code: WarningCode::PinnedDrift, message }
 }
 
-/// A warning when an attempt is made again with another answer.
-pub(super) fn other_input() -> Warning {
-    let message = "this attempt was recorded before, with another answer to the step; what you sent now was not recorded. To answer anew, come back with a `continueToken` and no `output`, and use the fresh token";
-    Warning { code: WarningCode::ReplayedWithOtherInput, message: message.to_owned() }
+/// What a call sent and its attempt did not record, since it was recorded with another answer.
+pub(in crate::guided) fn other_input(ack: &Ack<'_>, blocked: bool) -> Warning {
+    let instead = match blocked {
+        true => "send it again with the retryContinueToken of this answer",
+        false => {
+            "this answer shows that step again, and its continueToken makes a new branch: send what \
+             you sent with that token. To go on with the recorded branch instead, use the \
+             continueToken in `branches`"
+        }
+    };
+    Warning {
+        code: WarningCode::ReplayedWithOtherInput,
+        message: format!(
+            "not recorded: {}. This token was used before with another output; {instead}",
+            sent(ack)
+        ),
+    }
+}
+
+/// What a call sent, by name.
+fn sent(ack: &Ack<'_>) -> String {
+    let Submission { notes, artifacts } = ack.submission;
+    let mut parts = Vec::new();
+    parts.extend(notes.filter(|notes| !notes.trim().is_empty()).map(|_| "notes".to_owned()));
+    parts.extend(match artifacts.len() {
+        0 => None,
+        1 => Some("1 artifact".to_owned()),
+        n => Some(format!("{n} artifacts")),
+    });
+    if !ack.context.is_empty() {
+        let keys: Vec<String> = ack.context.keys().map(|key| format!("`{key}`")).collect();
+        parts.push(truncate(&format!("context {}", keys.join(", ")), NAMED_MAX));
+    }
+    if ack.wanted != Wanted::default() {
+        parts.push("preferences".to_owned());
+    }
+    match parts.is_empty() {
+        true => "an empty output".to_owned(),
+        false => parts.join(", "),
+    }
 }
 
 /// A warning when more is left to the agent than the workflow's author recommends.
@@ -49,7 +93,10 @@ pub(super) fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
     let parts: Vec<String> = autonomy.into_iter().chain(risk).collect();
     (!parts.is_empty()).then(|| Warning {
         code: WarningCode::RecommendationExceeded,
-        message: format!("the workflow's author recommends at most {}", parts.join(" and ")),
+        message: format!(
+            "the user's choice counts; the workflow's author recommends at most {}, so mention it to the user",
+            parts.join(" and ")
+        ),
     })
 }
 
@@ -58,17 +105,22 @@ pub(super) fn gaps(session: &Session, run: RunId, from: NodeId, to: NodeId) -> V
     let Ok(dag) = session.dag(run) else { return Vec::new() };
     let mut warnings = Vec::new();
     for node in dag.path_back(to) {
-        warnings.extend(
-            session.view.gaps.told_at(node.id).iter().map(|gap| Warning {
-                code: WarningCode::GapRecorded,
-                message: gap.summary.clone(),
-            }),
-        );
+        warnings.extend(session.view.gaps.told_at(node.id).iter().map(gap));
         if node.id == from {
             break;
         }
     }
     warnings
+}
+
+/// The gaps that are open where somebody comes back to.
+pub(super) fn open_gaps(position: &Position) -> Vec<Warning> {
+    position.gaps.iter().map(gap).collect()
+}
+
+fn gap(gap: &Gap) -> Warning {
+    let message = format!("{} (gapId {})", gap.summary, gap.id);
+    Warning { code: WarningCode::GapRecorded, message }
 }
 
 /// A warning when a capability turned out not to be there that the workflow prefers.
@@ -89,17 +141,17 @@ pub(super) fn degraded(session: &Session, plan: &Plan, node: NodeId) -> Vec<Warn
 }
 
 /// A warning at the end of a run that has left something open on its way.
-pub(super) fn left_open(session: &Session, position: &Position) -> Option<Warning> {
-    let dag = session.dag(position.run).ok()?;
-    let told = dag.path_back(position.node).map(|node| session.view.gaps.told_at(node.id).len());
-    let count: usize = told.sum();
-    (count > 0).then(|| Warning {
-        code: WarningCode::CompleteWithGaps,
-        message: match count {
-            1 => "the run is complete with a gap; tell the user about it".to_owned(),
-            _ => format!("the run is complete with {count} gaps; tell the user about them"),
-        },
-    })
+pub(super) fn left_open(position: &Position) -> Option<Warning> {
+    let message = match position.gaps.as_slice() {
+        [] => return None,
+        [one] => format!("the run is complete with an open gap; tell the user: {}", one.summary),
+        many => {
+            let told: Vec<&str> = many.iter().map(|gap| gap.summary.as_str()).collect();
+            let told = truncate(&told.join("; "), limits::SUMMARY);
+            format!("the run is complete with {} open gaps; tell the user: {told}", many.len())
+        }
+    };
+    Some(Warning { code: WarningCode::CompleteWithGaps, message })
 }
 
 /// A warning when the run had gone on another way before it came to a node.
@@ -108,14 +160,19 @@ pub(super) fn branched(session: &Session, run: RunId, to: NodeId) -> Option<Warn
     let edge = session.dag(run).ok()?.edges().iter().rev().find(|edge| edge.to == to)?;
     (edge.cause.kind == EdgeCauseKind::NonTipAdvance).then(|| Warning {
         code: WarningCode::Branched,
-        message: "the run had gone on from this step before, so it goes on as a new branch; the other stays as it is. To go on with that one, come back to this step with its token alone and take the token from `branches`".to_owned(),
+        message: "the run had gone on from this step before, so this is a new branch; the other branch is unchanged. To continue that one instead, send the token of this step alone and take a token from `branches`".to_owned(),
     })
 }
 
 /// A warning when the notes that led to a node were cut. A correction changes no answer, so
 /// what was first noted counts.
 pub(super) fn cut(session: &Session, node: NodeId) -> Option<Warning> {
-    let notes = first_notes(session, node).filter(|notes| notes.ends_with(TRUNCATED));
+    cut_notes(first_notes(session, node))
+}
+
+/// A warning when notes were cut.
+pub(in crate::guided) fn cut_notes(notes: Option<&str>) -> Option<Warning> {
+    let notes = notes.filter(|notes| notes.ends_with(TRUNCATED));
     notes.map(|_| Warning {
         code: WarningCode::NotesTruncated,
         message: "the notes were longer than 4096 bytes and were cut at their end; to correct them, send shorter ones with checkpoint_workflow and `\"replacesNotes\": true`".to_owned(),
@@ -129,40 +186,49 @@ fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
     }
 }
 
-/// A warning when a token that corrected notes comes again with others, or for a note of its own.
-pub(in crate::guided) fn other_correction(
+/// A warning when a checkpoint token comes again with something else than it recorded.
+pub(in crate::guided) fn other_checkpoint() -> Warning {
+    let message = "this token was used before to record something else, so nothing of this call was recorded; send it again with the checkpointToken of this answer";
+    Warning { code: WarningCode::ReplayedWithOtherInput, message: message.to_owned() }
+}
+
+/// Whether a token that corrected notes comes again for the same correction.
+pub(in crate::guided) fn same_correction(
     session: &Session,
     node: NodeId,
     correction: OutputId,
     ask: &Checkpoint,
-) -> Vec<Warning> {
+) -> bool {
     let sent = truncate(ask.output.notes.as_deref().unwrap_or_default(), limits::NOTES);
     let history = session.view.outputs.history(node);
     let kept = history.iter().find(|output| output.id == correction).map(|output| &output.payload);
     let is_kept =
         matches!(kept, Some(OutputPayload::Notes { notes_markdown }) if *notes_markdown == sent);
-    if ask.replaces_notes && is_kept {
-        return Vec::new();
-    }
-    vec![Warning {
-        code: WarningCode::ReplayedWithOtherInput,
-        message: "the notes were corrected with this token before; what you sent now was not kept. Send it again with the checkpointToken of this answer".to_owned(),
-    }]
+    ask.replaces_notes && is_kept
 }
 
-/// A warning when a checkpoint that was left before is left again with other notes.
-pub(in crate::guided) fn other_notes(
+/// Whether a checkpoint that was left before is left again with the same notes and artifacts.
+pub(in crate::guided) fn same_checkpoint(
     session: &Session,
     node: NodeId,
-    sent: &Output,
-) -> Vec<Warning> {
-    let sent = sent.notes.as_deref().filter(|notes| !notes.trim().is_empty());
-    let sent = sent.map(|notes| truncate(notes, limits::NOTES));
-    if sent.as_deref() == first_notes(session, node) {
-        return Vec::new();
+    attempt: AttemptId,
+    ask: &Checkpoint,
+) -> bool {
+    let Output { notes, artifacts } = &ask.output;
+    let notes = notes.as_deref().filter(|notes| !notes.trim().is_empty());
+    let notes = notes.map(|notes| truncate(notes, limits::NOTES));
+    let mut recorded: Vec<OutputId> = session
+        .view
+        .outputs
+        .history(node)
+        .iter()
+        .filter(|output| output.channel == OutputChannel::Artifact)
+        .map(|output| output.id)
+        .collect();
+    let mut sent = decide::kept(attempt, artifacts).unwrap_or_default();
+    for ids in [&mut recorded, &mut sent] {
+        ids.sort_unstable();
+        ids.dedup();
     }
-    vec![Warning {
-        code: WarningCode::ReplayedWithOtherInput,
-        message: "this checkpoint was left before, with other notes; what you sent now was not kept. Send it again with the checkpointToken of this answer".to_owned(),
-    }]
+    !ask.replaces_notes && notes.as_deref() == first_notes(session, node) && sent == recorded
 }

@@ -49,8 +49,8 @@ fn blocks_are_rendered_in_one_order_with_what_is_taken_in() {
     assert_snapshot!(json(&plan.fragments), @r#"[{"condition":"plan.fragment.quick","id":"quick","text":"Keep it short."},{"id":"always","text":"Write in full sentences."}]"#);
     assert_snapshot!(plan.requirements.join("\n"), @r#"
     Give an artifact of kind `wr.discovery_handoff` (wr.contracts.discovery_handoff): what was found out, for whoever goes on from here.
-    Its fields: `selectedDirection` (text) the direction that was chosen; `designDocPath` (text, optional) where it is written down; `confidenceBand` (high | medium | low, optional) how sure you are; `keyInvariants` (list of texts, optional) something that must stay true; `rejectedDirections` (list of texts, optional) a direction, and why not.
-    For example `{"kind":"wr.discovery_handoff","selectedDirection":"<the direction that was chosen>"}`.
+    Its fields: `selectedDirection` (text) the direction that was chosen; `designDocPath` (text) where it is written down; `confidenceBand` (high | medium | low) how sure you are; `keyInvariants` (list of texts) something that must stay true; `rejectedDirections` (list of {`direction` (text) a direction; `reason` (text) why not}, optional) what was not chosen; `implementationConstraints` (list of texts, optional) something the builder must respect; `keyCodebaseLocations` (list of {`path` (text) a path; `relevance` (text) why it matters}, optional) where to look; `selectionTier` (text, optional) how the direction was chosen; `version` (whole number, optional) the version of this shape: 1.
+    For example `{"confidenceBand":"high","designDocPath":"<where it is written down>","keyInvariants":["<something that must stay true>"],"kind":"wr.discovery_handoff","selectedDirection":"<the direction that was chosen>"}`.
     At most ten lines.
     "#);
 }
@@ -135,9 +135,9 @@ fn assessments_say_what_is_asked_and_what_follows() {
     let finish = prompt(&everything().plan, "finish");
     assert_snapshot!(finish.requirements.join("\n"), @r#"
     You may give an artifact of kind `wr.coding_handoff` (wr.contracts.coding_handoff): what was built, for whoever goes on from here.
-    Its fields: `summary` (text) what was built, in a sentence; `branchName` (text, optional) the branch it is on; `filesChanged` (list of texts, optional) a path; `keyDecisions` (list of texts, optional) a decision and its reason; `knownLimitations` (list of texts, optional) something left undone; `testsAdded` (list of texts, optional) a test.
-    For example `{"kind":"wr.coding_handoff","summary":"<what was built, in a sentence>"}`.
-    Give an artifact of kind `wr.assessment` with assessmentId `readiness` (Whether it can be handed over.) and in `dimensions` a level for each of: `evidence` (low | high) Each claim names its source.; `style` (low | medium | high, optional) It reads well.
+    Its fields: `keyDecisions` (list of texts) a decision and its reason; `knownLimitations` (list of texts) something left undone; `testsAdded` (list of texts) a test; `filesChanged` (list of texts) a path; `branchName` (text, optional) the branch it is on; `correctedAssumptions` (list of {`assumed` (text) what was assumed; `actual` (text) what turned out to be so}, optional) what turned out to be otherwise; `version` (whole number, optional) the version of this shape: 1.
+    For example `{"filesChanged":["<a path>"],"keyDecisions":["<a decision and its reason>"],"kind":"wr.coding_handoff","knownLimitations":["<something left undone>"],"testsAdded":["<a test>"]}`.
+    Give an artifact of kind `wr.assessment` with assessmentId `readiness` (Whether it can be handed over.) and in `dimensions` a level for each of: `evidence` (low | high) Each claim names its source.; `style` (low | medium | high, optional) It reads well.; for example `{"assessmentId":"readiness","dimensions":{"evidence":"low","style":"low"},"kind":"wr.assessment"}`.
     "#);
     assert_snapshot!(json(&finish.consequences), @r#"[{"assessment":"readiness","guidance":"Name the sources.","level":"low"}]"#);
 }
@@ -267,4 +267,27 @@ fn who_must_agree() {
 fn pieces_of_work_are_fragments() {
     let spread = prompt(&everything().plan, "spread");
     assert_snapshot!(json(&spread.fragments), @r#"[{"condition":"spread.fragment.piece-1","id":"piece-1","text":"- Workflow `wr.review`: Review {{change}}.\n  - with: depth = full\n  - from your context: diff = change\n  - model: heavy\n  - tools: read"}]"#);
+}
+
+#[test]
+fn what_stands_beside_a_template_call_is_handed_down() {
+    let call = "- {id: a, title: A, templateCall: {templateId: wr.templates.gate, args: {subject: it}}, requireConfirmation: true, notesOptional: true, agentRole: A judge., guidance: [Be strict.], audit: {}}";
+    let plan = with_steps(call).unwrap();
+    let [gate, audit] = plan.steps.as_slice() else { panic!("{:?}", plan.steps) };
+    assert!(gate.require_confirmation.is_some());
+    let found = prompt(&plan, "a");
+    assert!(found.notes_optional && found.agent_role.as_deref() == Some("A judge."));
+    assert!(found.text.ends_with("Guidance:\n- Be strict."), "{}", found.text);
+    assert_eq!(audit.id.as_str(), "a.audit");
+    let wrong = "- {id: a, title: A, prompt: B, templateCall: {templateId: wr.templates.gate, args: {subject: it}}}";
+    let told = with_steps(wrong).unwrap_err();
+    assert!(told.contains("both `templateCall` and `prompt`"), "{told}");
+}
+
+#[test]
+fn a_probe_shows_the_capability_that_it_asks_about() {
+    let call = "- {id: a, title: A, templateCall: {templateId: wr.templates.capability_probe, args: {capability: web_browsing}}}";
+    let found = prompt(&with_steps(call).unwrap(), "a");
+    let example = found.requirements.last().unwrap();
+    assert!(example.contains("\"capability\":\"web_browsing\""), "{example}");
 }

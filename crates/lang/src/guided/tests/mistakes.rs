@@ -161,7 +161,7 @@ fn mistakes_are_told_together() {
     w.yaml:5:11: error[unknown_field] /steps/0/titel: the field `titel` is not known here; did you mean `title`?
     w.yaml:6:3: error[missing_field] /steps/1: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:6:8: error[duplicate_id] /steps/1/id: `a` is already the id of the step in line 5; give each step an id of its own
-    w.yaml:7:62: error[unknown_name] /steps/2/outputContract/contractRef: there is no contract `x`; known are `wr.contracts.assessment`, `wr.contracts.capability_observation`, `wr.contracts.coding_handoff`, `wr.contracts.discovery_handoff`, `wr.contracts.gate_verdict`, `wr.contracts.loop_control`, `wr.contracts.review_verdict`, `wr.contracts.shaping_handoff`, `wr.contracts.user_dependency`, `wr.contracts.workflow_divergence`
+    w.yaml:7:62: error[unknown_name] /steps/2/outputContract/contractRef: there is no contract `x`; known are `wr.contracts.assessment`, `wr.contracts.capability_observation`, `wr.contracts.coding_handoff`, `wr.contracts.discovery_handoff`, `wr.contracts.gap_resolution`, `wr.contracts.gate_verdict`, `wr.contracts.loop_control`, `wr.contracts.review_verdict`, `wr.contracts.shaping_handoff`, `wr.contracts.user_dependency`, `wr.contracts.workflow_divergence`
     ");
 }
 

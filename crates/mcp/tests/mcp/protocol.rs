@@ -1,11 +1,5 @@
 //! The protocol, line by line, against a whole engine in memory.
 
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "helpers of tests may fail loudly, too"
-)]
-
 use std::sync::Arc;
 
 use cairn_api::token::{Holder, Scope};
@@ -29,7 +23,7 @@ fn door() -> Door {
 }
 
 /// The door to workflows, with what performs their steps.
-fn door_to(catalog: Catalog, performers: Performers) -> Door {
+pub(crate) fn door_to(catalog: Catalog, performers: Performers) -> Door {
     let store = cairn_store::open(&cairn_store::Config::Memory).unwrap();
     let types = types(&performers);
     let catalog = Arc::new(catalog.knowing(types.clone()));
@@ -68,7 +62,7 @@ fn types(performers: &Performers) -> Types {
 }
 
 /// A folder with a workflow.
-fn folder(name: &str, text: &str) -> (tempfile::TempDir, Catalog) {
+pub(crate) fn folder(name: &str, text: &str) -> (tempfile::TempDir, Catalog) {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join(format!("{name}.yaml")), text).unwrap();
     let root = home.path().to_owned();
@@ -135,7 +129,7 @@ fn older(requests: &[(&str, Value)]) -> Vec<Value> {
     first.into_iter().chain(lines).collect()
 }
 
-async fn call(door: &Door, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn call(door: &Door, tool: &str, arguments: Value) -> Value {
     let request = ("tools/call", json!({"name": tool, "arguments": arguments}));
     let mut answers = talk(door, ToolSet::default(), &current(&[request])).await;
     answers.remove(0)["result"].take()

@@ -1,0 +1,106 @@
+//! What the preferences ask of an agent, and how it says what stands in its way.
+
+use serde_json::json;
+
+use crate::event::guided::{Autonomy, Preferences, RiskPolicy};
+use crate::guided::judge::kinds;
+use crate::plan::{ConfirmedBy, Plan, Prompt, Step};
+use crate::reason::UserOnlyDependency;
+
+/// What the preferences mean for the work, and whose wish they are.
+pub(super) fn all(plan: &Plan, now: Preferences) -> String {
+    let autonomy = match now.autonomy {
+        Autonomy::Guided => {
+            "Mode `guided`: the user is there. Ask them what a step leaves open, and before \
+             anything that cannot be undone. What is missing blocks the run until it is there."
+        }
+        Autonomy::FullAutoStopOnUserDeps => {
+            "Mode `full_auto_stop_on_user_deps`: work without asking. Where a step would ask the \
+             user, find the answer yourself or decide, and write each assumption in the notes. \
+             Stop only for what nobody but the user can give."
+        }
+        Autonomy::FullAutoNeverStop => {
+            "Mode `full_auto_never_stop`: nobody is there to ask. Decide where a step would ask \
+             the user, and write every assumption and everything you skipped in the notes. Never \
+             wait: what is missing goes on record as a gap, and the run continues."
+        }
+    };
+    let risk = match now.risk_policy {
+        RiskPolicy::Conservative => {
+            "Risk `conservative`: of two correct ways take the one that can be undone, and check a \
+             claim before you rely on it."
+        }
+        RiskPolicy::Balanced => {
+            "Risk `balanced`: take the usual way, check what the result depends on, and name in \
+             the notes what you did not check."
+        }
+        RiskPolicy::Aggressive => {
+            "Risk `aggressive`: take the fastest correct way, check only what the step asks for, \
+             and name in the notes what you left unchecked."
+        }
+    };
+    let mut text = format!("{autonomy}\n{risk}");
+    let wanted = &plan.recommendations;
+    let autonomy = wanted.autonomy.filter(|wanted| *wanted != now.autonomy);
+    let policy = wanted.risk_policy.filter(|wanted| *wanted != now.risk_policy);
+    let named: Vec<String> = autonomy
+        .map(|wanted| format!("`{}`", wanted.name()))
+        .into_iter()
+        .chain(policy.map(|wanted| format!("`{}`", wanted.name())))
+        .collect();
+    if !named.is_empty() {
+        let named = named.join(" and ");
+        text.push_str(&format!("\nThe workflow recommends {named}; what stands above counts."));
+    }
+    text
+}
+
+/// What becomes of a step that somebody should agree to, where the mode changes that.
+pub(super) const fn confirmation(by: Option<ConfirmedBy>, autonomy: Autonomy) -> &'static str {
+    match (by, autonomy) {
+        (Some(ConfirmedBy::HumanApproval), Autonomy::FullAutoNeverStop) => {
+            "This step needs a person's approval, and nobody can be asked: continue without it. \
+             That it is missing goes on record as a gap."
+        }
+        (
+            Some(ConfirmedBy::User),
+            Autonomy::FullAutoStopOnUserDeps | Autonomy::FullAutoNeverStop,
+        ) => {
+            "The user would confirm this step. In this mode decide yourself, and say in the notes \
+             what you would have asked."
+        }
+        _ => "",
+    }
+}
+
+/// How an agent says what stands in its way, with examples for the step at hand.
+pub(super) fn disclosure(step: &Step, prompt: &Prompt) -> String {
+    let summary = "<what, and what for>";
+    let needed = match prompt.non_assumable_choices.first() {
+        None => json!({
+            "kind": kinds::USER_DEPENDENCY,
+            "dependency": UserOnlyDependency::NeedsUserArtifact,
+            "summary": summary,
+        }),
+        Some(choice) => json!({
+            "kind": kinds::USER_DEPENDENCY,
+            "dependency": UserOnlyDependency::NeedsUserChoice,
+            "choiceKind": choice.name(),
+            "summary": summary,
+        }),
+    };
+    let left = json!({
+        "kind": kinds::DIVERGENCE,
+        "reason": "efficiency_skip",
+        "summary": "<what you did instead>",
+        "relatedStepId": step.id.as_str(),
+    });
+    format!(
+        "If something stands in the way of any step, say so in `output.artifacts`:\n\
+         - only the user can give it: {needed} (dependency: needs_user_secret_or_token, \
+         needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, \
+         needs_user_environment_action)\n\
+         - you leave the procedure on purpose: {left} (reason: missing_user_context, \
+         capability_unavailable, efficiency_skip, safety_stop, policy_constraint)"
+    )
+}
