@@ -13,7 +13,7 @@ WORLDS ?= 500000
 CASES ?= 20000
 ARGS ?=
 
-.PHONY: help run test bench sim soak fuzz docs deny setup
+.PHONY: help run test bench peers sim soak fuzz docs deny setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,10 @@ test: ## Check formatting, lints, tests and generated files; install what they n
 bench: ## Measure the store, guided runs and automations beside the raw limit of this machine
 	cargo build --release --package cairn-cli --bin cairn
 	cargo run --release --package cairn-bench
+
+peers: ## Run the same ten steps through Cairn, Restate and DBOS, and print one table (RUNS=2000)
+	cargo build --release --package cairn-cli --bin cairn
+	CAIRN="$(CARGO_TARGET_DIR)/release/cairn" bench/peers/run.sh
 
 sim: ## Run the store, an automation and several engines in a simulated world (SEED=42 picks it)
 	cargo run --release --package cairn-sim -- --seed $(SEED)
