@@ -21,6 +21,7 @@ mod locks;
 mod ports;
 mod record;
 mod sources;
+mod voice;
 
 /// A text file of the repository, with its path from the root.
 struct File {
@@ -28,7 +29,7 @@ struct File {
     text: String,
 }
 
-/// Something to put right, shown as `path:line: what; what to do`.
+/// Something to fix, shown as `path:line: what; what to do`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,
@@ -73,6 +74,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     findings.extend(ports::check(&rust));
     findings.extend(record::check(&rust));
     findings.extend(sources::check(&rust));
+    findings.extend(voice::check(&pages, &rust));
     findings.sort();
 
     for finding in &findings {

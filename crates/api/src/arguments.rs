@@ -186,7 +186,7 @@ fn unknown(place: &Place<'_>, name: &str, schema: &Schema) -> Problem {
         return place.problem(problem, format!("send `{shown}` at the top, beside the others"));
     }
     if let Some(path) = elsewhere(place.whole, "", name) {
-        return place.problem(problem, format!("it belongs into `{path}`: send `{path}.{shown}`"));
+        return place.problem(problem, format!("it belongs in `{path}`: send `{path}.{shown}`"));
     }
     let near = nearest(name, known.iter().copied());
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();

@@ -39,7 +39,7 @@ pub struct Entry {
     pub arguments: Option<String>,
     /// Whether it was let through.
     pub allowed: bool,
-    /// The error code, when it was refused or came to nothing.
+    /// The error code, if it was refused or failed.
     pub outcome: Option<String>,
     /// The line that this one says more about: nothing came of it, or which session it made.
     pub of: Option<u64>,

@@ -171,7 +171,7 @@ pub enum Error {
     /// The project that a call names is not one that this server lets its callers work on.
     #[error("this server takes no `workspacePath` outside its workspace roots")]
     WorkspaceDenied,
-    /// No token goes by this id or name.
+    /// No token has this id or name.
     #[error("there is no token `{0}`")]
     TokenUnknown(String),
     /// The file with the tokens cannot be trusted.

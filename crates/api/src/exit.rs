@@ -10,7 +10,7 @@ pub enum Exit {
     Success = 0,
     /// It failed, and no other code says why.
     Failed = 1,
-    /// The command line makes no sense.
+    /// The command line is wrong.
     Usage = 2,
     /// What was given or found does not keep the rules.
     Invalid = 3,
@@ -20,7 +20,7 @@ pub enum Exit {
     Waiting = 5,
     /// It took too long.
     Timeout = 6,
-    /// Somebody else is at it.
+    /// Another process is using it, or its state does not allow this.
     Conflict = 7,
     /// It is not allowed.
     Denied = 8,

@@ -36,7 +36,7 @@ pub struct Line {
     /// The line that let it through, when this one says that nothing came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
-    /// The error code, when it was refused or came to nothing.
+    /// The error code, if it was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The digest of the line before it; of nothing for the first.

@@ -512,7 +512,7 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 32] = [
+    const KNOWN: [&str; 44] = [
         "AUDIT_UNWRITABLE",
         "AUTH_FORBIDDEN",
         "CHILD_FORBIDDEN",
@@ -529,13 +529,25 @@ fn told(code: &str) -> &'static str {
         "SECRET_KEY_UNUSABLE",
         "SERVER_STOPPING",
         "SESSION_CORRUPT",
+        "SESSION_LOCKED",
+        "SESSION_NEWER",
         "SESSION_NOT_FOUND",
+        "SESSION_OWNED",
+        "SESSION_UNKNOWN_VERSION",
         "SESSION_UNTRUSTED",
         "SETTING_INVALID",
         "STORE_BLOB_CORRUPT",
         "STORE_BLOB_MISSING",
+        "STORE_BUSY",
+        "STORE_CONFLICT",
+        "STORE_DURABILITY_LOST",
+        "STORE_EPOCH_BACKWARDS",
+        "STORE_FENCED",
+        "STORE_FILESYSTEM",
         "STORE_FULL",
+        "STORE_INVALID_PLAN",
         "STORE_IO",
+        "STORE_UNFENCED",
         "SYSTEM_NO_ENTROPY",
         "TASK_FORBIDDEN",
         "TASK_NOT_FOUND",

@@ -4,8 +4,8 @@
 //! of the workflow, and begins in a [`lane`]: one session, one owner, one task that decides for
 //! all its runs and commits what it decided as one. Whatever came in while a commit was under way
 //! goes into the next. Nothing is performed before the intent to do so is durable. Who owns what,
-//! and who goes on with what was left, is in [`ownership`]; [`sessions`] says which session new runs
-//! go into, [`telling`] how something is said to a run wherever it is, and [`waiting`] how its end
+//! and who goes on with what was left, is in [`ownership`]; [`received`] begins what a trigger
+//! received and somebody was cut off from beginning, [`sessions`] says which session new runs go into, [`telling`] how something is said to a run wherever it is, and [`waiting`] how its end
 //! is waited for.
 //!
 //! The rooms below need nothing of that, and say what they need: [`reading`] knows runs as their
@@ -34,6 +34,7 @@ mod perform;
 mod plans;
 mod rate;
 mod reading;
+mod received;
 mod refusals;
 mod retire;
 mod rights;

@@ -1,7 +1,7 @@
 //! The record of who changed what, below every door.
 //!
 //! Whatever a principal has changed, through whichever door, passes [`Record::change`]: the line is
-//! written first, and what cannot be recorded is not done. A change that came to nothing gets a
+//! written first, and what cannot be recorded is not done. A change that failed gets a
 //! second line, which says why. What triggers start, what runs do by themselves and the steps of
 //! guided runs stand in the event log, which names who did them, and nowhere else.
 //!

@@ -3,7 +3,7 @@
 //!
 //! `cairn-sim --seed 42 --steps 200`, or `cairn-sim --digest 200` for the digest of what so many
 //! worlds of engines record, or `cairn-sim --find 2000` for the first of so many in which
-//! something is wrong.
+//! something is wrong; `--find 2000 --seed 10000` looks at those from seed 10,000 on.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -11,10 +11,11 @@ use std::process::ExitCode;
 use cairn_core::digest::Digest;
 use cairn_sim::{engine, flow, life};
 
-const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N | --find N";
+const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N | --find N [--seed N]";
 
 struct Options {
-    seed: u64,
+    /// The seed to play, or the first to look at; none when it was not given.
+    seed: Option<u64>,
     steps: usize,
     /// Of how many worlds of engines to give the digest, and nothing else.
     digest: Option<u64>,
@@ -30,7 +31,9 @@ fn main() -> io::Result<ExitCode> {
     let Options { seed, steps, digest, find } = options;
     let mut out = io::stdout().lock();
     if let Some(worlds) = find {
-        let found = (0..worlds).find_map(|seed| Some((seed, engine::play(seed).violations.pop()?)));
+        let first = seed.unwrap_or_default();
+        let mut seeds = first..first.saturating_add(worlds);
+        let found = seeds.find_map(|seed| Some((seed, engine::play(seed).violations.pop()?)));
         match found {
             Some((seed, violation)) => writeln!(out, "seed {seed}: {violation}")?,
             None => writeln!(out, "nothing in {worlds} worlds")?,
@@ -43,6 +46,7 @@ fn main() -> io::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let seed = seed.unwrap_or(42);
     writeln!(out, "seed {seed}, {steps} steps")?;
     // A closed pipe must not end the world early.
     let played = life::play(seed, steps, &mut |line| drop(writeln!(out, "{line}")));
@@ -78,11 +82,11 @@ fn main() -> io::Result<ExitCode> {
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
-    let mut options = Options { seed: 42, steps: 200, digest: None, find: None };
+    let mut options = Options { seed: None, steps: 200, digest: None, find: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.as_str() {
-            "--seed" => options.seed = value.parse().ok()?,
+            "--seed" => options.seed = Some(value.parse().ok()?),
             "--steps" => options.steps = value.parse().ok()?,
             "--digest" => options.digest = Some(value.parse().ok()?),
             "--find" => options.find = Some(value.parse().ok()?),

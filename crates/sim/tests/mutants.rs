@@ -76,8 +76,8 @@ const MUTANTS: [Mutant; 10] = [
         name: "effect-before-commit",
         changes: &[Change {
             file: "crates/engine/src/flow/lane/commit.rs",
-            find: "let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;",
-            put: "let Batch { events, blobs, mut effects, begun, moved, replies, room: _ } = batch;
+            find: "let Batch { events, blobs, effects, moved, replies, room: _ } = batch;",
+            put: "let Batch { events, blobs, mut effects, moved, replies, room: _ } = batch;
         if PLANTED {
             for (run, effect) in std::mem::take(&mut effects) {
                 self.let_happen(inner, run, effect, false).await;

@@ -20,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// Somebody recorded more of a run after the plan was made.
-    #[error("run {run} is at {}, and the plan was made at {}", place(.actual), place(.expected))]
+    #[error("run {run}: expected last event {}, found {}", place(.expected), place(.actual))]
     Conflict {
         /// The run.
         run: RunId,
@@ -226,7 +226,7 @@ pub enum Error {
 }
 
 fn place(index: &Option<EventIndex>) -> String {
-    index.map_or_else(|| "its beginning".to_owned(), |index| format!("event {index}"))
+    index.map_or_else(|| "none".to_owned(), |index| index.to_string())
 }
 
 /// Refuses to write to a session that needs a later format.

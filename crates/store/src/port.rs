@@ -387,6 +387,10 @@ pub trait Lease: Send + Sync {
     /// The number of this ownership, for everything that the owner changes.
     fn epoch(&self) -> Epoch;
 
+    /// Compares the epoch with the session's own, as a change would: fails with `Fenced` when
+    /// another owner acquired the session since, and the owner is told with that.
+    async fn verify(&self) -> Result<()>;
+
     /// Whether the owner is known to have been replaced.
     fn is_lost(&self) -> bool;
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::settings::{self, closed, one_of, text};
 
-/// How many missed instants are made up for at most.
+/// How many missed firings are replayed at most.
 pub const MISSED_MAX: usize = 10;
 /// How late an instant may be and still be fired on time, as against missed.
 const LATE_MS: u64 = 60_000;

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(at.next_after(ms), None);
         assert_eq!(at.due(0, ms - 1), [0u64; 0]);
         assert_eq!(at.due(ms - 1, ms), [ms]);
-        assert_eq!(at.due(0, ms + 86_400_000), [ms], "it was missed, and is made up for");
+        assert_eq!(at.due(0, ms + 86_400_000), [ms], "it was missed, and is replayed");
         assert_eq!(at.due(ms, ms + 1), [0u64; 0]);
         assert_eq!(at.due(ms + 5, ms - 5), [0u64; 0], "the clock went back");
         assert_eq!(at.firing(ms).key, "2027-03-01T02:00:00Z");

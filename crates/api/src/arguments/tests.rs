@@ -70,7 +70,7 @@ fn an_unknown_field_is_told_with_the_one_that_was_meant() {
     ");
     assert_snapshot!(proceed(json!({"continueToken": "x", "notesMarkdown": "y"})), @r"
     there is no field `notesMarkdown` here
-    → it belongs into `output`: send `output.notesMarkdown`
+    → it belongs in `output`: send `output.notesMarkdown`
     ");
     assert_snapshot!(proceed(json!({"output": {"continueToken": "x"}})), @r"
     there is no field `continueToken` here

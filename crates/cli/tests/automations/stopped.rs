@@ -57,12 +57,38 @@ fn status(place: &Place, run: &str) -> Value {
     shown["status"].clone()
 }
 
+/// A number below `end`, another one each time.
+fn below(end: u8) -> u8 {
+    let mut byte = [0];
+    getrandom::fill(&mut byte).unwrap();
+    byte[0] % end
+}
+
+/// Waits until a run is over, and looks whether it has one end, which is its last event.
+fn require_one_end(place: &Place, run: &str) {
+    let by = Instant::now() + Duration::from_secs(60);
+    while !["succeeded", "cancelled"].contains(&status(place, run).as_str().unwrap()) {
+        assert!(Instant::now() < by, "{run} never ends");
+    }
+    let (ends, kinds) = (["run_completed", "run_cancelled", "run_failed"], kinds(place, run));
+    let count = kinds.iter().filter(|kind| ends.contains(&kind.as_str())).count();
+    assert_eq!(count, 1, "{run}: {kinds:?}");
+    assert!(ends.contains(&kinds.last().unwrap().as_str()), "{run}: {kinds:?}");
+}
+
 #[test]
 fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
-    let place = Place::new("", &[("waits", WAITS.to_owned())]);
+    let flows = [("waits", WAITS.to_owned()), ("busy", BUSY.to_owned())];
+    let place = Place::new("", &flows);
+    let mut busy = Vec::new();
     for round in 0..rounds() {
         let mut server = place.serve();
         let run = begin(&place, &server, "project.waits");
+        // It is stopped somewhere in the middle of what these do.
+        busy.extend((0..below(4)).map(|_| begin(&place, &server, "project.busy")));
+        for _ in 0..below(8) {
+            call(&server.address, &place.token(), "GET /api/v1/runs", "", None).unwrap();
+        }
         signal(&server, "STOP");
         let owner = format!("process {} since", server.child.id());
         for (args, code) in [
@@ -76,9 +102,10 @@ fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
         }
         signal(&server, "CONT");
         assert_eq!(status(&place, &run), "waiting", "round {round}");
-        let listed = place.command(&["runs", "list", "--json"]).output().unwrap();
-        let listed = String::from_utf8_lossy(&listed.stdout).matches("\"run_").count();
-        assert_eq!(listed, round + 1, "a request that was refused began");
+        let listed =
+            place.command(&["runs", "list", "--json", "--limit", "1000"]).output().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout).matches("\"runId\":\"run_").count();
+        assert_eq!(listed, round + 1 + busy.len(), "a request that was refused began");
         // One that is stopped, and then gone, is taken over.
         signal(&server, "STOP");
         server.kill();
@@ -86,6 +113,8 @@ fn a_stopped_owner_is_named_at_once_and_what_was_refused_never_happens() {
         assert!(done && took < Duration::from_secs(1), "{said} {took:?}");
         assert_eq!(status(&place, &run), "cancelled");
     }
+    let _server = place.serve();
+    busy.iter().for_each(|run| require_one_end(&place, run));
 }
 
 /// The kinds of all events of a run, in order.
@@ -116,17 +145,7 @@ fn an_owner_whose_lock_files_are_removed_writes_nothing_behind_whoever_comes_the
         }
         let (done, said, _) = said(&place, &["runs", "cancel", &waits]);
         assert!(done, "round {round}: {said}");
-        let ends = ["run_completed", "run_cancelled", "run_failed"];
-        for run in busy.iter().chain([&waits]) {
-            let by = Instant::now() + Duration::from_secs(30);
-            while !["succeeded", "cancelled"].contains(&status(&place, run).as_str().unwrap()) {
-                assert!(Instant::now() < by, "round {round}: {run} never ends");
-            }
-            let kinds = kinds(&place, run);
-            let count = kinds.iter().filter(|kind| ends.contains(&kind.as_str())).count();
-            assert_eq!(count, 1, "round {round}: {kinds:?}");
-            assert!(ends.contains(&kinds.last().unwrap().as_str()), "round {round}: {kinds:?}");
-        }
+        busy.iter().chain([&waits]).for_each(|run| require_one_end(&place, run));
         assert_eq!(status(&place, &waits), "cancelled", "round {round}");
     }
     let (sound, said, _) = said(&place, &["session", "verify", "--all"]);

@@ -274,7 +274,7 @@ pub enum Effect {
     },
     /// A person is asked.
     Task(TaskId),
-    /// Nothing of the run may go on: what is under way is called off.
+    /// The run is cancelled, with its steps under way.
     CallOff,
     /// The run is over.
     End(EndStatus),

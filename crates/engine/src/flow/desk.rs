@@ -45,6 +45,17 @@ enum Turn {
     Waiting { place: u64, limits: Limits, session: SessionId, lane: Messages },
     /// It is under way.
     UnderWay { session: SessionId },
+    /// The lane of its session fell, and what the session holds of it is not known yet.
+    Unknown { session: SessionId, was_under_way: bool },
+}
+
+/// The runs of a session that are not over, as they were loaded from it.
+pub(super) struct OpenRuns {
+    pub(super) session: SessionId,
+    /// Those that were begun: they have their turn.
+    pub(super) begun: Vec<RunId>,
+    /// All of them.
+    pub(super) all: BTreeSet<RunId>,
 }
 
 /// What is said to a lane.
@@ -60,9 +71,16 @@ pub(super) struct Limits {
 }
 
 impl Turn {
+    /// Whether it counts for the limit of how many may be under way.
+    const fn counts(&self) -> bool {
+        matches!(self, Self::UnderWay { .. } | Self::Unknown { was_under_way: true, .. })
+    }
+
     const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::Waiting { session, .. } | Self::UnderWay { session } => Some(*session),
+            Self::Waiting { session, .. }
+            | Self::UnderWay { session }
+            | Self::Unknown { session, .. } => Some(*session),
             Self::Arriving => None,
         }
     }
@@ -83,19 +101,39 @@ struct Turns {
 
 impl Turns {
     fn set(&mut self, run: RunId, turn: Option<Turn>) {
-        match self.runs.remove(&run) {
+        let before = self.runs.remove(&run);
+        self.under_way -= usize::from(before.as_ref().is_some_and(Turn::counts));
+        match before {
             Some(Turn::Arriving) => self.arriving -= 1,
             Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),
-            Some(Turn::UnderWay { .. }) => self.under_way -= 1,
-            None => {}
+            _ => {}
         }
         let Some(turn) = turn else { return };
+        self.under_way += usize::from(turn.counts());
         match &turn {
             Turn::Arriving => self.arriving += 1,
             Turn::Waiting { place, .. } => drop(self.queue.insert(*place, run)),
-            Turn::UnderWay { .. } => self.under_way += 1,
+            _ => {}
         }
         self.runs.insert(run, turn);
+    }
+
+    /// The runs whose turn is one of these.
+    fn those(&self, is_one: impl Fn(&Turn) -> bool) -> Vec<RunId> {
+        self.runs.iter().filter(|(_, turn)| is_one(turn)).map(|(run, _)| *run).collect()
+    }
+
+    /// Takes in what a session holds: nobody else of it has a turn or a place.
+    fn reload(&mut self, open: &OpenRuns) {
+        let OpenRuns { session, begun, all } = open;
+        let of_session = self.those(|turn| turn.session() == Some(*session));
+        for run in of_session {
+            let is_known = !matches!(self.runs.get(&run), Some(Turn::Unknown { .. }));
+            if !(is_known && all.contains(&run)) {
+                self.set(run, None);
+            }
+        }
+        begun.iter().for_each(|run| self.set(*run, Some(Turn::UnderWay { session: *session })));
     }
 
     /// Gives turns to those who have waited longest, as long as there are any.
@@ -147,6 +185,8 @@ pub(super) enum Arrived<'d> {
     New(Claim<'d>),
     /// It is there, and not over.
     Known,
+    /// Whether it is there is not known before its session is loaded again.
+    Unknown(SessionId),
     /// Too many are being looked at.
     Busy,
 }
@@ -193,9 +233,21 @@ impl Desk {
         self.owes.store(false, Ordering::Release);
     }
 
-    /// Goes on under another lease of the same session.
-    pub(super) fn renew(&self, lease: Arc<dyn Lease>) {
+    /// Goes on under another lease of the same session, with what was loaded under it. Runs of
+    /// sessions that this process has no part in any more are forgotten. It is one act: nobody gets
+    /// a turn before all those are counted that were begun.
+    pub(super) fn renew(
+        &self,
+        lease: Arc<dyn Lease>,
+        loaded: &[OpenRuns],
+        is_ours: impl Fn(SessionId) -> bool,
+    ) {
+        let mut turns = self.turns();
         *self.lease() = lease;
+        let is_gone = |turn: &Turn| turn.session().is_some_and(|session| !is_ours(session));
+        turns.those(is_gone).into_iter().for_each(|run| turns.set(run, None));
+        loaded.iter().for_each(|open| turns.reload(open));
+        turns.give(&self.rate, self.host.now_ms());
     }
 
     /// Looks at a request for a run, after whoever looks at one for the same run.
@@ -207,6 +259,7 @@ impl Desk {
                 let mut turns = self.turns();
                 match turns.runs.get(&run) {
                     Some(Turn::Waiting { .. } | Turn::UnderWay { .. }) => return Arrived::Known,
+                    Some(Turn::Unknown { session, .. }) => return Arrived::Unknown(*session),
                     Some(Turn::Arriving) => {}
                     None if turns.arriving >= REQUESTS_MAX || turns.queue.len() >= WAITING_MAX => {
                         return Arrived::Busy;
@@ -235,7 +288,7 @@ impl Desk {
         let place = match turns.runs.get(&run) {
             Some(Turn::UnderWay { .. }) => return true,
             Some(Turn::Waiting { place, .. }) => *place,
-            Some(Turn::Arriving) | None => {
+            Some(Turn::Arriving | Turn::Unknown { .. }) | None => {
                 let is_free = turns.queue.is_empty() && turns.under_way < limits.most;
                 let may_begin = |rate: &RateLimit| self.rate.take(rate, now_ms).is_ok();
                 if is_free && limits.rate.as_ref().is_none_or(may_begin) {
@@ -282,33 +335,21 @@ impl Desk {
         turns.give(&self.rate, self.host.now_ms());
     }
 
-    /// Takes back the turns and places of runs that were not recorded. Nobody else gets them
-    /// before their session is opened again.
-    pub(super) fn take_back(&self, runs: &[RunId]) {
+    /// A lane fell: what its session holds is not known before it is loaded again. Those that
+    /// were under way count until then.
+    pub(super) fn fell(&self, session: SessionId) {
         let mut turns = self.turns();
-        runs.iter().for_each(|run| turns.set(*run, None));
+        for run in turns.those(|turn| turn.session() == Some(session)) {
+            let was_under_way = turns.runs.get(&run).is_some_and(Turn::counts);
+            turns.set(run, Some(Turn::Unknown { session, was_under_way }));
+        }
     }
 
-    /// Forgets what a session does not hold, once it is known what it does.
-    pub(super) fn reconcile(&self, session: SessionId, open: &BTreeSet<RunId>) {
+    /// Takes in what a session holds that was loaded.
+    pub(super) fn reload(&self, open: &OpenRuns) {
         let mut turns = self.turns();
-        let gone: Vec<RunId> = turns
-            .runs
-            .iter()
-            .filter(|(run, turn)| turn.session() == Some(session) && !open.contains(run))
-            .map(|(run, _)| *run)
-            .collect();
-        gone.into_iter().for_each(|run| turns.set(run, None));
+        turns.reload(open);
         turns.give(&self.rate, self.host.now_ms());
-    }
-
-    /// Forgets the runs of sessions that this process has no part in any more.
-    pub(super) fn keep_only(&self, is_ours: impl Fn(SessionId) -> bool) {
-        let mut turns = self.turns();
-        let gone = |turn: &Turn| turn.session().is_some_and(|session| !is_ours(session));
-        let gone: Vec<RunId> =
-            turns.runs.iter().filter(|(_, turn)| gone(turn)).map(|(run, _)| *run).collect();
-        gone.into_iter().for_each(|run| turns.set(run, None));
     }
 
     /// How many runs are under way, and how many wait.

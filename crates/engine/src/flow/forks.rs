@@ -185,6 +185,7 @@ impl Inner {
         let claim = match desk.arrive(id).await {
             Arrived::New(claim) => claim,
             Arrived::Known => return Ok(()),
+            Arrived::Unknown(session) => return Err(Error::LaneDown { session }),
             Arrived::Busy => return Err(busy(desk.workflow.id())),
         };
         if self.index.find(id).await?.is_some() {

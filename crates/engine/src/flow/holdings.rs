@@ -14,9 +14,9 @@ use cairn_core::plan::Overflow;
 use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_store as store;
 use cairn_store::port::{Lease, SessionRead};
-use cairn_store::{AppendPlan, Store};
+use cairn_store::{AppendPlan, Epoch, Store};
 
-use super::desk::Desk;
+use super::desk::OpenRuns;
 use super::forks::unfit;
 use super::index::{self, Filter, Index, Summary};
 use super::intake::triggers_of;
@@ -59,24 +59,23 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Tells the desk of a workflow which runs there are, and which of them have their turn.
-    pub(super) fn enlist(&self, desk: &Desk) {
-        let session = self.lease.session();
+    /// The runs that are not over.
+    pub(super) fn open(&self) -> OpenRuns {
         let id = |run: &Adopted| run.state.run_id;
-        for run in self.runs.iter().filter(|run| run.state.started.is_some()) {
-            desk.goes_on(id(run), session);
-        }
-        desk.reconcile(session, &self.runs.iter().map(id).collect());
+        let begun = self.runs.iter().filter(|run| run.state.started.is_some()).map(id).collect();
+        let all = self.runs.iter().map(id).collect();
+        OpenRuns { session: self.lease.session(), begun, all }
     }
 }
 
 impl Holdings {
     /// The leases of all sessions of a workflow, as far as this process does not have them:
-    /// whoever had the desk before can record nothing in any of them from then on.
+    /// whoever had the desk before can record nothing in any of them from then on. A lane here
+    /// that was replaced, perhaps without having heard of it, is over when this returns.
     pub(super) async fn leases_of(&self, workflow: &Identity) -> Result<Vec<Arc<dyn Lease>>> {
         let mut leases = Vec::new();
         for SessionRead { session, .. } in self.index.sessions_of(workflow).await? {
-            if session == triggers_of(workflow) || self.lanes.get(session).is_some() {
+            if session == triggers_of(workflow) || self.has_lane(session).await? {
                 continue;
             }
             match self.store.leases.acquire(session, PERFORM).await {
@@ -92,14 +91,33 @@ impl Holdings {
         Ok(leases)
     }
 
+    /// Whether this process decides for a session, and was not replaced.
+    async fn has_lane(&self, session: SessionId) -> Result<bool> {
+        let Some(lane) = self.lanes.get(session) else { return Ok(false) };
+        match lane.verify().await {
+            Ok(()) => Ok(true),
+            Err(Error::LaneDown { .. } | Error::Store(store::Error::Fenced { .. })) => {
+                // It has been told, and ends.
+                lane.gone().await;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The lease of a session.
     pub(super) async fn lease_of(&self, session: SessionId) -> Result<Arc<dyn Lease>> {
         Ok(Arc::from(self.store.leases.acquire(session, PERFORM).await?))
     }
 
-    /// Records at a desk which sessions were acquired for its runs. Nothing is recorded in them
-    /// before: whoever was replaced at the desk learns of it here.
-    pub(super) async fn list_at(&self, desk: &Desk, leases: &[Arc<dyn Lease>]) -> Result<()> {
+    /// Records at the desk of a workflow which sessions were acquired for its runs. Nothing is
+    /// recorded in them before: whoever was replaced at the desk learns of it here.
+    pub(super) async fn list_at(
+        &self,
+        workflow: &Identity,
+        desk: Epoch,
+        leases: &[Arc<dyn Lease>],
+    ) -> Result<()> {
         if leases.is_empty() {
             return Ok(());
         }
@@ -107,15 +125,14 @@ impl Holdings {
             let listed = SessionListed {
                 epoch: lease.epoch().0,
                 listed_id: lease.session(),
-                workflow_id: desk.workflow.id().to_owned(),
-                workflow_source_ref: Some(desk.workflow.place().to_owned()),
+                workflow_id: workflow.id().to_owned(),
+                workflow_source_ref: Some(workflow.place().to_owned()),
             };
             Ok(NewEvent { id: self.host.event_id()?, scope: Scope::Session, data: listed.into() })
         };
         let events = leases.iter().map(event).collect::<Result<_>>()?;
-        let fence = Some(desk.epoch());
-        let plan = AppendPlan { events, fence, ..AppendPlan::default() };
-        self.store.log.append(desk.session, plan).await?;
+        let plan = AppendPlan { events, fence: Some(desk), ..AppendPlan::default() };
+        self.store.log.append(triggers_of(workflow), plan).await?;
         Ok(())
     }
 
@@ -178,15 +195,13 @@ impl Holdings {
         Ok(Unfinished { lease, runs, bytes })
     }
 
-    /// Counts the runs of a session that cannot be loaded, as far as the list of runs knows them.
-    pub(super) async fn count_as_listed(&self, session: SessionId, desk: &Desk) -> Result<()> {
+    /// The runs of a session that cannot be loaded, as far as the list of runs knows them.
+    pub(super) async fn listed(&self, session: SessionId) -> Result<OpenRuns> {
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
-        for summary in self.index.list(&filter).await? {
-            if summary.status != RunStatus::Queued {
-                desk.goes_on(summary.run, session);
-            }
-        }
-        Ok(())
+        let open = self.index.list(&filter).await?;
+        let begun = open.iter().filter(|run| run.status != RunStatus::Queued);
+        let (begun, all) = (begun.map(|run| run.run).collect(), open.iter().map(|run| run.run));
+        Ok(OpenRuns { session, begun, all: all.collect() })
     }
 
     /// Runs of a session as their events left them.

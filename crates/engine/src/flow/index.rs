@@ -8,11 +8,12 @@ use std::time::Duration;
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
+use cairn_store as store;
 use cairn_store::Store;
 use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::intake::asked_for;
+use super::received::asked_for;
 use crate::catalog::Identity;
 use crate::error::Result;
 use crate::host::Host;
@@ -208,11 +209,21 @@ impl Index {
             self.take_in(session, workflow, from, &events, mark).await?;
             self.take_listed(&events).await?;
         }
-        let gone: Vec<SessionId> = known.into_keys().collect();
-        if !gone.is_empty() {
-            self.store.runs.forget(gone).await?;
+        self.forget_gone(known.into_keys()).await
+    }
+
+    /// Forgets sessions that are gone. One that was made since the others were listed is there.
+    async fn forget_gone(&self, unlisted: impl Iterator<Item = SessionId>) -> Result<()> {
+        let mut gone = Vec::new();
+        for session in unlisted {
+            if let Err(store::Error::NotFound(_)) = self.store.log.status(session).await {
+                gone.push(session);
+            }
         }
-        Ok(())
+        match gone.is_empty() {
+            true => Ok(()),
+            false => Ok(self.store.runs.forget(gone).await?),
+        }
     }
 
     /// Notes of which workflow the sessions are that a desk lists. They may hold no run yet.
@@ -301,7 +312,7 @@ impl Index {
                 EventData::RunRetired(_) => row.is_retired = true,
                 _ => {}
             }
-            if let Some(status) = status {
+            if let Some(status) = status.filter(|status| moves(row.status, *status, &event.data)) {
                 let is_over = status.is_over();
                 row.status = status;
                 row.ended_ms = is_over.then(|| event.id.minted_ms());
@@ -391,6 +402,12 @@ fn read(moved: (SessionId, (String, EventIndex)), mark: Option<&Mark>) -> Sessio
     SessionRead { session, workflow: Some(workflow), next: last.next(), mark }
 }
 
+/// Whether an event moves a run that stands somewhere. One that is paused stays so, whatever
+/// else happens to it, until it is resumed or over.
+const fn moves(from: RunStatus, to: RunStatus, data: &EventData) -> bool {
+    !matches!(from, RunStatus::Paused) || to.is_over() || matches!(data, EventData::RunResumed(_))
+}
+
 /// Where a run stands after an event; none when it stands where it stood.
 pub(super) const fn status_after(data: &EventData) -> Option<RunStatus> {
     Some(match data {
@@ -406,4 +423,30 @@ pub(super) const fn status_after(data: &EventData) -> Option<RunStatus> {
         EventData::RunCancelled(_) => RunStatus::Cancelled,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_core::event::engine::{RunResumed, RunRetired};
+    use cairn_core::id::ChangeId;
+
+    use super::*;
+
+    #[test]
+    fn a_paused_run_stays_paused_until_it_is_resumed_or_over() {
+        use RunStatus::{Cancelled, Paused, Queued, Running, Waiting};
+        let (by, change_id, via) = ("ada".to_owned(), ChangeId::from_bits(1), None);
+        let resumed = EventData::from(RunResumed { by, change_id, via });
+        let other = EventData::from(RunRetired {});
+        for (from, to, data, expected) in [
+            (Queued, Paused, &other, true),
+            (Paused, Running, &other, false),
+            (Paused, Waiting, &other, false),
+            (Paused, Cancelled, &other, true),
+            (Paused, Running, &resumed, true),
+            (Waiting, Running, &other, true),
+        ] {
+            assert_eq!(moves(from, to, data), expected, "{from:?} {to:?}");
+        }
+    }
 }

@@ -202,7 +202,7 @@ impl Actor {
             if self.lease.is_lost() {
                 return Err(Error::LeaseLost { session: self.session });
             }
-            wait_for_room(&inner).await;
+            wait_for_room(&inner, &*self.lease).await;
             let mut batch = Batch::default();
             let mut next = first;
             let mut taken = 0;
@@ -302,7 +302,6 @@ impl Actor {
         let placed = event.clone().at(self.session, EventIndex(0));
         state.apply(&placed);
         batch.events.push(event);
-        batch.begun.push(id);
         let run = Run::new(state, inner.options.limits);
         self.insert(inner, Active::new(run, ready, started, self.host.now_ms()));
         self.enter(inner, id);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cairn_core::id::SessionId;
+use cairn_store::Epoch;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as MutexGuardAsync};
 
 use super::Left;
@@ -27,7 +28,7 @@ pub(super) struct Lanes {
     pub(super) falls: AtomicU64,
     /// Every lane of this process.
     pub(super) open: Mutex<BTreeMap<SessionId, Lane>>,
-    /// What hears other processes, for each of them and for each desk.
+    /// What hears other processes, for each desk.
     pub(super) listening: Mutex<BTreeMap<SessionId, Task>>,
     /// Held while sessions are taken over, so that none is taken twice.
     taking: AsyncMutex<()>,
@@ -51,10 +52,12 @@ impl Lanes {
         self.open().get(&session).cloned()
     }
 
-    pub(super) fn forget(&self, session: SessionId) {
-        self.open().remove(&session);
-        let listener = self.listening().remove(&session);
-        listener.into_iter().for_each(|listener| listener.abort());
+    /// Forgets a lane that is over. Its session may have another one by now.
+    pub(super) fn forget(&self, session: SessionId, epoch: Epoch) {
+        let mut open = self.open();
+        if open.get(&session).is_some_and(|lane| lane.epoch == epoch) {
+            open.remove(&session);
+        }
     }
 
     pub(super) fn listening(&self) -> MutexGuard<'_, BTreeMap<SessionId, Task>> {

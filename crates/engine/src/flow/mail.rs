@@ -4,6 +4,7 @@
 //! knows that it is never acted on.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -27,25 +28,28 @@ use super::lane::Lane;
 use super::plans::{LoadedPlan, Plans};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
-use crate::host::{BoxFuture, Host, Task};
+use crate::host::{BoxFuture, Either, Host, Task, either};
 
 /// How long the owner of a session may take to take a letter. One that is stopped never does.
 const TO_TAKE: Duration = Duration::from_millis(1_500);
 /// How long it may take to answer one that it took.
 const TO_ANSWER: Duration = Duration::from_secs(10);
 
-/// Hears what other processes say to the runs of a lane, for as long as it is there; none when
-/// nobody can.
-pub(super) async fn listen(inner: &Arc<Inner>, lane: Lane) -> Option<Task> {
-    let inbox = inner.inbox(lane.session).await?;
+/// Hears what other processes say to the runs of a lane, for as long as it is there. A lane that
+/// ends closes its inbox, and with that tells those who follow it.
+pub(super) async fn listen(inner: &Arc<Inner>, lane: Lane) {
+    let Some(inbox) = inner.inbox(lane.session).await else { return };
     lane.is_followed_by(inbox.followers());
-    Some(inner.hear_all(inbox, move |_, letter| hear(lane.clone(), letter)))
+    let until = lane.clone();
+    let gone = async move { until.gone().await };
+    inner.hear_all(inbox, gone, move |_, letter| hear(lane.clone(), letter));
 }
 
 /// Hears requests for runs of a workflow, for as long as this process admits them.
 pub(super) async fn listen_at_desk(inner: &Arc<Inner>, desk: &Arc<Desk>) -> Option<Task> {
     let (inbox, desk) = (inner.inbox(desk.session).await?, Arc::downgrade(desk));
-    Some(inner.hear_all(inbox, move |inner, letter| hear_at_desk(inner, desk.clone(), letter)))
+    let hear = move |inner, letter| hear_at_desk(inner, desk.clone(), letter);
+    Some(inner.hear_all(inbox, std::future::pending(), hear))
 }
 
 impl Inner {
@@ -63,11 +67,13 @@ impl Inner {
     fn hear_all(
         self: &Arc<Self>,
         mut inbox: Inbox,
+        until: impl Future<Output = ()> + Send + 'static,
         hear: impl Fn(Arc<Self>, Letter) -> BoxFuture<()> + Send + Sync + 'static,
     ) -> Task {
         let (weak, host) = (Arc::downgrade(self), Arc::clone(&self.host));
         self.host.spawn(Box::pin(async move {
-            while let Some(letter) = inbox.next().await {
+            let mut until = pin!(until);
+            while let Either::Second(Some(letter)) = either(&mut until, || inbox.next()).await {
                 let Some(inner) = weak.upgrade() else { return };
                 host.spawn(hear(inner, letter));
             }

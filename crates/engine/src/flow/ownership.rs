@@ -20,6 +20,7 @@ use super::lanes::Taking;
 use super::{Inner, mail};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
+use crate::host::Task;
 
 /// How long a session is left alone whose lane could not record what it decided.
 pub(super) const REVIVE_MIN: Duration = Duration::from_millis(100);
@@ -48,34 +49,32 @@ impl Inner {
         // Whoever had it before may have gone on since it was last looked at.
         self.index.catch_up().await?;
         let leases = self.holdings.leases_of(workflow).await?;
-        let known = self.lanes.desks().get(workflow).cloned();
-        let desk = match known {
-            Some(desk) => {
-                desk.renew(lease);
-                desk
-            }
-            None => Arc::new(Desk::new(workflow.clone(), lease, Arc::clone(&self.host))),
-        };
-        // Whoever had it meanwhile has let in some.
-        desk.rate.learn(self.holdings.begun_lately(workflow).await?);
-        self.holdings.list_at(&desk, &leases).await?;
-        // Those of its lanes that fell while somebody else had it hold nothing any more.
-        desk.keep_only(|session| self.lanes.get(session).is_some());
-        // Whatever was begun has its turn before anything else can get one.
-        let mut loaded = Vec::new();
+        self.holdings.list_at(workflow, lease.epoch(), &leases).await?;
+        let lately = self.holdings.begun_lately(workflow).await?;
+        let (mut open, mut loaded, mut fallen) = (Vec::new(), Vec::new(), Vec::new());
         for lease in leases {
             let session = lease.session();
             match self.holdings.load(lease).await {
                 Ok(left) => {
-                    left.enlist(&desk);
+                    open.push(left.open());
                     loaded.push(left);
                 }
                 Err(error) => {
-                    self.holdings.count_as_listed(session, &desk).await?;
-                    self.fell(session, &desk, &error);
+                    open.push(self.holdings.listed(session).await?);
+                    fallen.push((session, error));
                 }
             }
         }
+        // A desk that was lost is renewed once everything is loaded: whoever fails on the way has
+        // no desk, and nobody is admitted by what was known before.
+        let known = self.lanes.desks().get(workflow).cloned();
+        let host = Arc::clone(&self.host);
+        let desk = known
+            .unwrap_or_else(|| Arc::new(Desk::new(workflow.clone(), Arc::clone(&lease), host)));
+        // Whoever had it meanwhile has let in some.
+        desk.rate.learn(lately);
+        desk.renew(lease, &open, |session| self.lanes.get(session).is_some());
+        fallen.iter().for_each(|(session, error)| self.fell(*session, &desk, error));
         for left in loaded {
             let session = left.lease.session();
             // Whoever had one that nothing is left to do in cannot write there any more.
@@ -87,7 +86,8 @@ impl Inner {
             }
         }
         if let Some(listener) = mail::listen_at_desk(self, &desk).await {
-            self.lanes.listening().insert(desk.session, listener);
+            let before = self.lanes.listening().insert(desk.session, listener);
+            before.iter().for_each(Task::abort);
         }
         self.lanes.desks().insert(workflow.clone(), Arc::clone(&desk));
         Ok(desk)
@@ -104,9 +104,10 @@ impl Inner {
             return Ok(lane);
         }
         let lease = self.holdings.lease_of(session).await?;
-        self.holdings.list_at(desk, std::slice::from_ref(&lease)).await?;
+        let leases = std::slice::from_ref(&lease);
+        self.holdings.list_at(&desk.workflow, desk.epoch(), leases).await?;
         let left = self.holdings.load(lease).await?;
-        left.enlist(desk);
+        desk.reload(&left.open());
         self.open_left(left, desk).await
     }
 
@@ -118,21 +119,13 @@ impl Inner {
         for run in runs {
             lane.send(Message::Adopt(Box::new(run)))?;
         }
-        self.enlist(&lane).await;
-        self.lanes.down().remove(&lane.session);
-        Ok(lane)
-    }
-
-    /// Takes a lane in, and lets other processes speak to its runs.
-    async fn enlist(self: &Arc<Self>, lane: &Lane) {
-        self.lanes.open().insert(lane.session, lane.clone());
         // It may have been opened while all others were told.
         if self.lanes.is_draining() {
             drop(lane.drain());
         }
-        if let Some(listener) = mail::listen(self, lane.clone()).await {
-            self.lanes.listening().insert(lane.session, listener);
-        }
+        mail::listen(self, lane.clone()).await;
+        self.lanes.down().remove(&lane.session);
+        Ok(lane)
     }
 
     /// A lane fell. Nothing of what it decided last came to pass, so its runs go on from what is

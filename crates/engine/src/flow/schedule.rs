@@ -1,7 +1,7 @@
 //! Keeping time: one task that knows when each trigger of the clock fires next.
 //!
 //! It sleeps until the earliest of them. Up to when each was seen to is kept in a document, so
-//! that instants which passed while nobody was there are made up for as the trigger says.
+//! that missed firings are replayed as the trigger says.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -241,7 +241,7 @@ impl Plan {
         };
         let asked = schedule.engine.submit(request).await;
         let (wait_ms, wrong) = match &asked {
-            // What its trigger drops or refuses is not made up for.
+            // A firing that its trigger drops or refuses is not replayed.
             Ok(_) | Err(Error::Dropped { .. }) => (None, None),
             Err(error @ Error::Overflow { .. }) => {
                 (None, Some(format!("{}: {error}", error.code())))

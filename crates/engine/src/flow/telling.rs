@@ -90,8 +90,8 @@ impl Inner {
             match told {
                 // Nothing was decided: whoever opens the session next hears it.
                 Err(error) if error.is_passing() => self.host.sleep(REVIVE_MIN).await,
-                // The lane has let go of it, so it is over.
-                Err(Error::RunUnknown(_)) => return Err(ended()),
+                // The lane has let go of it, here or in another process, so it is over.
+                Err(error) if error.code() == "RUN_NOT_FOUND" => return Err(ended()),
                 told => return told,
             }
         }

@@ -65,6 +65,8 @@ pub(super) struct RunEntry {
     pub(super) is_cancelled: bool,
     /// Whether it was begun elsewhere: what its history says of people counts for nothing.
     pub(super) is_imported: bool,
+    /// Whether its time is over, so that it may be gone.
+    is_retired: bool,
     intents: BTreeSet<(StepInstanceKey, u32)>,
 }
 
@@ -111,6 +113,16 @@ impl Entries {
         self.runs.values().all(|run| run.end.is_some() || run.is_imported)
     }
 
+    /// Somebody was told something of a run. Of one that is there nobody is told that it is not,
+    /// or that something broke.
+    pub(super) fn told<T>(&mut self, run: RunId, said: &cairn_engine::Result<T>) {
+        let Err(error) = said else { return };
+        let is_there = self.runs.get(&run).is_some_and(|entry| !entry.is_retired);
+        if is_there && ["RUN_NOT_FOUND", "INVARIANT_VIOLATION"].contains(&error.code()) {
+            self.wrong(format!("{run} is there, and somebody is told {}: {error}", error.code()));
+        }
+    }
+
     /// Whether something of a run is known.
     pub(super) fn knows(&self, run: RunId) -> bool {
         self.runs.contains_key(&run)
@@ -125,6 +137,7 @@ impl Entries {
                 end: None,
                 is_cancelled: false,
                 is_imported: false,
+                is_retired: false,
                 intents: BTreeSet::new(),
             };
             if let Some(known) = self.runs.insert(run, entry) {
@@ -133,7 +146,11 @@ impl Entries {
             return;
         }
         let name = event.data.kind().name();
-        if matches!(event.data, EventData::RunRetired(_) | EventData::SnapshotTaken(_)) {
+        if matches!(event.data, EventData::RunRetired(_)) {
+            self.runs.entry(run).and_modify(|entry| entry.is_retired = true);
+            return;
+        }
+        if matches!(event.data, EventData::SnapshotTaken(_)) {
             return;
         }
         let Some(entry) = self.runs.get_mut(&run) else {

@@ -25,7 +25,7 @@ use super::{workflows, world};
 
 const MINUTE: u64 = 60_000;
 
-/// Every minute; what was missed is made up for.
+/// Every minute; missed firings are replayed.
 struct Minutely;
 
 impl Times for Minutely {

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::event::Event;
-use cairn_core::id::{EventIndex, SessionId};
+use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_store::memory::Control;
-use cairn_store::port::{EventLog, Lease, Leases, Prefix, Room, Sessions, Status};
-use cairn_store::{AppendPlan, Appended, Error, Result, Store};
+use cairn_store::port::{
+    EventLog, Lease, Leases, Mark, Origin, Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead,
+    Sessions, Status,
+};
+use cairn_store::{AppendPlan, Appended, Epoch, Error, Result, Store};
 
 use super::book::Book;
 use super::executor::{Machine, Process};
@@ -21,6 +24,8 @@ use super::executor::{Machine, Process};
 pub(super) struct Weather {
     /// Whether nothing can be written.
     pub(super) fails: Arc<AtomicBool>,
+    /// Whether what is written is there, and whoever wrote it is told that it may not be.
+    pub(super) is_unsure: Arc<AtomicBool>,
     /// Whether there is no room.
     pub(super) is_full: Arc<AtomicBool>,
 }
@@ -64,7 +69,104 @@ pub(super) fn store(
         owners: owners.clone(),
         process,
     };
-    Store { log: Arc::new(log), leases: Arc::new(leases), ..store }
+    let slow = Slow { machine: machine.clone(), store: store.clone() };
+    let slow = Arc::new(slow);
+    Store {
+        log: Arc::new(log),
+        leases: Arc::new(leases),
+        sessions: Arc::clone(&slow) as _,
+        runs: slow,
+        ..store
+    }
+}
+
+/// The lists of a store, which others may change while one is read.
+struct Slow {
+    machine: Machine,
+    store: Store,
+}
+
+impl Slow {
+    async fn lag(&self) {
+        if self.machine.percent(20) {
+            let micros = self.machine.below(1_000) as u64;
+            self.machine.sleep(Duration::from_micros(micros)).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Sessions for Slow {
+    async fn list(&self) -> Result<Vec<SessionId>> {
+        self.store.sessions.list().await
+    }
+
+    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
+        let marks = self.store.sessions.marks().await;
+        self.lag().await;
+        marks
+    }
+
+    async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
+        self.store.sessions.keep(session, kept).await
+    }
+
+    async fn delete(&self, session: SessionId, fence: Option<Epoch>) -> Result<()> {
+        self.store.sessions.delete(session, fence).await
+    }
+
+    async fn retire(
+        &self,
+        session: SessionId,
+        last: EventIndex,
+        fence: Option<Epoch>,
+    ) -> Result<bool> {
+        self.store.sessions.retire(session, last, fence).await
+    }
+
+    async fn adopt(
+        &self,
+        session: SessionId,
+        events: Vec<Event>,
+        origin: Option<Origin>,
+    ) -> Result<()> {
+        self.store.sessions.adopt(session, events, origin).await
+    }
+
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {
+        self.store.sessions.origin(session).await
+    }
+}
+
+#[async_trait]
+impl RunIndex for Slow {
+    async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
+        self.lag().await;
+        self.store.runs.record(rows, read).await
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        let rows = self.store.runs.list(filter).await;
+        self.lag().await;
+        rows
+    }
+
+    async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
+        let row = self.store.runs.find(run).await;
+        self.lag().await;
+        row
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionRead>> {
+        let read = self.store.runs.sessions().await;
+        self.lag().await;
+        read
+    }
+
+    async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {
+        self.lag().await;
+        self.store.runs.forget(gone).await
+    }
 }
 
 struct Log {
@@ -123,6 +225,10 @@ impl EventLog for Log {
         }
         // Whoever ends now has recorded it, and does not know.
         self.lag().await;
+        if self.weather.is_unsure.load(Ordering::Relaxed) {
+            let source = Arc::new(std::io::Error::other("the sync failed"));
+            return Err(Error::DurabilityLost { path: "the journal".into(), source });
+        }
         Ok(appended)
     }
 

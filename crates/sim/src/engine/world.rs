@@ -280,7 +280,9 @@ impl World {
         let book = self.book.clone();
         self.within(seat, |engine| {
             Box::pin(async move {
-                if engine.cancel(run, "somebody", "enough").await.is_ok() {
+                let said = engine.cancel(run, "somebody", "enough").await;
+                book.open().told(run, &said);
+                if said.is_ok() {
                     book.open().cancelled.insert(run);
                 }
             })
@@ -290,16 +292,24 @@ impl World {
     fn pause(&mut self, seat: usize) {
         let Some(run) = self.some_run() else { return };
         self.count("paused");
+        let book = self.book.clone();
         self.within(seat, |engine| {
-            Box::pin(async move { drop(engine.pause(run, "somebody").await) })
+            Box::pin(async move {
+                let said = engine.pause(run, "somebody").await;
+                book.open().told(run, &said);
+            })
         });
     }
 
     fn resume(&mut self, seat: usize) {
         let Some(run) = self.some_run() else { return };
         self.count("resumed");
+        let book = self.book.clone();
         self.within(seat, |engine| {
-            Box::pin(async move { drop(engine.resume(run, "somebody").await) })
+            Box::pin(async move {
+                let said = engine.resume(run, "somebody").await;
+                book.open().told(run, &said);
+            })
         });
     }
 
@@ -317,7 +327,9 @@ impl World {
                 // Who may not answer is called so, and never vouches for anything.
                 let name = if answers { "somebody" } else { NOBODY };
                 let asker = Forker { by: name.into(), roles: Roles::Any, answers };
-                if let Ok(forked) = engine.fork(&from, &asker).await {
+                let forked = engine.fork(&from, &asker).await;
+                book.open().told(run, &forked);
+                if let Ok(forked) = forked {
                     book.open().promised.insert(forked.run);
                 }
             })
@@ -330,7 +342,9 @@ impl World {
         let book = self.book.clone();
         self.within(seat, |engine| {
             Box::pin(async move {
-                if let Ok(asked) = engine.replay(run, "somebody", Roles::Any).await {
+                let asked = engine.replay(run, "somebody", Roles::Any).await;
+                book.open().told(run, &asked);
+                if let Ok(asked) = asked {
                     book.open().promised.insert(asked.run);
                 }
             })
@@ -414,7 +428,7 @@ impl World {
     fn something_goes_wrong(&mut self) {
         let seat = self.machine.below(self.seats.len());
         let Some(process) = self.seats.get(seat).map(|seat| seat.process) else { return };
-        match self.machine.below(12) {
+        match self.machine.below(13) {
             0..=2 => self.crash(seat),
             3 | 4 => {
                 self.count("process stopped");
@@ -435,11 +449,17 @@ impl World {
                 self.weather.is_full.store(false, Ordering::Relaxed);
             }
             9 => {
+                self.count("disk unsure");
+                self.weather.is_unsure.store(true, Ordering::Relaxed);
+                self.pass(Duration::from_millis(50));
+                self.weather.is_unsure.store(false, Ordering::Relaxed);
+            }
+            10 => {
                 self.count("clock jumps");
                 let far = [-3_600_000, -700, 5_000, 600_000];
                 self.machine.jump(far.get(self.machine.below(4)).copied().unwrap_or_default());
             }
-            10 => {
+            11 => {
                 self.count("setting missing");
                 let forgot = !self.forgot.load(Ordering::Relaxed);
                 self.forgot.store(forgot, Ordering::Relaxed);

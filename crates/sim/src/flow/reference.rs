@@ -148,7 +148,7 @@ impl<'a> Reference<'a> {
     }
 
     /// The edges that lead to a step, or into its cycle.
-    fn from_outside(&self, id: &Slug) -> Vec<(&'a Slug, &'a Slug, When<'a>)> {
+    fn entries(&self, id: &Slug) -> Vec<(&'a Slug, &'a Slug, When<'a>)> {
         let cycle = self.cycle(id);
         let members: Vec<&Slug> = cycle.map_or_else(|| vec![id], |c| c.iter().copied().collect());
         let into = members.into_iter().flat_map(|to| {
@@ -320,7 +320,7 @@ impl<'a> Reference<'a> {
 
     /// Where somebody comes into a cycle, if that happens; without a value it is not settled.
     fn comes_in(&self, path: &Path, id: &Slug) -> Option<Option<&'a Slug>> {
-        let into = self.from_outside(id);
+        let into = self.entries(id);
         let members = self.cycle(id)?;
         let entry = match path.last() {
             None => members.iter().copied().find(|id| self.is_entry(path, id)),
@@ -733,7 +733,7 @@ impl<'a> Reference<'a> {
         let mut found: BTreeSet<&'a Slug> = BTreeSet::new();
         let mut open: Vec<&Slug> = vec![id];
         while let Some(id) = open.pop() {
-            for (from, _, when) in self.from_outside(id) {
+            for (from, _, when) in self.entries(id) {
                 let early = self.strategy(id) != "first"
                     || self.place(path, from).is_some_and(|at| Some(at) < self.place(path, id));
                 let taken = early && self.is_taken(path, from, &when) == Some(true);

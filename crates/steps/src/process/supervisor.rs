@@ -4,7 +4,7 @@
 //! the command. Whatever the command starts becomes this process's child when its parent
 //! ends, so it finds all of them however they hid. Its standard input is a line to the
 //! engine: first the command's variables and what it reads, then nothing, and its end means that
-//! the step was called off or the engine is gone.
+//! the step was cancelled or the engine is gone.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};

@@ -58,11 +58,13 @@ impl FileLeases {
         // Others of this process that had it before need no kernel to hear of it.
         self.log.book.tell_older(session, epoch);
         let loss = self.log.book.enlist(session, epoch);
-        Ok(FileLease { loss, _owner: owner, _watched: self.watch(session) })
+        let log = Arc::clone(&self.log);
+        Ok(FileLease { log, loss, _owner: owner, _watched: self.watch(session) })
     }
 }
 
 struct FileLease {
+    log: Arc<FileLog>,
     loss: Arc<Loss>,
     _owner: Kept,
     _watched: Option<Watched>,
@@ -76,6 +78,10 @@ impl Lease for FileLease {
 
     fn epoch(&self) -> Epoch {
         self.loss.epoch
+    }
+
+    async fn verify(&self) -> Result<()> {
+        blocking(|| self.log.verify_epoch(self.loss.session, self.loss.epoch))
     }
 
     fn is_lost(&self) -> bool {

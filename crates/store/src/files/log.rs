@@ -168,6 +168,13 @@ impl FileLog {
         held(&slot.session).write()?.raise_epoch()
     }
 
+    /// Compares an owner's epoch with the session's own; an owner that was replaced is told.
+    pub(super) fn verify_epoch(&self, session: SessionId, held_epoch: Epoch) -> Result<()> {
+        let slot = self.slot(session);
+        let checked = held(&slot.session).write()?.check_epoch(held_epoch);
+        checked.inspect_err(|refusal| self.book.tell(refusal))
+    }
+
     /// Seals what was appended so far.
     pub(super) fn seal_now(&self, session: SessionId) -> Result<()> {
         let slot = self.slot(session);

@@ -152,6 +152,11 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Compares an epoch with the session's own.
+    pub(super) fn check_epoch(&self, held: Epoch) -> Result<()> {
+        self.resident.index.ownership.check(self.to.id, held)
+    }
+
     /// Raises the epoch for a new owner. Durable when this returns.
     pub(super) fn raise_epoch(&mut self) -> Result<Epoch> {
         if self.resident.index.last().is_none() {

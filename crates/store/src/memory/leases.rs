@@ -26,6 +26,13 @@ impl Lease for MemoryLease {
         self.loss.epoch
     }
 
+    async fn verify(&self) -> Result<()> {
+        let Loss { session, epoch, .. } = *self.loss;
+        let checked =
+            self.shared.look(session, |known| known.index.ownership.check(session, epoch));
+        checked.and_then(|checked| checked).inspect_err(|refusal| self.shared.book.tell(refusal))
+    }
+
     fn is_lost(&self) -> bool {
         self.loss.is_told()
     }

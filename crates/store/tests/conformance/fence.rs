@@ -16,6 +16,7 @@ conformance! {
     each_acquiring_raises_the_epoch
     whoever_asks_for_an_owned_session_is_told_who_has_it
     a_replaced_owner_changes_nothing_and_hears_of_it
+    an_owner_can_ask_whether_it_was_replaced
     an_epoch_that_nobody_was_given_changes_nothing
     what_owners_add_needs_an_epoch
     guided_runs_are_added_to_beside_an_owner
@@ -138,6 +139,25 @@ async fn a_replaced_owner_changes_nothing_and_hears_of_it(given: &Given) {
         assert!(other.log.append(SESSION, plan).await.unwrap().replayed);
         assert!(!is_lost(&*new), "{change:?}");
     }
+}
+
+async fn an_owner_can_ask_whether_it_was_replaced(given: &Given) {
+    let old = owned(given).await;
+    let before = events(&given.store).await;
+    old.verify().await.unwrap();
+    given.take_away();
+    old.verify().await.expect("nobody else has acquired it");
+    let new = acquire(&given.again()).await;
+    match old.verify().await {
+        Err(Error::Fenced { held, current, .. }) => {
+            assert_eq!((held, current), (old.epoch(), new.epoch()));
+        }
+        refused => panic!("{refused:?}"),
+    }
+    assert!(is_lost(&*old));
+    new.verify().await.unwrap();
+    assert!(!is_lost(&*new));
+    assert_eq!(events(&given.store).await, before, "asking changes nothing");
 }
 
 async fn an_epoch_that_nobody_was_given_changes_nothing(given: &Given) {

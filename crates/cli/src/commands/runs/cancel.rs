@@ -9,7 +9,7 @@ use super::RunArg;
 use crate::config::Config;
 use crate::somebody;
 
-/// End a run; what is under way is called off
+/// Cancel a run and its steps under way
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn runs cancel run_01hf7yat --reason 'wrong input'")]
 pub(crate) struct Args {

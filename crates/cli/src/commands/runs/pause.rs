@@ -23,7 +23,9 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
     if config.output.json {
         config.output.object(&json!({"runId": run, "paused": true}))?;
     } else {
-        config.output.line(&format!("{run} rests; go on with `cairn runs resume {run}`"))?;
+        config
+            .output
+            .line(&format!("{run} is paused; resume it with `cairn runs resume {run}`"))?;
     }
     Ok(Exit::Success)
 }

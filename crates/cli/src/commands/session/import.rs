@@ -1,4 +1,4 @@
-//! `cairn session import`: takes in what `export` wrote.
+//! `cairn session import`: imports what `export` wrote.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,9 +15,9 @@ use crate::commands::run::follow;
 use crate::config::Config;
 use crate::{automate, home, render, somebody, sources};
 
-/// Take in a session from a bundle, as paper: it can be read, and does nothing
+/// Import a session from a bundle; it stays read-only until you trust it
 ///
-/// The bundle is checked in full before anything is stored. Ids that are here already stay with what has them. Nothing of it goes on before you say so with `cairn session trust`.
+/// The bundle is checked in full before anything is stored. An id that is already in use here is replaced by a new one. Nothing of the session runs until you trust it with `cairn session trust`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session import work.bundle.json\n  cairn session import - < work.bundle.json\n  cairn session import work.bundle.json --trust --workspace ."

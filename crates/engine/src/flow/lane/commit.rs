@@ -10,8 +10,8 @@ use cairn_core::event::{Event, EventData, NewEvent};
 use cairn_core::flow::{Effect, part};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_store as store;
-use cairn_store::port::Room;
 use cairn_store::port::mailbox::Followers;
+use cairn_store::port::{Lease, Room};
 use cairn_store::{AppendPlan, Appended, Blob};
 use tokio::sync::oneshot;
 
@@ -31,7 +31,6 @@ pub(super) struct Batch {
     pub(super) events: Vec<NewEvent>,
     pub(super) blobs: Vec<Blob>,
     pub(super) effects: Vec<(RunId, Effect)>,
-    pub(super) begun: Vec<RunId>,
     /// Runs that stand elsewhere now than the list of runs says.
     pub(super) moved: Vec<RunId>,
     pub(super) replies: Vec<Reply>,
@@ -48,9 +47,13 @@ impl Batch {
     }
 }
 
-/// Waits until there is room to record what runs under way come to. They lose nothing by it.
-pub(super) async fn wait_for_room(inner: &Inner) {
-    while let Err(cairn_store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
+/// Waits until there is room to record what runs under way come to, or there is nothing to
+/// record any more. They lose nothing by it.
+pub(super) async fn wait_for_room(inner: &Inner, lease: &dyn Lease) {
+    while let Err(store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
+        if lease.is_lost() {
+            return;
+        }
         inner.host.sleep(ROOM_NAP).await;
     }
 }
@@ -64,9 +67,10 @@ pub(super) struct Reply {
 impl Actor {
     /// Makes durable what was decided, and then lets it happen.
     pub(super) async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { events, blobs, effects, begun, moved, replies, room: _ } = batch;
+        let Batch { events, blobs, effects, moved, replies, room: _ } = batch;
         if let Err(error) = self.record(inner, events, blobs).await {
-            self.desk.take_back(&begun);
+            // Before anybody asks again.
+            self.desk.fell(self.session);
             // Whoever asked may be gone.
             replies.into_iter().for_each(|reply| drop(reply.to.send(Err(error.clone()))));
             return Err(error);

@@ -24,6 +24,8 @@ pub(in crate::flow) struct Lane {
     pub(in crate::flow) epoch: Epoch,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
+    /// Held by the lane itself, and given back with it.
+    lease: Weak<dyn Lease>,
 }
 
 /// What is known of a lane from outside.
@@ -47,31 +49,49 @@ impl Lane {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (session, shared, epoch) = (lease.session(), Arc::<Shared>::default(), lease.epoch());
         let parts = (messages.clone(), Arc::clone(&shared));
+        let held = Arc::downgrade(&lease);
         let actor = Actor::new(inner, Arc::clone(desk), lease, parts)?;
+        let lane = Self { session, epoch, messages, shared, lease: held };
+        // It is known before it begins: one that falls at once is forgotten after that.
+        inner.lanes.open().insert(session, lane.clone());
         let supervised = supervise(Arc::downgrade(inner), Arc::clone(desk), actor, inbox);
         inner.host.spawn(Box::pin(supervised));
-        Ok(Self { session, epoch, messages, shared })
+        Ok(lane)
+    }
+
+    /// Compares its epoch with that of its session. One that was replaced hears of it with that,
+    /// and ends.
+    pub(in crate::flow) async fn verify(&self) -> Result<()> {
+        match self.lease.upgrade() {
+            Some(lease) => Ok(lease.verify().await?),
+            None => Err(self.down()),
+        }
+    }
+
+    /// Completes when it is over and its lease given back.
+    pub(in crate::flow) async fn gone(&self) {
+        self.messages.closed().await;
     }
 
     pub(in crate::flow) fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| self.gone())
+        self.messages.send(message).map_err(|_| self.down())
     }
 
     /// Nobody decides for the session at the moment.
-    fn gone(&self) -> Error {
+    fn down(&self) -> Error {
         Error::LaneDown { session: self.session }
     }
 
     pub(in crate::flow) async fn begin(&self, run: NewRun) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Begin(Box::new(run), reply))?;
-        answer.await.map_err(|_| self.gone())?
+        answer.await.map_err(|_| self.down())?
     }
 
     pub(in crate::flow) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Tell(run, Box::new(command), Some(reply)))?;
-        answer.await.map_err(|_| self.gone())?
+        answer.await.map_err(|_| self.down())?
     }
 
     /// Has others told when something is recorded.
@@ -132,20 +152,24 @@ async fn supervise(
     mut actor: Actor,
     mut inbox: mpsc::UnboundedReceiver<Message>,
 ) {
-    let session = actor.session;
+    let (session, epoch) = (actor.session, actor.lease.epoch());
     let lived = unpanicked(actor.live(&mut inbox)).await;
-    let left = actor.left();
-    actor.call_off_all();
-    let Some(inner) = inner.upgrade() else { return };
-    inner.lanes.forget(session);
-    let stopped = actor.stopped.take();
-    // With it goes the lease.
-    drop(actor);
     let fell = match lived {
         Some(Ok(())) => None,
         Some(Err(error)) => Some(error),
         None => Some(Error::Broken("a lane broke one of its invariants".to_owned())),
     };
+    let left = actor.left();
+    actor.call_off_all();
+    let Some(inner) = inner.upgrade() else { return };
+    if fell.is_some() {
+        desk.fell(session);
+    }
+    inner.lanes.forget(session, epoch);
+    let stopped = actor.stopped.take();
+    // With it goes the lease, and then whoever waits for that is told.
+    drop(actor);
+    drop(inbox);
     match (fell, stopped) {
         (None, stopped) => {
             // Whoever stops the lane can give up the desk next.
