@@ -218,7 +218,7 @@ impl Capabilities {
                 let workflow = text("workflow");
                 self.children.push(ChildUse { step: Some(id()), workflow });
             }
-            "guide" => self.prompts.push(id()),
+            "agent" | "classify" | "guide" | "skill" => self.prompts.push(id()),
             "human" => {
                 let asks = match config.get("who") {
                     None => Asked::Anybody,

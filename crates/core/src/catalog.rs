@@ -59,6 +59,9 @@ pub enum Cases {
     Of(Vec<String>),
     /// Those that the workflow names.
     Any,
+    /// Those that the list in this setting names, or else those that the edges do. There is
+    /// always a `default` beside them.
+    Listed(&'static str),
 }
 
 /// A field of a step's settings, and what may flow into it.
@@ -92,6 +95,8 @@ pub enum Takes {
     AssetFor(&'static str),
     /// Text of a program: no template at all.
     Literal,
+    /// What a model is told: templates without secrets, with what somebody sent marked as such.
+    Prompt,
     /// A JSON schema, written out: no template at all.
     Schema,
     /// The names of steps.

@@ -25,6 +25,7 @@ mod prepare;
 mod print;
 mod tags;
 mod text;
+pub mod untrusted;
 
 pub use error::{Error, ErrorKind};
 pub use filters::{FILTERS, Filter, Runs, takes_anything};

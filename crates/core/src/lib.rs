@@ -7,6 +7,7 @@
 //! ([`canonical`]), the number of the format ([`format`]), what happened ([`event`], [`reason`]),
 //! what is to happen ([`plan`]) and what it can do ([`capabilities`]), which kinds of step there are
 //! ([`catalog`]), what a command may be given ([`command`]), what templates give ([`expression`]),
+//! what a model's answer stands for ([`classify`]),
 //! what follows from a log ([`projection`], [`snapshot`]), how a guided run goes on ([`guided`]), how
 //! an engine-performed one does ([`flow`]), how a failure is told ([`error`]), and who changed what
 //! ([`audit`]).
@@ -17,6 +18,7 @@ pub mod canonical;
 pub mod capabilities;
 pub mod cas;
 pub mod catalog;
+pub mod classify;
 pub mod command;
 pub mod digest;
 pub mod error;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cairn_core::catalog::StepType;
 use cairn_core::digest::Digest;
-use cairn_core::id::SessionId;
+use cairn_core::event::engine::Usage;
+use cairn_core::id::{RunId, SessionId};
 use serde_json::Value;
 
 use crate::flow::trace::Try;
@@ -24,6 +25,12 @@ pub trait Performer: Send + Sync {
     /// A step that did not turn out well has an outcome that says so; an error means that
     /// nothing came out. Whoever drops the future calls the step off: what it started ends.
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed>;
+
+    /// Whether a step with these settings works in the folder of its run, which is made for the
+    /// first one that does.
+    fn needs_workspace(&self, _config: &Value) -> bool {
+        false
+    }
 
     /// How long a step is left to itself once its time is over, to end what it started and to
     /// give out what it has.
@@ -58,11 +65,24 @@ pub trait Processes: Send + Sync {
     async fn end_left(&self, session: SessionId) -> Result<(), Failed>;
 }
 
+/// The folders that runs work in. Each belongs to one run and lives as long as it.
+#[async_trait]
+pub trait Workspaces: Send + Sync {
+    /// The folder of a run, made when it is not there. That of a fork begins as a copy of the
+    /// folder of the run it was forked from, as that is now.
+    async fn open(&self, run: RunId, forked_from: Option<RunId>) -> Result<PathBuf, Failed>;
+
+    /// Removes the folders of runs that are retired.
+    async fn remove(&self, runs: &[RunId]);
+}
+
 /// What a performer may know.
 #[derive(Clone, Debug)]
 pub struct Ctx {
     /// The workflow that the step belongs to.
     pub workflow_id: String,
+    /// What tells it from others of the same id.
+    pub workflow_key: String,
     /// The session that its run is recorded in.
     pub session: SessionId,
     /// The project or folder that the run works in.
@@ -105,13 +125,15 @@ pub struct Outcome {
     pub ends: bool,
     /// Why it does not count as done in an automation, though something came out.
     pub fault: Option<Failed>,
+    /// What it used up of a model.
+    pub usage: Option<Usage>,
 }
 
 impl Outcome {
     /// An outcome that went well.
     #[must_use]
     pub fn new(output: Value, notes: impl Into<String>) -> Self {
-        Self { output, case: None, notes: notes.into(), ends: false, fault: None }
+        Self { output, case: None, notes: notes.into(), ends: false, fault: None, usage: None }
     }
 }
 
@@ -150,6 +172,7 @@ impl Failed {
 pub struct Performers {
     by_type: BTreeMap<String, Arc<dyn Performer>>,
     processes: Option<Arc<dyn Processes>>,
+    workspaces: Option<Arc<dyn Workspaces>>,
 }
 
 impl Performers {
@@ -157,13 +180,38 @@ impl Performers {
     #[must_use]
     pub fn new(all: Vec<Arc<dyn Performer>>) -> Self {
         let by_type = all.into_iter().map(|performer| (performer.kind().name, performer));
-        Self { by_type: by_type.collect(), processes: None }
+        Self { by_type: by_type.collect(), processes: None, workspaces: None }
     }
 
     /// The same performers, whose processes are recorded there.
     #[must_use]
     pub fn with_processes(self, processes: Arc<dyn Processes>) -> Self {
         Self { processes: Some(processes), ..self }
+    }
+
+    /// The same performers, whose runs have folders there.
+    #[must_use]
+    pub fn with_workspaces(self, workspaces: Arc<dyn Workspaces>) -> Self {
+        Self { workspaces: Some(workspaces), ..self }
+    }
+
+    /// The folder of a run, as [`Workspaces::open`] says; none where runs have no folders.
+    pub async fn workspace(
+        &self,
+        run: RunId,
+        forked_from: Option<RunId>,
+    ) -> Result<Option<PathBuf>, Failed> {
+        match &self.workspaces {
+            Some(workspaces) => workspaces.open(run, forked_from).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes the folders of runs that are retired.
+    pub async fn remove_workspaces(&self, runs: &[RunId]) {
+        if let Some(workspaces) = &self.workspaces {
+            workspaces.remove(runs).await;
+        }
     }
 
     /// Ends what former owners of a session left running, as [`Processes::end_left`] says.

@@ -24,6 +24,12 @@ fn section(page: &mut String, kind: &StepType) {
     match &kind.cases {
         Cases::None => {}
         Cases::Any => page.push_str("\nThe cases are those that the workflow names.\n"),
+        Cases::Listed(field) => {
+            let _ = writeln!(
+                page,
+                "\nThe cases are those in `{field}`, or else those that the edges name; there must be a `default` among the edges."
+            );
+        }
         Cases::Of(cases) => {
             let cases: Vec<String> = cases.iter().map(|case| format!("`{case}`")).collect();
             let _ = writeln!(page, "\nCases: {}.", cases.join(", "));

@@ -109,8 +109,14 @@ pub struct Usage {
     /// What it cost, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd_micros: Option<u64>,
+    /// Whether cost or tokens are computed, because the provider did not report them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Tokens that the model read.
     pub input_tokens: u64,
+    /// How many agents were started or models asked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub launches: u32,
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -119,4 +125,8 @@ pub struct Usage {
     /// Who runs the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+}
+
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -123,6 +123,7 @@ pub const FILTERS: &[Filter] = &[
     here("trim", 0, &[], text::trim),
     here("truncate", 1, &["length"], text::truncate),
     here("unique", 0, &[], list::unique),
+    here("untrusted", 0, &[], text::untrusted),
     here("upper", 0, &[], text::upper),
     here("urlencode", 0, &[], text::urlencode),
     here("values", 0, &[], list::values),

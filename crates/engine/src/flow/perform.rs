@@ -9,7 +9,7 @@ use cairn_core::canonical::exact;
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload};
 use cairn_core::flow::{Ask, Command, Fault, Graph, Outcome, Run, Secrets};
-use cairn_core::id::SessionId;
+use cairn_core::id::{RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::{Action, FailureKind, Plan};
 use serde_json::Value;
@@ -106,6 +106,8 @@ pub(super) struct Work {
     pub(super) key: Digest,
     /// How many runs led to its own.
     pub(super) chain: u32,
+    /// The run that its own was forked from.
+    pub(super) forked_from: Option<RunId>,
     pub(super) ready: Arc<Ready>,
     pub(super) settings: Settings,
     pub(super) slots: Arc<Semaphore>,
@@ -143,7 +145,9 @@ impl Steps {
     }
 
     async fn try_perform(&self, work: Work) -> Result<Outcome, Fault> {
-        let Work { workflow, session, step: trace, key, chain, ready, settings, slots: _ } = work;
+        let Work {
+            workflow, session, step: trace, key, chain, forked_from, ready, settings, ..
+        } = work;
         let instance = &trace.instance;
         let graph = &ready.graph;
         let found = graph.plan.steps.iter().find(|step| step.id == instance.step);
@@ -174,11 +178,16 @@ impl Steps {
                 }
             }
         };
+        let workspace = match performer.needs_workspace(&config) {
+            true => self.performers.workspace(trace.run, forked_from).await.map_err(fault)?,
+            false => None,
+        };
         let timeout = step.timeout_ms.map_or(self.timeout, Duration::from_millis);
         let ctx = Ctx {
             workflow_id: graph.plan.workflow_id.clone(),
+            workflow_key: workflow.key().to_owned(),
             session,
-            workspace: None,
+            workspace,
             idempotency_key: key,
             chain,
             timeout,
@@ -192,10 +201,13 @@ impl Steps {
         let done = match done {
             None => Err(late(timeout)),
             Some(Ok(outcome)) => match outcome.fault {
-                Some(failed) => Err(Fault { output: Some(outcome.output), ..fault(failed) }),
+                Some(failed) => {
+                    let (output, usage) = (Some(outcome.output), outcome.usage.map(Box::new));
+                    Err(Fault { output, usage, ..fault(failed) })
+                }
                 None => {
                     let output = exact(outcome.output);
-                    Ok(Outcome { output, case: outcome.case, usage: None })
+                    Ok(Outcome { output, case: outcome.case, usage: outcome.usage })
                 }
             },
             Some(Err(failed)) => Err(fault(failed)),

@@ -56,7 +56,11 @@ impl Inner {
                 continue;
             }
             match self.desk(&workflow).await {
-                Ok(desk) => tidied.runs += self.retention.retire(&desk, &expired).await?,
+                Ok(desk) => {
+                    tidied.runs += self.retention.retire(&desk, &expired).await?;
+                    let runs: Vec<RunId> = expired.iter().map(|run| run.run).collect();
+                    self.steps.performers.remove_workspaces(&runs).await;
+                }
                 // Whoever admits its runs tidies up after them.
                 Err(Error::AdmittedElsewhere { .. }) => {}
                 Err(error) => return Err(error),

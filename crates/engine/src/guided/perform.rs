@@ -131,6 +131,7 @@ impl Inner {
         let seen = scene(&position.plan, &context, position.loop_stack());
         let ctx = Ctx {
             workflow_id: position.plan.workflow_id.clone(),
+            workflow_key: position.plan.workflow_id.clone(),
             session: session.id,
             workspace: workspace::of_run(&session.view, position.run),
             idempotency_key: key(position, attempt),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::catalog::Takes;
+use cairn_core::catalog::{Cases, Takes};
 use cairn_core::expression::{self, Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
@@ -62,6 +62,10 @@ impl Build<'_> {
             let inputs: Vec<&Slug> = from.iter().filter_map(|from| self.id(*from)).collect();
             config.entry("inputs").or_insert(json!(inputs));
             config.entry("strategy").or_insert(json!("object"));
+        }
+        if let Some(Cases::Listed(field)) = draft.kind.map(|kind| &kind.cases) {
+            let cases: Vec<&str> = self.named_cases(place);
+            config.entry(*field).or_insert(json!(cases));
         }
         if let Some(spot) = fields.get("on_expire").filter(|_| draft.is("human"))
             && config.get("on_expire") == Some(&json!("approve"))
@@ -148,7 +152,7 @@ impl Build<'_> {
         takes: Takes,
     ) -> Option<Value> {
         let template = self.template(here, flow, written, false)?;
-        if !matches!(takes, Takes::Values | Takes::Secrets) {
+        if !matches!(takes, Takes::Prompt | Takes::Values | Takes::Secrets) {
             if !template.is_plain() {
                 let message = "`{{…}}` cannot stand here: a run does not change it";
                 written.spot.error_hint(Code::TaintedValue, message, "write the list or map out");
@@ -175,6 +179,7 @@ impl Build<'_> {
         let template = self.template(here, flow, written, takes == Takes::Secrets)?;
         Some(match takes {
             Takes::Address => self.address(here, written, template).to_string(),
+            Takes::Prompt => self.prompt(here, template).to_string(),
             _ => template.to_string(),
         })
     }

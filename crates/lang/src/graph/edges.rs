@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::catalog::{Cases, StepType, Takes};
+use cairn_core::classify::DEFAULT;
 use cairn_core::expression::{Expr, expression};
 use cairn_core::text::Slug;
 use serde_json::json;
@@ -306,10 +307,28 @@ impl<'a> Build<'a> {
     /// The outcomes that a step can have. One that picks its case by an expression which is
     /// true or false has these two.
     fn outcomes(&self, draft: &Draft<'a>, kind: &StepType) -> Cases {
+        if let Cases::Listed(field) = kind.cases {
+            let listed = draft.fields.as_ref().and_then(|fields| fields.get(field));
+            let listed = listed.filter(Spot::is_list).map(|spot| spot.items());
+            let names = |items: Vec<Spot<'a>>| items.iter().filter_map(case_name).collect();
+            return listed.map_or(Cases::Any, |items| Cases::Of(names(items)));
+        }
         match self.chosen_by(draft, kind).is_some_and(|expr| expr.is_boolean()) {
             true => Cases::Of(vec!["true".to_owned(), "false".to_owned()]),
             false => kind.cases.clone(),
         }
+    }
+
+    /// The cases that the edges of a step name, without the default.
+    pub(super) fn named_cases(&self, place: usize) -> Vec<&str> {
+        let edges = self.links.iter().filter(|link| link.from == place && !link.fails);
+        let mut cases: Vec<&str> = Vec::new();
+        for case in edges.filter_map(|link| link.case.as_deref()) {
+            if case != DEFAULT && !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+        cases
     }
 
     /// The expression that a step picks its case by.
@@ -350,7 +369,9 @@ impl<'a> Build<'a> {
     fn uncovered(&self, draft: &Draft<'a>, kind: &StepType, outcomes: &Cases, edges: &[&Link<'a>]) {
         let given: BTreeSet<&str> = edges.iter().filter_map(|link| link.case.as_deref()).collect();
         let missing: Vec<&str> = match outcomes {
-            _ if given.contains("default") => return,
+            _ if given.contains(DEFAULT) => return,
+            // A model can always say something else.
+            _ if matches!(kind.cases, Cases::Listed(_)) => vec![DEFAULT],
             // What it gives may be true or false; anything else fails the step.
             Cases::Any
                 if given == BTreeSet::from(["false", "true"])
@@ -362,7 +383,7 @@ impl<'a> Build<'a> {
             Cases::Of(cases) if !edges.is_empty() => {
                 cases.iter().map(String::as_str).filter(|case| !given.contains(case)).collect()
             }
-            _ => vec!["default"],
+            _ => vec![DEFAULT],
         };
         if !missing.is_empty() {
             let written = draft.fields.as_ref().and_then(|fields| fields.get("cases"));
@@ -418,14 +439,14 @@ fn always_ends(draft: &Draft<'_>) -> bool {
 fn known_case(link: &Link<'_>, kind: &StepType, outcomes: &Cases) {
     let Some(case) = &link.case else { return };
     match outcomes {
-        Cases::Any => {}
+        Cases::Any | Cases::Listed(_) => {}
         Cases::None => {
             let message = format!("`{}` steps have one outcome, and no case `{case}`", kind.name);
             let hint = "use `next`, or an edge without `case`";
             link.spot.error_hint(Code::UnknownName, message, hint);
         }
         Cases::Of(cases) => {
-            let names = || cases.iter().map(String::as_str).chain(["default"]);
+            let names = || cases.iter().map(String::as_str).chain([DEFAULT]);
             if !names().any(|name| name == case) {
                 link.spot.unknown("case", case, names());
             }

@@ -41,7 +41,7 @@ impl Build<'_> {
     fn leads_out<'s>(&self, step: &'s Step) -> Option<(&'s Step, String)> {
         let Action::Typed { config, r#type } = &step.action else { return None };
         let how = match r#type.as_str() {
-            kind @ ("python" | "shell") => kind.to_owned(),
+            kind @ ("agent" | "python" | "shell" | "skill") => kind.to_owned(),
             "http" if self.hosts.is_none() => {
                 let method = config.0.get("method").and_then(Value::as_str);
                 let method = method.filter(|method| !matches!(*method, "GET" | "HEAD"))?;

@@ -1,7 +1,7 @@
 //! Places where data must not become something else.
 
 use cairn_core::capabilities::{self, Host};
-use cairn_core::expression::{Call, Expr, Piece, Template};
+use cairn_core::expression::{Call, Expr, Piece, Template, untrusted};
 use cairn_core::hosts;
 
 use super::Build;
@@ -26,6 +26,35 @@ impl Build<'_> {
             piece => piece,
         };
         Template { pieces: template.pieces.into_iter().enumerate().map(piece).collect() }
+    }
+
+    /// What a model is told: what somebody sent stands between marks, so that the step can tell
+    /// it apart from what the workflow says.
+    pub(super) fn prompt(&self, here: usize, template: Template) -> Template {
+        let piece = |piece: Piece| match piece {
+            Piece::Value { value, trims } => {
+                Piece::Value { value: self.marked(here, value), trims }
+            }
+            piece => piece,
+        };
+        Template { pieces: template.pieces.into_iter().map(piece).collect() }
+    }
+
+    fn marked(&self, here: usize, value: Expr) -> Expr {
+        if let Expr::Filter { call, .. } = &value
+            && call.name == untrusted::FILTER
+        {
+            return value;
+        }
+        let flows = value.flows();
+        match flows.iter().find(|flow| self.is_tainted(here, flow)).map(|flow| flow.at) {
+            Some(at) => {
+                let (name, arguments, named) =
+                    (untrusted::FILTER.to_owned(), Vec::new(), Vec::new());
+                Expr::Filter { of: Box::new(value), call: Call { name, at, arguments, named } }
+            }
+            None => value,
+        }
     }
 
     /// Data so that it stays within the segment or the parameter that it is written in, unless

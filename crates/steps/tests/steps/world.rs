@@ -27,6 +27,7 @@ fn traced() -> Try {
 pub(crate) fn ctx() -> Ctx {
     Ctx {
         workflow_id: "project.test".into(),
+        workflow_key: "test".into(),
         session: SessionId::from_bits(1),
         workspace: None,
         idempotency_key: Digest::of(b"key"),

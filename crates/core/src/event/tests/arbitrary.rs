@@ -354,6 +354,8 @@ fn usage() -> impl Strategy<Value = Option<Usage>> {
     let cost = option::of(0u64..9_000_000);
     option::of((cost, 0u64..99, 0u64..99, option::of(text())).prop_map(
         |(cost_usd_micros, input_tokens, output_tokens, model)| Usage {
+            estimated: input_tokens % 2 == 1,
+            launches: u32::try_from(output_tokens % 3).unwrap_or_default(),
             cost_usd_micros,
             input_tokens,
             model: model.clone(),

@@ -115,6 +115,13 @@ pub(super) fn truncate(input: &Input<'_>) -> Result<Option<Value>, Error> {
     input.made(if length == 0 { kept } else { kept + "…" })
 }
 
+/// A text between the marks of what somebody sent, for a prompt. Marks in the text itself lose
+/// their meaning.
+pub(super) fn untrusted(input: &Input<'_>) -> Result<Option<Value>, Error> {
+    let text = input.meter.text(input.value)?;
+    input.made(crate::expression::untrusted::marked(&text))
+}
+
 pub(super) fn upper(input: &Input<'_>) -> Result<Option<Value>, Error> {
     input.made(input.text("upper")?.to_uppercase())
 }

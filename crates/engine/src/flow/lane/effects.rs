@@ -37,6 +37,12 @@ impl Actor {
             step,
             key,
             chain: active.run.state.depth(),
+            forked_from: active
+                .run
+                .state
+                .queued
+                .as_ref()
+                .and_then(|queued| queued.forked_from.as_ref().map(|from| from.run_id)),
             ready: Arc::clone(&active.ready),
             settings: settings(active, &instance),
             slots: Arc::clone(&self.slots),
