@@ -7,6 +7,9 @@ use std::sync::Arc;
 use cairn_core::catalog::{Catalog, interpreted};
 use cairn_engine::performer::{Evaluator, Performer, Performers};
 
+use crate::agent::Agent;
+use crate::agents::{self, Agents, Credentials};
+use crate::classify::Classify;
 use crate::db_query::{Database, DbQuery};
 use crate::end::End;
 use crate::guard::{Guard, Policy};
@@ -15,11 +18,17 @@ use crate::log::Log;
 use crate::process;
 use crate::python::{self, Python};
 use crate::shell::Shell;
+use crate::skill::Skill;
 use crate::transform::Transform;
+use crate::workspace::Workspaces;
 
 /// What the operator says about steps.
 #[derive(Clone)]
 pub struct Settings {
+    /// The providers that work is handed to.
+    pub agents: agents::Configuration,
+    /// Who knows the keys to them.
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// The databases that workflows may ask, by name.
     pub databases: BTreeMap<String, Database>,
     /// Who evaluates expressions that are not evaluated in this process.
@@ -30,6 +39,8 @@ pub struct Settings {
     pub process: process::Options,
     /// How Python scripts are run.
     pub python: python::Options,
+    /// Where runs have their folders.
+    pub workspaces: Workspaces,
 }
 
 impl Settings {
@@ -40,6 +51,8 @@ impl Settings {
     #[must_use]
     pub fn new(supervisor: PathBuf, home: &Path) -> Self {
         Self {
+            agents: agents::Configuration::default(),
+            credentials: None,
             databases: BTreeMap::new(),
             evaluator: None,
             guard: Guard::new(Policy::default()),
@@ -50,7 +63,16 @@ impl Settings {
                 records: process::Records::new(home.join("processes")),
             },
             python: python::Options::new(home.join("cache/python")),
+            workspaces: Workspaces::new(home.join("workspaces")),
         }
+    }
+}
+
+impl Settings {
+    /// Those that work is handed to.
+    #[must_use]
+    pub fn agents(&self) -> Agents {
+        Agents::new(self.agents.clone(), self.credentials.clone(), self.process.clone())
     }
 }
 
@@ -58,7 +80,8 @@ impl Settings {
 #[must_use]
 pub fn all(settings: &Settings) -> Performers {
     let processes = Arc::new(settings.process.records.clone());
-    Performers::new(list(settings)).with_processes(processes)
+    let workspaces = Arc::new(settings.workspaces.clone());
+    Performers::new(list(settings)).with_processes(processes).with_workspaces(workspaces)
 }
 
 /// Every step type, those included that need no performer.
@@ -72,13 +95,17 @@ pub fn types() -> Catalog {
 
 fn list(settings: &Settings) -> Vec<Arc<dyn Performer>> {
     let process = || settings.process.clone();
+    let agents = settings.agents();
     vec![
+        Arc::new(Agent::new(agents.clone())),
+        Arc::new(Classify::new(agents.clone())),
         Arc::new(DbQuery::new(settings.databases.clone())),
         Arc::new(End),
         Arc::new(Http::new(settings.guard.clone())),
         Arc::new(Log),
         Arc::new(Python::new(settings.python.clone(), process())),
         Arc::new(Shell { options: process() }),
+        Arc::new(Skill::new(agents)),
         Arc::new(Transform { evaluator: settings.evaluator.clone() }),
     ]
 }

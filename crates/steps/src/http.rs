@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 
 use crate::guard::Guard;
 use crate::settings;
+pub(crate) use answer::after_ms;
 use client::Clients;
-pub(crate) use client::config as tls;
+pub(crate) use client::{config as tls, in_words};
 
 /// How large an answer may be.
 const BODY_MAX: usize = 1 << 20;

@@ -4,7 +4,11 @@
 //! nothing of runs, logs or stores. [`catalog`] lists them all; [`guard`] says where they may
 //! connect to, and [`process`] runs their commands.
 
+mod agent;
+pub mod agents;
+mod ask;
 pub mod catalog;
+mod classify;
 pub mod db_query;
 mod end;
 pub mod guard;
@@ -15,6 +19,8 @@ pub mod process;
 pub mod python;
 mod settings;
 mod shell;
+mod skill;
 mod transform;
+pub mod workspace;
 
 pub use page::page;

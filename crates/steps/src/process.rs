@@ -8,6 +8,7 @@ mod record;
 mod supervisor;
 pub(crate) mod told;
 mod variables;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub use record::Records;
 pub use supervisor::{NAME, supervise};
 use supervisor::{Orders, Report};
 pub(crate) use variables::Variables;
+pub(crate) use watch::Watch;
 
 /// The variable that tells the processes of a command whose they are.
 const MARK: &str = "CAIRN_RUN";
@@ -91,6 +93,8 @@ pub(crate) struct Job<'a> {
     pub(crate) timeout: Duration,
     /// Whether it belongs to an automation, which has narrower limits.
     pub(crate) strict: bool,
+    /// Who follows what it prints, line by line, while it runs.
+    pub(crate) watch: Option<Watch<'a>>,
 }
 
 /// How much is kept of a stream.
@@ -119,20 +123,31 @@ pub(crate) enum End {
     TooMuch,
     TooManyProcesses,
     OutOfMemory,
+    /// It printed nothing for longer than it may.
+    Stalled,
+    /// It had said all it was to say, and did not end.
+    Lingered,
 }
 
 /// Runs a command to its end. Whoever drops the future ends it and all that it started.
-pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed> {
+pub(crate) async fn run(mut job: Job<'_>, options: &Options) -> Result<Done, Failed> {
     let nonce = nonce()?;
     let variables = supervisor::written(&job.variables);
     let (mut child, record) = start(&job, options, &nonce)?;
     let mut line = child.stdin.take();
     let pipes = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Stream::new(job.keep), Stream::new(job.keep));
+    let mut watch = job.watch.take();
     let mut stopped = {
         let streams = async {
             feed(&mut line, &[&variables, &job.stdin]).await;
-            tokio::try_join!(stdout.follow(pipes.0), stderr.follow(pipes.1)).map(drop)
+            let printed = async {
+                match &mut watch {
+                    Some(watch) => watch.follow(pipes.0, &mut stdout).await,
+                    None => stdout.follow(pipes.0).await,
+                }
+            };
+            tokio::try_join!(printed, stderr.follow(pipes.1)).map(drop)
         };
         // What was printed last may still be in the pipes when the supervisor is gone. It ends
         // last of all, unless the command killed it.
@@ -148,7 +163,7 @@ pub(crate) async fn run(job: Job<'_>, options: &Options) -> Result<Done, Failed>
         };
         match timeout(job.timeout, work).await {
             Ok(Ok(())) => None,
-            Ok(Err(Over)) => Some(End::TooMuch),
+            Ok(Err(over)) => Some(over.end()),
             Err(_) => Some(End::TimedOut),
         }
     };
@@ -231,8 +246,25 @@ async fn feed(line: &mut Option<ChildStdin>, parts: &[&[u8]]) {
     let _ = line.flush().await;
 }
 
-/// More was printed than is kept.
-struct Over;
+/// Why a command is not read on.
+enum Over {
+    /// More was printed than is kept.
+    TooMuch,
+    /// Nothing was printed for too long.
+    Stalled,
+    /// Nothing was left to be said.
+    Lingered,
+}
+
+impl Over {
+    const fn end(&self) -> End {
+        match self {
+            Self::TooMuch => End::TooMuch,
+            Self::Stalled => End::Stalled,
+            Self::Lingered => End::Lingered,
+        }
+    }
+}
 
 /// What a command printed.
 pub(crate) struct Stream {
@@ -249,25 +281,31 @@ impl Stream {
 
     /// Reads on until the stream ends. Whoever stops waiting keeps what was read.
     async fn follow(&mut self, stream: Option<impl AsyncRead + Unpin>) -> Result<(), Over> {
-        // The last words of the supervisor come on top.
-        const WORDS_MAX: usize = 512;
         let Some(mut stream) = stream else { return Ok(()) };
         let mut buffer = vec![0; 16 << 10];
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-            self.bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
-            match self.keep {
-                Keep::End(max) => {
-                    let over = self.bytes.len().saturating_sub(max + WORDS_MAX);
-                    self.bytes.drain(..over);
-                    self.dropped += over as u64;
-                }
-                Keep::All(max) if self.bytes.len() > max + WORDS_MAX => {
-                    self.dropped += (self.bytes.len() - max) as u64;
-                    self.bytes.truncate(max);
-                    return Err(Over);
-                }
-                Keep::All(_) => {}
+            self.take(buffer.get(..read).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what was read, as far as it is kept.
+    fn take(&mut self, read: &[u8]) -> Result<(), Over> {
+        // The last words of the supervisor come on top.
+        const WORDS_MAX: usize = 512;
+        self.bytes.extend_from_slice(read);
+        match self.keep {
+            Keep::End(max) => {
+                let over = self.bytes.len().saturating_sub(max + WORDS_MAX);
+                self.bytes.drain(..over);
+                self.dropped += over as u64;
             }
+            Keep::All(max) if self.bytes.len() > max + WORDS_MAX => {
+                self.dropped += (self.bytes.len() - max) as u64;
+                self.bytes.truncate(max);
+                return Err(Over::TooMuch);
+            }
+            Keep::All(_) => {}
         }
         Ok(())
     }
@@ -321,6 +359,13 @@ impl End {
                 ),
                 FailureKind::Permanent,
             ),
+            Self::Stalled => (
+                "SHELL_STALLED",
+                "the command was stopped: it printed nothing for too long".to_owned(),
+                FailureKind::Timeout,
+            ),
+            // It was ended after all that was waited for.
+            Self::Lingered => return None,
             Self::OutOfMemory => (
                 "SHELL_MEMORY",
                 "the command was stopped: it used more memory than it may".to_owned(),

@@ -143,12 +143,17 @@ impl Performer for Python {
             keep: Keep::All(STREAM_MAX),
             timeout: left,
             strict: true,
+            watch: None,
         };
         let done = process::run(job, &self.process).await?;
         folder.require_small().await?;
         let told: Vec<String> =
             std::iter::once("python".to_owned()).chain(command.iter().skip(2).cloned()).collect();
         Ok(outcome(&done, &told, elapsed_ms(begun), input.parse_output))
+    }
+
+    fn needs_workspace(&self, _: &Value) -> bool {
+        true
     }
 
     fn grace(&self) -> Duration {

@@ -109,10 +109,15 @@ impl Performer for Shell {
             keep: if guided { Keep::End(GUIDED_MAX) } else { Keep::All(STREAM_MAX) },
             timeout: input.timeout_ms.map_or(ctx.timeout, Duration::from_millis),
             strict: !guided,
+            watch: None,
         };
         let done = run(job, &self.options).await?;
         folder.require_small().await?;
         Ok(outcome(&done, &command, elapsed_ms(begun), input.parse_output))
+    }
+
+    fn needs_workspace(&self, _: &Value) -> bool {
+        true
     }
 
     fn grace(&self) -> Duration {

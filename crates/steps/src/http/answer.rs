@@ -109,7 +109,7 @@ fn status_fault(status: u16, headers: &HeaderMap, ok: Option<&[u16]>) -> Option<
 
 /// How long a server asks to be left alone: so many seconds, or until an instant. It cannot
 /// hold a run up for longer than an hour.
-fn after_ms(wait: &str, now: Timestamp) -> Option<u64> {
+pub(crate) fn after_ms(wait: &str, now: Timestamp) -> Option<u64> {
     let wait = wait.trim();
     let ms = match wait.parse::<u64>() {
         Ok(seconds) => seconds.saturating_mul(1_000),

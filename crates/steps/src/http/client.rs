@@ -137,7 +137,7 @@ fn unreached(message: &str) -> Failed {
 }
 
 /// What went wrong, without the address, which may hold more than should be told.
-pub(super) fn in_words(error: &reqwest::Error) -> String {
+pub(crate) fn in_words(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut last = None;
     while let Some(error) = cause {

@@ -12,10 +12,14 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::{Builder, TempDir};
 
+use crate::workspace::{BYTES_MAX, FILES_MAX};
+
 /// A folder to run in. One that was made for it goes when this is dropped.
 pub(crate) struct Folder {
     path: PathBuf,
-    own: Option<TempDir>,
+    /// Whether what is in it has bounds. A project of the user has none.
+    bounded: bool,
+    _own: Option<TempDir>,
 }
 
 impl Folder {
@@ -35,7 +39,7 @@ impl Folder {
             for (name, bytes) in assets.iter() {
                 lay_out(&path, name, bytes)?;
             }
-            Ok(Self { path, own })
+            Ok(Self { path, bounded: true, _own: own })
         });
         made.await.unwrap_or_else(|error| Err(unmade(&io::Error::other(error))))
     }
@@ -48,22 +52,25 @@ impl Folder {
                 "the run has no workspace; start it with `workspacePath`",
             )
         })?;
-        let Some(cwd) = cwd else { return Ok(Self { path: workspace, own: None }) };
+        let Some(cwd) = cwd else {
+            return Ok(Self { path: workspace, bounded: false, _own: None });
+        };
         let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !cwd.components().all(inner) {
             let message = format!("`{}` leaves the workspace", cwd.display());
             return Err(Failed::new("SHELL_FOLDER", message));
         }
-        Ok(Self { path: workspace.join(cwd), own: None })
+        Ok(Self { path: workspace.join(cwd), bounded: false, _own: None })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Looks at what a command left in a folder of its own: more than may be there is a failure.
+    /// Looks at what a command left in the folder of its run, or in one of its own: more than may
+    /// be there is a failure.
     pub(crate) async fn require_small(&self) -> Result<(), Failed> {
-        if self.own.is_none() {
+        if !self.bounded {
             return Ok(());
         }
         let path = self.path.clone();
@@ -72,11 +79,6 @@ impl Folder {
         looked.await.unwrap_or_else(|error| Err(unmade(&io::Error::other(error))))
     }
 }
-
-/// How many files and folders a command may leave behind.
-const FILES_MAX: u64 = 10_000;
-/// How much room they may take.
-const BYTES_MAX: u64 = 1 << 30;
 
 fn within_limits(folder: &Path, files_max: u64, bytes_max: u64) -> Result<(), Failed> {
     let (mut files, mut bytes) = (0_u64, 0_u64);

@@ -78,6 +78,8 @@ fn ended(end: End) -> String {
         End::Exit(code) => format!("exit code {code}"),
         End::Signal(_) => "ended by a signal".to_owned(),
         End::TimedOut => "stopped when its time was over".to_owned(),
+        End::Stalled => "stopped because it printed nothing for too long".to_owned(),
+        End::Lingered => "ended after its last word".to_owned(),
         End::TooMuch => "stopped because it printed too much".to_owned(),
         End::TooManyProcesses => "stopped because it had too many processes".to_owned(),
         End::OutOfMemory => "stopped because it used too much memory".to_owned(),

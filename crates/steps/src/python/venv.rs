@@ -128,6 +128,7 @@ impl Venvs {
             keep: Keep::All(STREAM_MAX),
             timeout: ctx.timeout,
             strict: false,
+            watch: None,
         };
         let done = process::run(job, &self.process).await?;
         if done.end == End::Exit(0) {
