@@ -217,7 +217,8 @@ fn asked_again<'k>(
     };
     let over = state.steps.iter().filter(|(key, step)| match step.status {
         StepStatus::Succeeded => decided(key),
-        _ => passed_over(key),
+        // Of the visits before this one nothing is known here: somebody may have decided then.
+        _ => (key.visit > 0 && decided(key)) || passed_over(key),
     });
     let over = over.map(|(key, _)| key);
     // Turns that are over have left the state: what was decided in them is in what they gave.

@@ -120,7 +120,8 @@ fn a_fork_at_a_visit_keeps_what_was_recorded_before_it_began() {
     let begins =
         |event: &cairn_core::event::Event| cairn_core::flow::begins(&event.data) == Some(&at);
     let then = play.log.iter().position(begins).unwrap();
-    let state = RunState::fold(RUN, &play.log[..=then]);
+    let mut state = RunState::fold(RUN, &play.log[..then]);
+    state.reach(&at);
     let fork = fork(&play, &state, "count~2").unwrap();
     let list = |keys: Vec<String>| keys.join(" ");
     assert_eq!(
@@ -163,4 +164,28 @@ fn a_plan_that_changes_a_cycle_cannot_be_forked_onto() {
     assert!(matches!(found, Err(NotThere::Changed(_))), "{found:?}");
     let same = graph(&COUNT.replace("message: begin", "message: again"));
     assert!(Fork::new(&same, (&play.run.state, &play.begun()), cut, asker, run).is_ok());
+}
+
+#[test]
+fn what_a_person_decided_on_an_earlier_visit_is_asked_again_too() {
+    let nodes = "
+        { id: begin, type: log, message: begin, next: ask }
+        { id: ask, type: human, prompt: ok?, when: steps.ask.verdict is undefined, cases: { approved: back, default: out } }
+        { id: back, type: log, message: back, next: ask }
+        { id: out, type: log, message: out }
+    ";
+    let mut play = Play::new(graph(nodes), json!({}));
+    play.start().play();
+    assert!(play.answer_all());
+    assert!(play.play().contains("skipped ask~1"), "{}", play.told());
+    let kept = |answers| {
+        let asker = Asker { name: "bob", answers, now_ms: 7, decided: &BTreeSet::new() };
+        let cut = Cut { step: &key("out"), changes: &[], was: None };
+        let run = RunId::from_bits(8);
+        let fork = Fork::new(&play.graph, (&play.run.state, &play.begun()), cut, asker, run);
+        let kept: Vec<String> = fork.unwrap().kept.iter().map(ToString::to_string).collect();
+        kept.join(" ")
+    };
+    assert_eq!(kept(false), "begin");
+    assert_eq!(kept(true), "ask ask~1 back begin");
 }

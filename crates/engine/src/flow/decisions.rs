@@ -43,9 +43,12 @@ impl Decisions {
                 Err(error) => return Err(error),
             };
             for (instance, child) in children(&past.events) {
-                let Some(step) = standing_for(instance).find(|step| wanted.contains(step)) else {
-                    continue;
+                // What a cycle came back to stands for its earlier visits as well.
+                let last = |step: StepInstanceKey| {
+                    let end = StepInstanceKey { visit: u32::MAX, ..step.clone() };
+                    wanted.range(step..=end).next().cloned()
                 };
+                let Some(step) = standing_for(instance).find_map(last) else { continue };
                 if !decided.contains(&step) && self.has_some(child).await? {
                     decided.insert(step.clone());
                 }

@@ -182,11 +182,17 @@ impl Reading {
         let own: Vec<&Event> =
             events.iter().filter(|event| event.scope.run() == Some(summary.run)).collect();
         let then = own.iter().position(|event| begins(&event.data) == Some(step));
-        let until = own.get(..then.map_or(own.len(), |at| at + 1)).unwrap_or_default();
-        match before {
-            Some((state, _)) => self.fold_onto(state, until).await,
-            None => self.folded(summary.run, until).await,
+        let until = own.get(..then.unwrap_or(own.len())).unwrap_or_default();
+        let mut state = match before {
+            Some((state, _)) => self.fold_onto(state, until).await?,
+            None => self.folded(summary.run, until).await?,
+        };
+        // What its first event says of it may be its end, which takes the place of an earlier
+        // visit.
+        if then.is_some() {
+            state.reach(step);
         }
+        Ok(state)
     }
 
     /// The latest snapshot in which a step is still to come.

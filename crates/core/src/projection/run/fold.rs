@@ -239,6 +239,11 @@ impl RunState {
         self.end.get_or_insert(end);
     }
 
+    /// Notes that a step is reached, and nothing else of it.
+    pub fn reach(&mut self, instance: &StepInstanceKey) {
+        self.step(instance);
+    }
+
     fn step(&mut self, instance: &StepInstanceKey) -> &mut StepState {
         self.turn_to(&instance.loop_path);
         self.revisits |= instance.visit > 0;
