@@ -107,6 +107,37 @@ pub enum Dialect {
     Steps,
 }
 
+impl Dialect {
+    /// The name that people and clients see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Guided => "guided",
+            Self::Graph => "graph",
+            Self::Roles => "roles",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// Who moves the runs of such workflows forward.
+    #[must_use]
+    pub const fn mode(self) -> Mode {
+        match self {
+            Self::Guided => Mode::Guided,
+            Self::Graph | Self::Roles | Self::Steps => Mode::Performed,
+        }
+    }
+}
+
+/// Who moves the runs of a plan forward.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// An agent is led through it, one step at a time.
+    Guided,
+    /// The engine interprets it and performs its steps, or hands them to others.
+    Performed,
+}
+
 /// A file that belongs to the workflow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -379,6 +410,12 @@ impl Plan {
     pub fn from_value(value: &StrictValue) -> Result<Self, DecodeError> {
         let bytes = canonical::to_vec(value).map_err(|e| DecodeError::Malformed(e.to_string()))?;
         Self::decode(&bytes)
+    }
+
+    /// Who moves its runs forward.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.dialect.mode()
     }
 
     /// The step with this id.

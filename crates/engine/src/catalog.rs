@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::catalog as steps;
 use cairn_core::digest::WorkflowHash;
+use cairn_core::plan::Mode;
 use cairn_lang::builtins::{self, Builtins};
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity, nearest};
 use cairn_lang::ids::{self, IdStatus, SourceKind};
@@ -447,7 +448,7 @@ impl Source {
         let files = files.filter(|(path, _)| !guided::BINDINGS.contains(&path.as_str()));
         let files = files.filter(|(path, _)| tree::is_source(Path::new(path)));
         let files = files.filter(|(path, bytes)| match source::parse(path, bytes) {
-            Ok(document) => guided::is_workflow(&document) || graph::is_workflow(&document),
+            Ok(document) => cairn_lang::is_workflow(&document),
             Err(_) => true,
         });
         files.map(|(path, _)| self.workflow(path))
@@ -459,11 +460,13 @@ impl Source {
         let foreign = other::is(document.as_ref().ok(), &bytes);
         let at = document.as_ref().err().map(|fault| (fault.line, fault.column));
         let document = document.ok().filter(|_| !foreign);
-        // A file is of the dialect that it looks like.
-        let outcome = match document.as_ref().is_some_and(graph::is_meant) {
+        let builtins = Builtins::standard();
+        let known = cairn_lang::Known { types: &self.types, builtins: &builtins };
+        let compile = || cairn_lang::compile(&self.tree, path, known);
+        let outcome = match cairn_lang::dialect_of(document.as_ref()).mode() {
             _ if foreign => Err(vec![other::told(path, at)]),
-            true => with(graph::compile(&self.tree, path, &self.types), self.left_out(path)),
-            false => guided::compile(&self.tree, path, &Builtins::standard()),
+            Mode::Performed => with(compile(), self.left_out(path)),
+            Mode::Guided => compile(),
         };
         if foreign {
             // What is no workflow is nobody's to show.

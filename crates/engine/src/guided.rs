@@ -25,7 +25,7 @@ use cairn_core::guided::decide::{self, Decided, Rejection};
 use cairn_core::guided::judge::Submission;
 use cairn_core::id::{AttemptId, EventId, NodeId, RunId, SessionId};
 use cairn_core::keyring::Keyring;
-use cairn_core::plan::Dialect;
+use cairn_core::plan::Mode;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 use cairn_lang::ids;
@@ -137,7 +137,7 @@ impl Inner {
         ask.workspace.as_deref().map(input::workspace).transpose()?;
         let (found, id_warning) = self.find(&ask.workflow).await?;
         let plan = &found.compiled()?.plan;
-        if plan.dialect != Dialect::Guided {
+        if plan.mode() != Mode::Guided {
             return Err(Error::Invalid {
                 message: format!(
                     "`{}` is an automation graph: no agent is led through it",

@@ -8,7 +8,7 @@ use cairn_api::error::{Lack, Result};
 use cairn_api::guided::answer::Resumed;
 use cairn_api::token::{Holder, Scope};
 use cairn_core::catalog::SettingFault;
-use cairn_core::plan::Dialect;
+use cairn_core::plan::Mode;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
@@ -44,9 +44,11 @@ impl Door {
     pub async fn start(&self, ask: Start) -> Result<Answer> {
         self.reach.require(ask.workspace.as_deref())?;
         let found = self.find(&ask.workflow).await?;
-        match found.compiled()?.plan.dialect {
-            Dialect::Graph => self.start_automation(&found, ask).await,
-            _ => Ok(self.guide.start(Start { by: Some(self.holder.by.clone()), ..ask }).await?),
+        match found.compiled()?.plan.mode() {
+            Mode::Performed => self.start_automation(&found, ask).await,
+            Mode::Guided => {
+                Ok(self.guide.start(Start { by: Some(self.holder.by.clone()), ..ask }).await?)
+            }
         }
     }
 

@@ -2,10 +2,9 @@
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::plan::{
-    Action, CapabilityNeed, Contract, Dialect, Loop, Plan, Recommendations, Reference, Step,
+    Action, CapabilityNeed, Contract, Loop, Mode, Plan, Recommendations, Reference, Step,
 };
 use cairn_engine::catalog::{Catalog, Found};
-use cairn_lang::Compiled;
 use cairn_lang::ids::{self, IdStatus};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -117,10 +116,7 @@ pub struct StepInfo {
 
 /// The workflows that a query leaves, by namespace, then workflows before routines, then by id.
 pub fn list(catalog: &Catalog, asked: &ListWorkflows) -> Result<Workflows> {
-    let mut found = catalog.list()?;
-    let is_run =
-        |compiled: &Compiled| matches!(compiled.plan.dialect, Dialect::Guided | Dialect::Graph);
-    found.retain(|found| found.outcome.as_ref().map_or(true, is_run));
+    let found = catalog.list()?;
     let taken: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
     let mut entries: Vec<Entry> = found.iter().map(|found| entry(found, &taken)).collect();
     if let Some(query) = &asked.query {
@@ -153,14 +149,14 @@ pub fn inspect(catalog: &Catalog, asked: &InspectWorkflow) -> Result<Inspected> 
     let nothing = Recommendations::default();
     let all = catalog.list()?;
     let taken: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
-    let graph = plan.dialect == Dialect::Graph;
+    let performed = plan.mode() == Mode::Performed;
     Ok(Inspected {
         entry: entry(&found, &taken),
         workflow_hash: hash.to_string(),
         about: guide.about,
         preconditions: guide.preconditions,
         input: input(plan),
-        steps: plan.steps.iter().map(|step| step_info(step, full, graph)).collect(),
+        steps: plan.steps.iter().map(|step| step_info(step, full, performed)).collect(),
         references: guide.references,
         capabilities: plan.capabilities.clone(),
         recommendations: Some(plan.recommendations.clone()).filter(|given| *given != nothing),
@@ -184,7 +180,7 @@ fn entry(found: &Found, taken: &[&str]) -> Entry {
         canonical_id: found.alias.as_ref().map(|_| found.id.clone()),
         suggested_id: (status == IdStatus::Legacy).then(suggested),
         source_kind: found.kind.name(),
-        dialect: plan.filter(|plan| plan.dialect == Dialect::Graph).map(|_| "graph"),
+        dialect: plan.filter(|plan| plan.mode() == Mode::Performed).map(|p| p.dialect.name()),
         problem: plan.is_none().then(|| "it does not compile; inspect it to see why".to_owned()),
     }
 }
@@ -195,7 +191,7 @@ fn input(plan: &Plan) -> Option<StrictValue> {
     manual.next()?.config.0.get("input").cloned().map(StrictValue::new)
 }
 
-fn step_info(step: &Step, full: bool, graph: bool) -> StepInfo {
+fn step_info(step: &Step, full: bool, performed: bool) -> StepInfo {
     let kind = match &step.action {
         Action::Typed { r#type, .. } => Some(r#type.to_string()),
         Action::Prompt(_) => None,
@@ -204,7 +200,7 @@ fn step_info(step: &Step, full: bool, graph: bool) -> StepInfo {
     StepInfo {
         step_id: step.id.to_string(),
         title: step.title.clone(),
-        r#type: kind.filter(|_| graph),
+        r#type: kind.filter(|_| performed),
         contracts: if full { contracts.collect() } else { Vec::new() },
     }
 }

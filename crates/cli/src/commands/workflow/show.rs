@@ -6,7 +6,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::{self, Summary};
 use cairn_core::capabilities::Capabilities;
-use cairn_core::plan::{Action, Dialect, Edge, Loop, OnFailure, Plan, Repeat, Step, StepSource};
+use cairn_core::plan::{Action, Edge, Loop, Mode, OnFailure, Plan, Repeat, Step, StepSource};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 /// What is in no loop, in the order in which it is done; ways that part are in the order of
 /// their edges.
 fn top(plan: &Plan) -> Vec<Slug> {
-    if plan.dialect == Dialect::Graph {
+    if plan.mode() == Mode::Performed {
         return ways(plan);
     }
     let mut seen = BTreeSet::new();
@@ -107,7 +107,7 @@ fn ways(plan: &Plan) -> Vec<Slug> {
 
 /// Where a step of a graph leads.
 fn leads(plan: &Plan, id: &Slug) -> String {
-    if plan.dialect != Dialect::Graph {
+    if plan.mode() != Mode::Performed {
         return String::new();
     }
     let edges = plan.edges.iter().filter(|edge| edge.from == *id);

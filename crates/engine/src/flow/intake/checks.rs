@@ -2,7 +2,7 @@
 
 use cairn_core::canonical;
 use cairn_core::event::limits;
-use cairn_core::plan::{Dialect, Plan, Trigger};
+use cairn_core::plan::{Mode, Plan, Trigger};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const PAYLOAD_MAX: usize = 4 << 20;
 
 /// Whether a run can begin where it is asked for.
 pub(super) fn require_start(plan: &Plan, trigger: Option<&Slug>) -> Result<()> {
-    if plan.dialect == Dialect::Guided {
+    if plan.mode() == Mode::Guided {
         return Err(led(plan));
     }
     let is_named = plan.triggers.iter().any(|known| Some(&known.id) == trigger);
