@@ -18,8 +18,10 @@ use serde_json::Value;
 
 use crate::time;
 use asked::Asked;
+use usage::Usage;
 
 pub mod asked;
+pub mod usage;
 
 /// A run in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +91,9 @@ pub struct Shown {
     pub tasks: Vec<Task>,
     /// Its steps, by instance, such as `fetch` or `each@2::fetch`.
     pub steps: BTreeMap<String, Step>,
+    /// What all of them used up of models; left out when that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Why a run failed.
@@ -143,6 +148,9 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub node_id: Option<NodeId>,
+    /// What all its tries used up of models; left out when that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// One thing that happened, for people.
@@ -231,6 +239,7 @@ impl From<&Past> for Shown {
             forked_from: forked.map(|from| from.run_id),
             tasks: state.tasks.iter().map(task).collect(),
             steps: steps(past),
+            usage: Usage::of_events(&past.events),
         }
     }
 }
@@ -334,9 +343,11 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
             let (case, duration_ms) = (e.case.clone(), e.duration_ms);
             let run = event.scope.run();
             let (output, node) = (value(&e.output), run.map(|run| e.instance.node(run)));
+            let used = e.usage.as_ref().map(Usage::from);
             (
                 &e.instance,
                 Box::new(move |step: &mut Step| {
+                    step.usage = Usage::sum(step.usage.take(), used);
                     step.status = status(StepStatus::Succeeded).to_owned();
                     (step.case, step.duration_ms, step.output) = (case, duration_ms, output);
                     (step.node_id, step.error) = (node, None);
@@ -346,9 +357,11 @@ fn change(event: &Event) -> Option<(&StepInstanceKey, Change)> {
         EventData::StepFailed(e) => {
             let (error, duration_ms, then) = (e.error.clone(), e.duration_ms, e.then.clone());
             let output = e.output.as_ref().map(value).unwrap_or_default();
+            let used = e.usage.as_ref().map(Usage::from);
             (
                 &e.instance,
                 Box::new(move |step: &mut Step| {
+                    step.usage = Usage::sum(step.usage.take(), used);
                     let now = match then {
                         AfterFailure::Retry => StepStatus::Pending,
                         AfterFailure::Skip => StepStatus::Skipped,

@@ -1,5 +1,6 @@
 //! The engine of automations, as commands and the server have it.
 
+pub(crate) mod credentials;
 mod environment;
 mod workers;
 
@@ -27,7 +28,12 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
     let tokens = Arc::clone(&documents);
     let environment = Kept::new(documents, config.vault(&store)?);
     let workers = Arc::new(Workers::new());
-    let steps = Settings { evaluator: Some(Arc::clone(&workers) as _), ..config.step_settings()? };
+    let credentials = credentials::Keys::new(config.vault(&store)?);
+    let steps = Settings {
+        evaluator: Some(Arc::clone(&workers) as _),
+        credentials: Some(Arc::new(credentials)),
+        ..config.step_settings()?
+    };
     // An engine that was killed together with its supervisors left their commands behind. What
     // cannot be ended now keeps those from going on who would repeat it.
     if let Err(failed) = steps.process.records.end_all_left() {

@@ -17,6 +17,7 @@ mod env;
 mod guide;
 mod key;
 mod mcp;
+mod provider;
 mod reference;
 mod run;
 mod runs;
@@ -25,6 +26,7 @@ mod serve;
 mod session;
 mod token;
 mod trigger;
+mod usage;
 mod workflow;
 
 /// Durable workflows for AI agents: every step is recorded, and nothing is lost.
@@ -57,6 +59,7 @@ pub(crate) enum Command {
     Guide(guide::Args),
     Key(key::Args),
     Mcp(mcp::Args),
+    Provider(provider::Args),
     #[command(hide = true)]
     Reference(reference::Args),
     Run(run::Args),
@@ -66,6 +69,7 @@ pub(crate) enum Command {
     Session(session::Args),
     Token(token::Args),
     Trigger(trigger::Args),
+    Usage(usage::Args),
     Workflow(workflow::Args),
 }
 
@@ -81,6 +85,7 @@ impl Command {
             Self::Guide(args) => guide::run(&args, config),
             Self::Key(args) => key::run(args, config),
             Self::Mcp(args) => mcp::run(&args, config),
+            Self::Provider(args) => provider::run(args, config),
             Self::Reference(args) => reference::run(&args, config),
             Self::Run(args) => run::run(&args, config),
             Self::Runs(args) => runs::run(args, config),
@@ -89,6 +94,7 @@ impl Command {
             Self::Session(args) => session::run(args, config),
             Self::Token(args) => token::run(args, config),
             Self::Trigger(args) => trigger::run(args, config),
+            Self::Usage(args) => usage::run(&args, config),
             Self::Workflow(args) => workflow::run(args, config),
         }
     }

@@ -241,7 +241,11 @@ impl Config {
     pub(crate) fn step_settings(&self) -> Result<Settings> {
         // This program is the supervisor of commands, too, when it is started under its name.
         let own = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-        Ok(self.steps.settings(Settings::new(own, &self.home()?)))
+        let mut settings = self.steps.settings(Settings::new(own, &self.home()?));
+        // Skills of the project come before those of the user.
+        let places = [std::env::current_dir().ok(), etcetera::home_dir().ok()];
+        settings.agents.skill_places = places.into_iter().flatten().collect();
+        Ok(settings)
     }
 
     /// How the files of the data directory are kept.

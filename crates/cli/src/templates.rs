@@ -53,16 +53,23 @@ pub(crate) static ALL: [Template; 8] = [
         name: "daily-digest",
         what: "a schedule, three sources, one text",
         kind: Kind::Graph,
-        files: files!("graph/daily-digest": "workflow.yaml", "nodes/line.sh", "nodes/list.sh"),
+        files: files!(
+            "graph/daily-digest":
+            "workflow.yaml",
+            "nodes/answers.json",
+            "nodes/line.sh",
+            "nodes/list.sh",
+        ),
     },
     Template {
         name: "incident-response",
-        what: "three sources are asked at the same time, merged, and judged",
+        what: "three sources are asked at the same time, an agent makes sense of them, a model judges",
         kind: Kind::Graph,
         files: files!(
             "graph/incident-response":
             "workflow.yaml",
             "event.json",
+            "nodes/answers.json",
             "nodes/dashboard.sh",
             "nodes/disks.sh",
             "nodes/errors.sh",
@@ -73,7 +80,12 @@ pub(crate) static ALL: [Template; 8] = [
         name: "nested-classification",
         what: "one decision behind another",
         kind: Kind::Graph,
-        files: files!("graph/nested-classification": "workflow.yaml", "event.json", "nodes/kind.sh"),
+        files: files!(
+            "graph/nested-classification":
+            "workflow.yaml",
+            "event.json",
+            "nodes/answers.json",
+        ),
     },
     Template {
         name: "release-check",
@@ -96,13 +108,13 @@ pub(crate) static ALL: [Template; 8] = [
     },
     Template {
         name: "support-triage",
-        what: "a message is classified and goes one of four ways",
+        what: "a model classifies a message, and it goes one of four ways",
         kind: Kind::Graph,
         files: files!(
             "graph/support-triage":
             "workflow.yaml",
             "event.json",
-            "nodes/classify.sh",
+            "nodes/answers.json",
             "nodes/issue.sh",
         ),
     },

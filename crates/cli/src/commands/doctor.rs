@@ -135,6 +135,7 @@ fn checks(
         mode("admin token", files::document_mode(root, &serve::ADMIN_TOKEN), 0o600, State::Failed),
         audit,
         isolation(),
+        agents(),
         check("sessions", State::Info, found.sessions.to_string()),
     ]
 }
@@ -172,6 +173,16 @@ fn isolation() -> Check {
             check(name, State::Info, text.to_owned())
         }
     }
+}
+
+/// Which agents can be started here.
+fn agents() -> Check {
+    let found = cairn_steps::agents::installed();
+    let text = match found.as_slice() {
+        [] => "none installed; model endpoints and commands work all the same".to_owned(),
+        found => format!("{}; `cairn provider check` says more", found.join(", ")),
+    };
+    check("agents", State::Info, text)
 }
 
 /// Below the reserve new runs are refused.

@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 }
 
 /// The engine over the data directory.
-fn engine(config: &Config) -> Result<Automations> {
+pub(super) fn engine(config: &Config) -> Result<Automations> {
     let catalog = sources::catalog(config).into();
     automate::open(config, home::open(config)?, catalog)
 }

@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::names;
 
+mod agents;
 mod databases;
 mod limits;
 mod steps;
@@ -21,7 +22,10 @@ pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 23] = [
+pub(super) const KEYS: [&str; 26] = [
+    "agents.default_model",
+    "agents.default_provider",
+    "agents.stall_sec",
     "autonomy",
     "bundled",
     "home",
@@ -51,10 +55,19 @@ const BYTES_MAX: u64 = 1 << 20;
 /// How many seconds steps may have to end at most.
 pub(crate) const DRAIN_SEC_MAX: u64 = 86_400;
 /// The tables that some of them stand in.
-const TABLES: [&str; 8] =
-    ["http", "limits", "processes", "python", "retention", "serve", "telemetry", "workspace"];
-/// The table that has a table for each database.
-const DATABASES: &str = "databases";
+const TABLES: [&str; 9] = [
+    "agents",
+    "http",
+    "limits",
+    "processes",
+    "python",
+    "retention",
+    "serve",
+    "telemetry",
+    "workspace",
+];
+/// The tables that have a table for each of what they list.
+const LISTS: [&str; 4] = ["databases", "models", "presets", "providers"];
 
 /// What a file says, each with its line.
 #[derive(Default)]
@@ -108,18 +121,29 @@ fn parse(text: &str, folder: &Path) -> std::result::Result<File, Fault> {
     for (key, value) in table.get_ref() {
         let line = line_at(key.span().start);
         let table = key.get_ref().as_ref();
-        if table != DATABASES && !TABLES.contains(&table) {
+        if !LISTS.contains(&table) && !TABLES.contains(&table) {
             file.take(table, value, line, folder)?;
             continue;
         }
         for (key, value) in inner(table, value, line)? {
             let name = format!("{table}.{}", key.get_ref());
             let line = line_at(key.span().start);
-            if table == DATABASES {
-                let found = databases::read(&name, inner(&name, value, line)?, &line_at, folder)?;
-                file.steps.database(key.get_ref(), found, line);
-            } else {
-                file.take(&name, value, line, folder)?;
+            match table {
+                "databases" => {
+                    let inner = inner(&name, value, line)?;
+                    let found = databases::read(&name, inner, &line_at, folder)?;
+                    file.steps.database(key.get_ref(), found, line);
+                }
+                table if LISTS.contains(&table) => {
+                    let entry = agents::Entry {
+                        list: table,
+                        name: key.get_ref(),
+                        table: inner(&name, value, line)?,
+                        line,
+                    };
+                    file.steps.agents.entry(&entry, &line_at, folder)?;
+                }
+                _ => file.take(&name, value, line, folder)?,
             }
         }
     }

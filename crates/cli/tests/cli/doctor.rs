@@ -32,6 +32,7 @@ fn every_check_is_a_line() {
     admin token
     audit record
     processes
+    agents
     sessions
     ");
     let lines = env.run(&["doctor"]);

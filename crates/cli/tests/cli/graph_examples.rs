@@ -34,15 +34,19 @@ fn every_example_runs_to_its_end() {
     assert!(triage.as_str().unwrap().starts_with("Tracked as SUP-"), "{triage}");
     assert_eq!(
         run("support-triage", &["--set", "text=How does it work?"]),
-        "See the guide: How does it work?"
+        "See the guide: it starts with `cairn run`."
     );
+    let wish = "text=I want a dark mode for the console";
+    let wish = run("support-triage", &["--set", wish]);
+    assert_eq!(wish, "Noted: I want a dark mode for the console");
+    assert_eq!(run("support-triage", &["--set", "text=Hm"]), "Could you say more?");
     assert_eq!(run("incident-response", &[]), "healed: restarted the worker");
     let digest = run("daily-digest", &[]);
-    assert_eq!(digest, "#leadership: issues: 2 new\ntickets: 2 new\nfeedback: 2 new");
+    assert_eq!(digest, "#leadership: **2** issues, **2** tickets, **2** pieces of feedback");
     assert_eq!(run("ticket-flow", &["--trigger", "message"]), "A button for Ada");
     assert_eq!(run("ticket-flow", &["--trigger", "action"]), "3 messages, the last: Since today");
     assert_eq!(run("ticket-flow", &["--trigger", "submission"]), "Ticket: It fails since today");
-    assert_eq!(run("nested-classification", &[]), "Here is how");
+    assert_eq!(run("nested-classification", &[]), "Choose Export in the menu of the table.");
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail loudly, too"
 )]
 
+mod agents;
 mod append_loop;
 mod automation;
 mod completions;

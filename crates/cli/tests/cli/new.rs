@@ -85,7 +85,7 @@ fn nothing_is_overwritten_and_no_name_is_taken_twice() {
     --- stdout
     workflows/triage/workflow.yaml
     workflows/triage/event.json
-    workflows/triage/nodes/classify.sh
+    workflows/triage/nodes/answers.json
     workflows/triage/nodes/issue.sh
     --- stderr
     try it: cairn run project.triage --event workflows/triage/event.json

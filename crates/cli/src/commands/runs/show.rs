@@ -104,6 +104,10 @@ fn print(shown: &Shown, order: &[String], output: &Output) -> Result<()> {
         output.line("")?;
         output.line(&format!("result: {}", short(&shown.result.to_string(), OUTPUT_MAX)))?;
     }
+    if let Some(usage) = &shown.usage {
+        output.line("")?;
+        output.line(&format!("used: {}", usage.in_words()))?;
+    }
     if was_cut {
         let hint = format!("`cairn runs show {} --step STEP` shows all of a step", run.run_id);
         output.remark(&output.paint(Style::Faint, &format!("\n{hint}")));

@@ -11,10 +11,14 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::agents::{self, Agents};
 use super::{Fault, path, text, texts, wrong};
 
-/// The keys that concern steps, beside the databases.
-pub(super) const KEYS: [&str; 6] = [
+/// The keys that concern steps, beside those that are listed.
+pub(super) const KEYS: [&str; 9] = [
+    "agents.default_model",
+    "agents.default_provider",
+    "agents.stall_sec",
     "http.allow",
     "http.hosts",
     "processes.allow_env",
@@ -26,6 +30,7 @@ pub(super) const KEYS: [&str; 6] = [
 /// What the file says about steps.
 #[derive(Default)]
 pub(crate) struct Steps {
+    pub(super) agents: Agents,
     pub(super) allow_env: Vec<String>,
     pub(super) databases: BTreeMap<String, Database>,
     pub(super) http_allow: Vec<Allowed>,
@@ -45,6 +50,9 @@ impl Steps {
         line: usize,
         folder: &Path,
     ) -> Result<(), Fault> {
+        if agents::KEYS.contains(&key) {
+            return self.agents.take(key, value, line);
+        }
         let (key, said) = match key {
             "http.allow" => {
                 let wanted = "a list of hosts, addresses or networks, such as [\"10.0.0.0/8\"]";
@@ -105,13 +113,17 @@ impl Steps {
 
     /// Each key that has a value, and its line when that is from the file.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, Value, Option<usize>)> {
-        let default = |key| match key {
+        let default = |key: &str| match key {
+            key if key.starts_with("agents.") => None,
             "http.hosts" | "python.index" | "python.wheels" => None,
             "python.interpreter" => Some(json!("python3")),
             _ => Some(json!([])),
         };
-        ["databases"].into_iter().chain(KEYS).filter_map(move |key| match self.said.get(key) {
+        let said = move |key: &str| self.said.get(key).or_else(|| self.agents.said.get(key));
+        let lists = ["databases", "models", "presets", "providers"];
+        lists.into_iter().chain(KEYS).filter_map(move |key| match said(key) {
             Some((value, line)) => Some((key, value.clone(), Some(*line))),
+            None if ["models", "presets", "providers"].contains(&key) => None,
             None => Some((key, default(key)?, None)),
         })
     }
@@ -119,6 +131,7 @@ impl Steps {
     /// The settings that this makes of those of somebody who says nothing.
     pub(crate) fn settings(&self, mut settings: Settings) -> Settings {
         settings.databases.clone_from(&self.databases);
+        self.agents.configure(&mut settings.agents);
         settings.guard =
             Guard::new(Policy::new(self.http_allow.clone()).limited_to(self.http_hosts.clone()));
         settings.process.allow_env.clone_from(&self.allow_env);

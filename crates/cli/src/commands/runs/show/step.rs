@@ -16,7 +16,7 @@ use crate::output::{Output, Style, plain};
 use crate::{fresh, home};
 
 /// Members of an output that are read as text.
-const TEXTS: [&str; 3] = ["stdout", "stderr", "body"];
+const TEXTS: [&str; 4] = ["stdout", "stderr", "body", "text"];
 
 pub(super) async fn run(id: &str, past: &Past, config: &Config) -> Result<Exit> {
     let mut shown = Shown::from(past);
@@ -100,6 +100,11 @@ fn print(id: &str, step: &Step, input: Option<Value>, output: &Output) -> Result
     let begun = step.begun_at.as_deref().unwrap_or("-");
     let (tries, time) = (step.attempts, time(step, fresh::now_ms()));
     output.line(&format!("begun at {begun}, tries {tries}, time {time}"))?;
+    if let Some(usage) = &step.usage {
+        let whom = [usage.provider.as_deref(), usage.model.as_deref()];
+        let whom: Vec<&str> = whom.into_iter().flatten().collect();
+        output.line(&format!("used {} of {}", usage.in_words(), plain(&whom.join(" "))))?;
+    }
     if let Some(error) = &step.error {
         let text = format!("{}: {}", error.code, plain(&error.message));
         output.line(&output.paint(Style::Bad, &text))?;
