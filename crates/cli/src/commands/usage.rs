@@ -7,7 +7,7 @@ use cairn_api::error::Result;
 use cairn_api::run::usage::Usage;
 use cairn_api::time;
 use cairn_engine::flow::Filter;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::runs;
 use crate::config::Config;
@@ -45,11 +45,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let output = &config.output;
     if output.json {
         let item = |(key, used): (&Vec<String>, &Usage)| {
-            let mut item = json!({"usage": used});
-            for (name, value) in args.by.iter().zip(key) {
-                item[name] = json!(value);
-            }
-            item
+            let by = args.by.iter().cloned().zip(key.iter().map(|value| json!(value)));
+            Value::Object(by.chain([("usage".to_owned(), json!(used))]).collect())
         };
         let items: Vec<_> = sums.iter().map(item).collect();
         output.object(&json!({"items": items}))?;

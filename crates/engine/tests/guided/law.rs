@@ -153,6 +153,7 @@ fn note(at: &Answer, sent: Sent, replaces_notes: bool) -> Option<Checkpoint> {
         output,
         replaces_notes,
         tokens: Tokens::Compact,
+        by: None,
     })
 }
 

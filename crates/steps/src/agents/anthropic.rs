@@ -1,7 +1,7 @@
 //! `anthropic`: the messages API.
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::cli::{number, text};
 use super::endpoint::Post;
@@ -39,25 +39,28 @@ impl Provider for Anthropic {
         let key = need_key(means, "ANTHROPIC_API_KEY")?;
         let state = State::open(request).await?;
         let messages = conversation(&state, &request.prompt);
-        let mut body = json!({
-            "model": model,
-            "max_tokens": request.tokens_max.unwrap_or(TOKENS_MAX),
-            "messages": messages,
-        });
+        let mut body = Map::from_iter([
+            ("model".to_owned(), json!(model)),
+            ("max_tokens".to_owned(), json!(request.tokens_max.unwrap_or(TOKENS_MAX))),
+            ("messages".to_owned(), json!(messages)),
+        ]);
         if let Some(system) = &request.system {
-            body["system"] = json!(system);
+            body.insert("system".to_owned(), json!(system));
         }
         if let Some(schema) = &request.schema {
             let what = "Gives the answer.";
-            body["tools"] = json!([{"name": TOOL, "description": what, "input_schema": schema}]);
-            body["tool_choice"] = json!({"type": "tool", "name": TOOL});
+            body.insert(
+                "tools".to_owned(),
+                json!([{"name": TOOL, "description": what, "input_schema": schema}]),
+            );
+            body.insert("tool_choice".to_owned(), json!({"type": "tool", "name": TOOL}));
         }
         let base = means.settings.base_url.as_deref().unwrap_or(BASE_URL).trim_end_matches('/');
         let base = base.trim_end_matches("/v1");
         let post = Post {
             url: format!("{base}/v1/messages"),
             headers: vec![("x-api-key", key), ("anthropic-version", VERSION.to_owned())],
-            body: &body,
+            body: &Value::Object(body),
             timeout: request.timeout.min(request.stall),
         };
         let answer = means.endpoint.post(post).await?;

@@ -1,7 +1,7 @@
 //! `openai`: any endpoint that speaks the chat completions API.
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::anthropic::{conversation, keep, need_key, need_model};
 use super::cli::{number, text};
@@ -35,13 +35,19 @@ impl Provider for Openai {
         let messages = conversation(&state, &request.prompt);
         let system = request.system.as_ref().map(|text| json!({"role": "system", "content": text}));
         let all: Vec<Value> = system.into_iter().chain(messages.iter().cloned()).collect();
-        let mut body = json!({"model": model, "messages": all});
+        let mut body = Map::from_iter([
+            ("model".to_owned(), json!(model)),
+            ("messages".to_owned(), json!(all)),
+        ]);
         if let Some(schema) = &request.schema {
             let schema = json!({"name": "answer", "schema": schema, "strict": false});
-            body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+            body.insert(
+                "response_format".to_owned(),
+                json!({"type": "json_schema", "json_schema": schema}),
+            );
         }
         if let Some(tokens) = request.tokens_max {
-            body["max_tokens"] = json!(tokens);
+            body.insert("max_tokens".to_owned(), json!(tokens));
         }
         let base = means.settings.base_url.as_deref();
         // Endpoints of one's own often want no key.
@@ -56,7 +62,7 @@ impl Provider for Openai {
                 .map(|key| ("authorization", format!("Bearer {key}")))
                 .into_iter()
                 .collect(),
-            body: &body,
+            body: &Value::Object(body),
             timeout: request.timeout.min(request.stall),
         };
         let answer = means.endpoint.post(post).await?;
