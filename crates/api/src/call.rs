@@ -223,6 +223,10 @@ pub struct Trigger {
     pub last_error: Option<String>,
     /// What it was refused, if it ever was.
     pub refused: Option<Refused>,
+    /// Whether the file of its workflow does not compile, so that it starts the version that
+    /// compiled last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
 }
 
 /// What a trigger was refused, over a limit or for what it was given.

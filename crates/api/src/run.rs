@@ -122,6 +122,17 @@ pub struct Task {
     pub step: String,
     /// What is asked: prompt, form, who may answer.
     pub request: Value,
+    /// Who can go on with it: `person` answers, `agent` joins the run and does the step.
+    pub waiting_for: TaskFor,
+}
+
+/// Whom a question is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TaskFor {
+    Agent,
+    Person,
 }
 
 /// What came of a step.
@@ -227,6 +238,10 @@ impl From<&Past> for Shown {
             run_id: state.run_id,
             step: task.instance.to_string(),
             request: value(&task.request),
+            waiting_for: match state.steps.get(&task.instance).and_then(|step| step.waiting_for) {
+                Some(WaitingFor::Caller) => TaskFor::Agent,
+                _ => TaskFor::Person,
+            },
         };
         let input = state.queued.as_ref().map(|queued| value(&queued.input));
         let forked = state.queued.as_ref().and_then(|queued| queued.forked_from.as_ref());
@@ -408,6 +423,9 @@ impl Task {
         let who = self.request.get("who").and_then(Value::as_array);
         let who: Vec<&str> = who.into_iter().flatten().filter_map(Value::as_str).collect();
         let prompt = self.request.get("prompt").and_then(Value::as_str).unwrap_or_default();
+        if self.waiting_for == TaskFor::Agent {
+            return asked::of_agent(&run, &self.step, prompt);
+        }
         let form = self.request.get("form");
         Asked { run: &run, task: &task, step: &self.step, prompt, form, who: &who }.lines()
     }

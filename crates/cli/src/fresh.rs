@@ -30,6 +30,11 @@ pub(crate) fn token() -> Result<String> {
     Ok(format!("{TOKEN_PREFIX}{}{}", crockford(random()?), crockford(random()?)))
 }
 
+/// The id of a request to a webhook.
+pub(crate) fn message_id() -> Result<String> {
+    Ok(format!("msg_{}", crockford(random()?)))
+}
+
 fn random() -> Result<u128> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Error::Internal(error.to_string()))?;

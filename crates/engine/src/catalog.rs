@@ -3,6 +3,7 @@
 //! Files are read again when they change, so that nobody has to restart anything.
 
 mod across;
+mod good;
 mod identity;
 mod other;
 mod tree;
@@ -13,7 +14,7 @@ pub use identity::Identity;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cairn_core::catalog as steps;
 use cairn_core::digest::WorkflowHash;
@@ -46,6 +47,8 @@ pub struct Catalog {
     pinned: Option<Arc<Found>>,
     types: Arc<steps::Catalog>,
     read: Mutex<Option<Read>>,
+    /// What compiled last of each file.
+    good: Mutex<good::Good>,
     /// Whether it takes no time to see that nothing has changed.
     is_quick: AtomicBool,
 }
@@ -95,6 +98,8 @@ pub struct Found {
     pub assets: BTreeMap<String, Arc<[u8]>>,
     /// What it compiled to, or everything that is wrong with it.
     pub outcome: std::result::Result<Compiled, Vec<Diagnostic>>,
+    /// The version of it that compiled last, if it does not and this process has seen one.
+    last_good: Option<Arc<Self>>,
     /// The hash of its plan, once somebody asked for it.
     hash: OnceLock<WorkflowHash>,
 }
@@ -106,8 +111,8 @@ impl Catalog {
     pub fn new(directories: Vec<Directory>) -> Self {
         let types = Arc::new(steps::Catalog::new(steps::interpreted::all()));
         let (read, is_quick) = (Mutex::new(None), AtomicBool::new(false));
-        let directories = tree::distinct(directories);
-        Self { directories, bindings: None, pinned: None, types, read, is_quick }
+        let (directories, good) = (tree::distinct(directories), Mutex::default());
+        Self { directories, bindings: None, pinned: None, types, read, good, is_quick }
     }
 
     /// The workflows of a tree that is at hand, and of no directory.
@@ -152,13 +157,17 @@ impl Catalog {
             let failed = || tree::failed(&unreadable.path, source);
             return read.as_ref().map(|known| known.found.clone()).ok_or_else(failed);
         }
-        let found = list(&sources);
+        let found = self.good().keep(list(&sources));
         // What cannot be read may become readable without a change of its own, as when a folder
         // above it is opened.
         let whole = |source: &Source| source.unreadable.iter().all(|known| known.is_asset);
         let whole = sources.iter().all(whole);
         *read = whole.then(|| Read { stamps, found: found.clone() });
         Ok(found)
+    }
+
+    fn good(&self) -> MutexGuard<'_, good::Good> {
+        self.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How the files are now.
@@ -439,6 +448,7 @@ impl Source {
             bytes: Vec::new(),
             assets: BTreeMap::new(),
             outcome: Err(vec![problem]),
+            last_good: None,
             hash: OnceLock::new(),
         }
     }
@@ -489,6 +499,7 @@ impl Source {
             assets: self.assets(path, outcome.as_ref().ok()),
             outcome,
             bytes,
+            last_good: None,
             hash: OnceLock::new(),
         }
     }
@@ -633,12 +644,15 @@ impl Found {
         })
     }
 
-    /// Whether its triggers are to fire.
+    /// Whether its triggers are to fire. What cannot be read says nothing, so that what compiled
+    /// last decides.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         let path = self.path.display().to_string();
-        cairn_lang::source::parse(&path, &self.bytes)
-            .is_ok_and(|document| cairn_lang::graph::is_enabled(&document))
+        match cairn_lang::source::parse(&path, &self.bytes) {
+            Ok(document) => cairn_lang::graph::is_enabled(&document),
+            Err(_) => self.last_good.as_ref().is_some_and(|good| good.is_enabled()),
+        }
     }
 
     /// What is worth telling about it, with its path as people see it.

@@ -202,6 +202,16 @@ pub enum Error {
         /// What was meant.
         given: Digest,
     },
+    /// Another agent works on the run.
+    #[error("run {run} is claimed by {by} until {}", cairn_core::time::show(*until_ms))]
+    Claimed {
+        /// The run.
+        run: RunId,
+        /// Who has it.
+        by: String,
+        /// Until when, in milliseconds since 1970, unless they call again.
+        until_ms: u64,
+    },
     /// The run is not where it takes this.
     #[error("run {run}: {refused}")]
     RunRefused {
@@ -385,8 +395,10 @@ impl Error {
             Self::Untrusted { .. } => "SESSION_UNTRUSTED",
             Self::NotOurs { .. } => "WORKFLOW_ID_RESERVED",
             Self::OtherBundle { .. } => "SESSION_OTHER_BUNDLE",
+            Self::Claimed { .. } => "RUN_CLAIMED",
             Self::RunRefused { refused: Rejection::Ended, .. } => "RUN_ENDED",
             Self::RunRefused { refused: Rejection::NotAsked(_), .. } => "TASK_FORBIDDEN",
+            Self::RunRefused { refused: Rejection::ForAgent(_), .. } => "TASK_FOR_AGENT",
             Self::RunRefused { refused: Rejection::NoTask(_), .. } => "TASK_NOT_FOUND",
             Self::RunRefused { refused: Rejection::Unfit(_), .. } => "VALIDATION_ERROR",
             Self::RunRefused { refused: Rejection::Elsewhere(_), .. } => "RUN_DECIDED_ELSEWHERE",
@@ -512,7 +524,7 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 44] = [
+    const KNOWN: [&str; 45] = [
         "AUDIT_UNWRITABLE",
         "AUTH_FORBIDDEN",
         "CHILD_FORBIDDEN",
@@ -550,6 +562,7 @@ fn told(code: &str) -> &'static str {
         "STORE_UNFENCED",
         "SYSTEM_NO_ENTROPY",
         "TASK_FORBIDDEN",
+        "TASK_FOR_AGENT",
         "TASK_NOT_FOUND",
         "TRIGGER_DROPPED",
         "TRIGGER_LOOP",

@@ -51,6 +51,7 @@ mod watch;
 mod workflows;
 
 pub use forks::{ForkPoint, Forked, Forker};
+pub use hand::{Claimant, WaitingRun};
 pub use index::{Filter, Summary};
 pub use intake::{Asked, Call, Roles, RunRequest, TriggerEvent};
 pub use lanes::Fallen;
@@ -415,6 +416,17 @@ impl Automations {
     /// What a trigger of a workflow was refused.
     pub async fn refused(&self, workflow: &Identity, trigger: &Slug) -> Result<Option<Refused>> {
         self.inner.refusals.of(workflow, trigger).await
+    }
+
+    /// Notes that a request to a trigger was refused before a run was asked for.
+    pub fn note_refusal(&self, workflow: &Identity, trigger: &Slug, code: &'static str) {
+        let message = "the request was refused before its body was looked at".to_owned();
+        if self.inner.refusals.note_code(workflow, trigger, (code, message)) {
+            self.tell_trouble(&format!(
+                "a request to `{trigger}` of `{}` was refused: {code}",
+                workflow.id()
+            ));
+        }
     }
 
     /// The run that a trigger of a workflow started with a key, if it did.

@@ -102,6 +102,16 @@ pub trait Hook: Send + Sync {
     /// How long a secret stays good after another took its place.
     fn grace_ms(&self) -> u64;
 
+    /// The headers of a request that whoever has the secret sends with this body; none when
+    /// nothing can be signed with it.
+    fn sign(
+        &self,
+        body: &[u8],
+        id: &str,
+        now_ms: u64,
+        secret: &Secret,
+    ) -> Option<Vec<(String, String)>>;
+
     /// Says whether a request is genuine, and what starts its run.
     fn verify(
         &self,

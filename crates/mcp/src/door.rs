@@ -8,10 +8,11 @@ use cairn_api::error::{Lack, Result};
 use cairn_api::guided::answer::Resumed;
 use cairn_api::token::{Holder, Scope};
 use cairn_core::catalog::SettingFault;
+use cairn_core::id::RunId;
 use cairn_core::plan::Mode;
 use cairn_engine as engine;
 use cairn_engine::catalog::{Catalog, Found};
-use cairn_engine::flow::{Automations, RunRequest, TriggerEvent};
+use cairn_engine::flow::{Automations, RunRequest, TriggerEvent, WaitingRun};
 use cairn_engine::guided::Guide;
 use cairn_engine::guided::answer::{Answer, Checkpointed, Warning, WarningCode};
 use cairn_engine::guided::ask::{
@@ -21,6 +22,9 @@ use cairn_engine::trigger::Triggers;
 use serde_json::{Value, json};
 
 use crate::Reach;
+
+/// How many runs that wait for an agent are offered at once.
+const WAITING_MAX: usize = 5;
 
 /// What the tools work with.
 #[derive(Clone)]
@@ -87,7 +91,17 @@ impl Door {
             return Err(Error::Forbidden { action: "sessions:read", lacks });
         }
         self.reach.require(ask.workspace.as_deref())?;
-        Ok(Resumed::new(self.guide.resume(ask).await?, &self.guide.untrusted().await?))
+        let words = ask.query.clone().unwrap_or_default();
+        let waiting = self.automations.waiting_for_agents().await?;
+        let waiting = waiting.into_iter().filter(|run| speaks_of(run, &words));
+        let found = self.guide.resume(ask).await?;
+        let untrusted = self.guide.untrusted().await?;
+        Ok(Resumed::new(found, &untrusted).with_waiting(waiting.take(WAITING_MAX)))
+    }
+
+    /// Claims a run that waits for an agent, and gives its step.
+    pub async fn join(&self, run: RunId) -> Result<Answer> {
+        Ok(self.automations.join(run, self.holder.by.clone()).await?)
     }
 
     /// Looks a workflow up, on a thread that may read and compile files.
@@ -122,6 +136,13 @@ impl Door {
         }
         Ok(answer)
     }
+}
+
+/// Whether all of these words are in what is known of a run.
+fn speaks_of(run: &WaitingRun, words: &str) -> bool {
+    let text = format!("{} {} {} {}", run.label, run.workflow, run.step, run.prompt);
+    let text = text.to_lowercase();
+    words.split_whitespace().all(|word| text.contains(&word.to_lowercase()))
 }
 
 /// What an automation is given: the context of the call.

@@ -228,7 +228,10 @@ pub(crate) fn session_opened(data: &SessionOpened) -> String {
 
 /// Runs that may be meant.
 pub(crate) fn resumed(data: &Resumed, asked: bool) -> String {
-    let untrusted = untrusted(data);
+    let untrusted = format!("{}{}", waiting(data), untrusted(data));
+    if data.candidates.is_empty() && !data.waiting.is_empty() {
+        return format!("No earlier run of yours is to be resumed.{untrusted}");
+    }
     if data.candidates.is_empty() {
         let none = "There is no run to resume. Choose a workflow with list_workflows.";
         return format!("{none}{untrusted}");
@@ -271,6 +274,39 @@ fn candidate(found: &Candidate) -> String {
     if !found.snippet.is_empty() {
         let snippet = found.snippet.lines().map(inert).collect::<Vec<_>>().join("\n   > ");
         let _ = write!(text, "\n   > {snippet}");
+    }
+    text
+}
+
+/// The runs that wait for an agent, whoever started them.
+fn waiting(data: &Resumed) -> String {
+    if data.waiting.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\n\nAutomations that wait for an agent, whoever started them. To do the step of \
+                    one, call continue_workflow with its continueToken alone: that claims the run \
+                    for 15 minutes after each of your calls."
+            .to_owned();
+    for run in &data.waiting {
+        let since = run.waiting_since.as_deref().unwrap_or("?");
+        let _ = write!(
+            text,
+            "\n\n- {}: {}, pending step: {}, since {since}",
+            run.session.label, run.workflow_id, run.pending_step,
+        );
+        if let Some(until) = &run.claimed_until {
+            let _ = write!(
+                text,
+                "\n  claimed by another agent until {until}; if that agent is gone, tell the user: \
+                 `cairn runs release {}` frees it",
+                run.session.run_id
+            );
+        } else {
+            let _ = write!(text, "\n  continueToken: \"{}\"", run.continue_token);
+        }
+        let snippet = run.snippet.lines().map(inert).collect::<Vec<_>>().join("\n  > ");
+        let _ = write!(text, "\n  > {snippet}");
     }
     text
 }

@@ -14,6 +14,7 @@ use cairn_engine::flow::Refused;
 use cairn_engine::flow::schedule::{Timed, Timetable};
 use cairn_engine::secrets::{Held, Scope, Vault};
 use cairn_engine::trigger::{Triggers, Watch};
+use cairn_lang::diagnostic::Diagnostic;
 use cairn_store::Store;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -37,6 +38,8 @@ pub struct Place {
     pub enabled: bool,
     /// What fires it.
     pub watch: Watch,
+    /// Whether the file does not compile, so that the trigger stays as it was.
+    pub is_stale: bool,
     /// What tells its settings from others.
     pub(crate) settings: Digest,
 }
@@ -79,20 +82,21 @@ impl Place {
     }
 }
 
-/// The triggers of some workflows, by workflow and id. Those of a workflow that does not
-/// compile are not there.
+/// The triggers of some workflows, by workflow and id. Those of a workflow that does not compile
+/// are those of the version that compiled last, as far as this process has seen one.
 #[must_use]
 pub fn places(found: &[Arc<Found>], triggers: &Triggers) -> Vec<Place> {
     found.iter().flat_map(|found| of_one(found, triggers)).collect()
 }
 
-fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
+fn of_one(file: &Arc<Found>, triggers: &Triggers) -> Vec<Place> {
+    let found = file.in_force();
     let Ok(compiled) = &found.outcome else { return Vec::new() };
     let plan = &compiled.plan;
     if plan.triggers.is_empty() {
         return Vec::new();
     }
-    let enabled = found.is_enabled();
+    let enabled = file.is_enabled();
     let place = |trigger: &cairn_core::plan::Trigger| {
         let kind = trigger.r#type.to_string();
         // Settings that the compiler let through and the trigger does not take fire nothing.
@@ -105,6 +109,7 @@ fn of_one(found: &Found, triggers: &Triggers) -> Vec<Place> {
             kind,
             enabled,
             watch,
+            is_stale: file.last_good().is_some(),
             settings: Digest::of(&settings),
         })
     };
@@ -168,7 +173,8 @@ impl Watched {
         self.timetable.subscribe()
     }
 
-    /// Looks at the files; gives what does not compile any more, for people. It waits for disks.
+    /// Looks at the files; gives what does not compile any more and what does again, for people. It
+    /// waits for disks.
     pub(crate) fn look(&self) -> Result<Vec<String>> {
         let found = self.catalog.list()?;
         let before = self.view();
@@ -178,7 +184,7 @@ impl Watched {
         if same {
             return Ok(Vec::new());
         }
-        let broken = broken(&before.found, &found);
+        let news = news(&before.found, &found);
         let places: Vec<Arc<Place>> =
             places(&found, &self.triggers).into_iter().map(Arc::new).collect();
         let mut hooks = HashMap::new();
@@ -192,7 +198,7 @@ impl Watched {
         let view = Arc::new(View { found, places, hooks, is_known: true });
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.timetable.send_replace(Arc::new(timetable));
-        Ok(broken)
+        Ok(news)
     }
 }
 
@@ -202,8 +208,8 @@ pub(crate) async fn look(shared: Shared) {
         let watched = Arc::clone(&shared.watched);
         // What cannot be read now may be read the next time; until then nothing changes.
         let looked = tokio::task::spawn_blocking(move || watched.look()).await;
-        for broken in looked.ok().and_then(Result::ok).unwrap_or_default() {
-            shared.automation.engine.tell_trouble(&broken);
+        for news in looked.ok().and_then(Result::ok).unwrap_or_default() {
+            shared.automation.engine.tell_trouble(&news);
         }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
@@ -212,17 +218,28 @@ pub(crate) async fn look(shared: Shared) {
     }
 }
 
-/// A word on each file that does not compile and was not known not to.
-fn broken(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<String> {
+/// A word on each file that does not compile and was not known not to, and on each that compiles
+/// again.
+fn news(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<String> {
     let was_broken = |found: &Found| {
         before.iter().any(|before| before.path == found.path && before.outcome.is_err())
     };
-    let fresh = now.iter().filter(|found| found.outcome.is_err() && !was_broken(found));
     let told = |found: &Arc<Found>| {
         let path = found.path.display();
-        format!(
-            "{path} does not compile, and nothing starts it until it does; `cairn workflow validate {path}` says why"
-        )
+        let why = match (found.outcome.is_ok(), was_broken(found)) {
+            (false, false) => found.diagnostics().first().map(first_line)?,
+            (true, true) => return Some(format!("{path} compiles again; its triggers follow it")),
+            _ => return None,
+        };
+        let so = match found.last_good() {
+            Some(_) => "its triggers stay on the version that compiled last",
+            None => "nothing starts it until it does",
+        };
+        Some(format!("{path} does not compile, and {so}: {why}"))
     };
-    fresh.map(told).collect()
+    now.iter().filter_map(told).collect()
+}
+
+fn first_line(found: &Diagnostic) -> String {
+    format!("line {}: {}", found.line, found.message)
 }

@@ -265,6 +265,16 @@ impl Hook for Requests {
         self.grace_ms
     }
 
+    fn sign(
+        &self,
+        body: &[u8],
+        id: &str,
+        now_ms: u64,
+        secret: &Secret,
+    ) -> Option<Vec<(String, String)>> {
+        self.scheme.sign(body, id, now_ms, secret)
+    }
+
     fn verify(
         &self,
         request: &Request<'_>,

@@ -301,9 +301,31 @@ pub struct SessionOpened {
 pub struct Resumed {
     /// At most five, the likeliest first.
     pub candidates: Vec<Candidate>,
+    /// Runs of automations that wait for an agent, whoever started them; at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingRun>,
     /// Imported sessions that nobody trusts yet; none is a candidate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted: Vec<String>,
+}
+
+/// A run of an automation that waits for an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct WaitingRun {
+    pub session: Session,
+    pub workflow_id: String,
+    /// The title of the step to do.
+    pub pending_step: String,
+    /// The beginning of its prompt.
+    pub snippet: String,
+    pub waiting_since: Option<String>,
+    /// Until when another agent has claimed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_until: Option<String>,
+    /// Claims it for you and gives the step, when it is sent alone.
+    pub continue_token: String,
 }
 
 /// A run that may be meant.

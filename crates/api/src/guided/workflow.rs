@@ -26,6 +26,14 @@ pub struct Workflows {
     pub workflows: Vec<Entry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// How many runs wait for an agent; resume_session finds them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waiting_runs: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks it")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A workflow in the list.
@@ -136,7 +144,7 @@ pub fn list(catalog: &Catalog, asked: &ListWorkflows) -> Result<Workflows> {
     let mut rest = entries.into_iter().skip(start);
     let workflows: Vec<Entry> = rest.by_ref().take(PAGE).collect();
     let last = workflows.last().map(|entry| entry.workflow_id.clone());
-    Ok(Workflows { workflows, next_cursor: rest.next().and(last) })
+    Ok(Workflows { workflows, next_cursor: rest.next().and(last), waiting_runs: 0 })
 }
 
 /// One workflow as much as was asked for.

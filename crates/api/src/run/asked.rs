@@ -51,6 +51,16 @@ impl Asked<'_> {
     }
 }
 
+/// What a step asks of an agent, and how one joins.
+#[must_use]
+pub fn of_agent(run: &str, step: &str, prompt: &str) -> Vec<String> {
+    let first = prompt.lines().next().unwrap_or_default();
+    vec![
+        format!("{step} waits for an agent: {first}"),
+        format!("  → cairn guide --continue {run}  (an agent finds it with resume_session)"),
+    ]
+}
+
 /// What somebody decides of a step that was cut off, and the command that says it.
 #[must_use]
 pub fn cut_off(run: &str, step: &str) -> [String; 2] {

@@ -12,7 +12,7 @@ use super::serve;
 use crate::config::Config;
 use crate::output::Style;
 use crate::render::{self, Cell};
-use crate::{home, somebody};
+use crate::{home, somebody, sources};
 
 /// A sync that takes longer makes every step feel slow.
 const SYNC_SLOW_US: u64 = 20_000;
@@ -73,7 +73,8 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let found = files::doctor(&root)?;
     let key_ring = home::block_on(async { Ok(key_ring(&store, found.keyring_mode).await) })?;
     let audit = home::block_on(async { Ok(audit(&store).await) })?;
-    let checks = checks(&root, &found, config.files()?.free_min, (key_ring, audit));
+    let mut checks = checks(&root, &found, config.files()?.free_min, (key_ring, audit));
+    checks.push(workflows(config));
     let failed = checks.iter().any(|check| check.state == State::Failed);
     let exit = if failed { Exit::Invalid } else { Exit::Success };
     if config.output.json {
@@ -204,6 +205,32 @@ fn sync(times_us: &[u64]) -> Check {
         _ => (State::Good, ""),
     };
     check("sync", state, format!("median {}, worst {}{remark}", ms(median), ms(worst)))
+}
+
+/// Whether every workflow compiles.
+fn workflows(config: &Config) -> Check {
+    let name = "workflows";
+    let found = match sources::catalog(config).list() {
+        Ok(found) => found,
+        Err(error) => return check(name, State::Failed, error.to_string()),
+    };
+    let broken: Vec<String> = found
+        .iter()
+        .filter(|found| found.outcome.is_err())
+        .map(|found| found.path.display().to_string())
+        .collect();
+    if broken.is_empty() {
+        return check(name, State::Good, render::count(found.len() as u64, "compiles", "compile"));
+    }
+    let (subject, stays) = match broken.len() {
+        1 => ("does not compile", "its triggers stay"),
+        _ => ("do not compile", "their triggers stay"),
+    };
+    let text = format!(
+        "{} {subject}; in a running server {stays} on the version that compiled last",
+        broken.join(", ")
+    );
+    check(name, State::Warning, text)
 }
 
 /// Reads the key ring if there is one; only its first use makes it.

@@ -19,6 +19,7 @@ use cairn_mcp::{Door, Reach};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::runs;
 use crate::config::Config;
 use crate::{automate, door, home, somebody, sources, stop};
 use answers::{Given, Said, Script};
@@ -35,18 +36,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
 /// notes may be left out. Whoever stops midway goes on with --continue and the token that is
 /// shown then. Of an automation only the steps of type `guide` are shown; the engine does the
-/// others.
+/// others. A run of one that waits for an agent is joined with --continue and its id, whoever
+/// started it: `cairn runs list --waiting-for agent` shows them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn guide wr.quick-task\n  cairn guide triage.yaml --set ticket=T-17\n  cairn guide wr.code-review --answers answers.json --json"
+    after_help = "Examples:\n  cairn guide wr.quick-task\n  cairn guide triage.yaml --set ticket=T-17\n  cairn guide wr.code-review --answers answers.json --json\n  cairn guide --continue run_01hf7yat"
 )]
 pub(crate) struct Args {
     /// Workflow: its id, the name part of it, or its file
     #[arg(value_name = "ID|FILE", required_unless_present = "continue")]
     workflow: Option<String>,
 
-    /// Go on where a token stands
-    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["workflow", "set"])]
+    /// Go on where a token stands, or join a run that waits for an agent
+    #[arg(long, value_name = "TOKEN|RUN", conflicts_with_all = ["workflow", "set"])]
     r#continue: Option<String>,
 
     /// Read the answers to the steps from a file, or from `-`
@@ -259,6 +261,10 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
     let holder = Holder { scopes: vec![Scope::Admin], by: somebody::by() };
     let door = door::with(guide, automations, catalog, (holder, Reach::User));
     let answer = match &args.r#continue {
+        Some(run) if run.starts_with("run_") => {
+            let run = runs::find(run, &door.automations).await?;
+            door.join(run).await?
+        }
         Some(token) => door.proceed(back(token)).await?,
         None => {
             let context = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;

@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_core::id::RunId;
 use cairn_engine::flow::Automations;
 use clap::Subcommand;
 
@@ -17,6 +18,7 @@ mod export;
 mod fork;
 mod list;
 mod pause;
+mod release;
 mod replay;
 mod resolve;
 mod resume;
@@ -43,6 +45,7 @@ enum Command {
     Fork(fork::Args),
     List(list::Args),
     Pause(pause::Args),
+    Release(release::Args),
     Replay(replay::Args),
     Resolve(resolve::Args),
     Resume(resume::Args),
@@ -64,6 +67,9 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
             Command::List(args) => list::run(&args, config).await,
             Command::Pause(args) => {
                 say(config, async |engine| pause::run(&args, engine, config).await).await
+            }
+            Command::Release(args) => {
+                say(config, async |engine| release::run(&args, engine, config).await).await
             }
             Command::Replay(args) => replay::run(&args, config).await,
             Command::Resolve(args) => {
@@ -104,20 +110,25 @@ struct RunArg {
 
 impl RunArg {
     /// The run that is meant.
-    async fn find(&self, engine: &Automations) -> Result<cairn_core::id::RunId> {
-        if let Ok(run) = self.run.parse() {
-            return Ok(run);
-        }
-        let all = engine.list(&cairn_engine::flow::Filter::default()).await?;
-        let begins = |id: &cairn_core::id::RunId| id.to_string().starts_with(&self.run);
-        let found: Vec<_> = all.iter().map(|row| row.run).filter(begins).collect();
-        match found.as_slice() {
-            [run] if self.run.len() >= 10 => Ok(*run),
-            [] | [_] => automate::run_id(&self.run),
-            several => Err(Error::Usage {
-                message: format!("{} runs begin with `{}`", several.len(), self.run),
-                suggestion: "give more characters of the id; `cairn runs list` shows them".into(),
-            }),
-        }
+    async fn find(&self, engine: &Automations) -> Result<RunId> {
+        find(&self.run, engine).await
+    }
+}
+
+/// The run with this id, or with an id that begins so.
+pub(crate) async fn find(text: &str, engine: &Automations) -> Result<RunId> {
+    if let Ok(run) = text.parse() {
+        return Ok(run);
+    }
+    let all = engine.list(&cairn_engine::flow::Filter::default()).await?;
+    let begins = |id: &RunId| id.to_string().starts_with(text);
+    let found: Vec<_> = all.iter().map(|row| row.run).filter(begins).collect();
+    match found.as_slice() {
+        [run] if text.len() >= 10 => Ok(*run),
+        [] | [_] => automate::run_id(text),
+        several => Err(Error::Usage {
+            message: format!("{} runs begin with `{text}`", several.len()),
+            suggestion: "give more characters of the id; `cairn runs list` shows them".into(),
+        }),
     }
 }

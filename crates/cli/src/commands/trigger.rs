@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use crate::config::Config;
 
+mod curl;
 mod fire;
 mod list;
 mod next;
@@ -15,7 +16,7 @@ mod next;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:\n  cairn trigger list\n  cairn trigger next digest --count 5\n  cairn trigger fire digest nightly"
+    after_help = "Examples:\n  cairn trigger list\n  cairn trigger next digest --count 5\n  cairn trigger fire digest nightly\n  cairn trigger curl pager --set service=api"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,6 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Curl(curl::Args),
     Fire(fire::Args),
     List(list::Args),
     Next(next::Args),
@@ -31,6 +33,7 @@ enum Command {
 
 pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     match args.command {
+        Command::Curl(args) => curl::run(&args, config),
         Command::Fire(args) => fire::run(&args, config),
         Command::List(args) => list::run(&args, config),
         Command::Next(args) => next::run(&args, config),

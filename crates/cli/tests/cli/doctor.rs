@@ -34,6 +34,7 @@ fn every_check_is_a_line() {
     processes
     agents
     sessions
+    workflows
     ");
     let lines = env.run(&["doctor"]);
     assert_eq!(lines.code, 0, "{lines}");

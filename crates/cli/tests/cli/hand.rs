@@ -232,3 +232,61 @@ fn post(address: &str, token: &str, tool: &str, arguments: &Value) -> Value {
     let mut told: Value = serde_json::from_str(&body[from..=to]).unwrap();
     told["result"]["structuredContent"].take()
 }
+
+/// A run that no agent started is found, claimed and finished, by an agent and by a person.
+#[test]
+fn a_run_that_a_webhook_or_a_person_started_can_be_joined() {
+    let env = env();
+    let mut server = Server::start(&env, &[]);
+    let address = server.line().strip_prefix("listening on http://").unwrap().to_owned();
+    server.line();
+    let token = fs::read_to_string(env.home().join("keys/admin.token")).unwrap();
+    let start = |change: &str| {
+        let body = json!({"workflow": "project.review", "payload": {"change": change}}).to_string();
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            token.trim(),
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["runId"].as_str().unwrap().to_owned()
+    };
+    let run = start("c-9");
+    let listed = || env.run(&["runs", "list", "--waiting-for", "agent"]);
+    crate::automation::until("nothing waits for an agent", || listed().stdout.contains(&run));
+    let shown = env.run(&["runs", "show", &run]).stdout;
+    assert!(shown.contains(&format!("cairn guide --continue {run}")), "{shown}");
+    let answered = env.run(&["runs", "answer", &run, "--approve"]);
+    assert!(answered.stderr.contains("waits for an agent"), "{answered}");
+
+    let (mut one, mut two) = (Agent::new(&env), Agent::new(&env));
+    let workflows = one.call("list_workflows", &json!({}));
+    assert_eq!(workflows["waitingRuns"], 1, "{workflows}");
+    let found = one.call("resume_session", &json!({}));
+    let offer = &found["waiting"][0];
+    assert_eq!(offer["session"]["runId"], json!(run), "{found}");
+    let first = one.back(offer);
+    assert_eq!(first["pending"]["prompt"], "Read c-9.", "{first}");
+    let late = two.call("resume_session", &json!({"query": "review read"}));
+    assert!(late["waiting"][0]["claimedUntil"].is_string(), "{late}");
+    assert_eq!(two.back(&late["waiting"][0])["code"], "RUN_CLAIMED");
+    let refused = env.run(&["guide", "--continue", &run]);
+    assert!(refused.stderr.contains("RUN_CLAIMED"), "{refused}");
+    let second = one.go_on(&first, &notes("Read it."));
+    assert_eq!(step(&second), "judge", "{second}");
+
+    // The agent is gone; a person frees the run and does the rest.
+    one.kill();
+    let freed = env.run(&["runs", "release", &run]);
+    assert!(freed.stdout.contains("is free; agent had it"), "{freed}");
+    let answers = json!([{"step": "judge", "artifacts": [{"kind": "judge", "verdict": "good"}]}]);
+    fs::write(env.path("answers.json"), answers.to_string()).unwrap();
+    let done = env.run(&["guide", "--continue", &run, "--answers", "answers.json"]);
+    assert_eq!(done.code, 0, "{done}");
+    assert!(listed().stderr.contains("no runs"), "{}", listed());
+    assert_eq!(log(&env), "did noted ");
+}

@@ -118,3 +118,55 @@ fn every_scope_of_a_token_is_a_role_that_can_be_asked_for() {
     let told = env.run(&["workflow", "validate"]);
     assert_eq!(told.stdout, "1 workflow: 0 errors, 0 warnings\n", "{told}");
 }
+
+/// What `trigger curl` prints is sent as it stands, and its signature is good.
+#[test]
+fn a_signed_request_is_printed_ready_to_paste() {
+    let text = "name: Pager\nenv: [{ name: KEY, widget: secret }]\ntriggers: [{ id: alert, type: webhook, path: /pager, secret: KEY, respond: last_step, input: { service: { type: string, required: true } } }]\ngraph:\n  nodes:\n    - { id: a, type: end, result: { service: '{{ event.payload.service }}' } }\n";
+    let env = crate::automation::with_workflow("pager", text);
+    let set = |value: &str| {
+        let mut command = env.command(&["secret", "set", "KEY", "--workflow", "pager"]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), value.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    let unset = env.run(&["trigger", "curl", "pager"]);
+    assert!(unset.stderr.contains("SECRET_NOT_FOUND"), "{unset}");
+    set("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    let running = crate::automation::Running::start(&env);
+    let send = |args: &[&str]| {
+        let server = running.address.as_str();
+        let args = [&["trigger", "curl", "pager", "--server", server, "--json"], args].concat();
+        let printed = env.run(&args);
+        let request: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+        let body = request["body"].as_str().unwrap();
+        let headers = request["headers"].as_object().unwrap();
+        let headers: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}\r\n", value.as_str().unwrap()))
+            .collect();
+        let text = format!(
+            "POST /hooks/pager HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream =
+            std::net::TcpStream::connect(server.strip_prefix("http://").unwrap()).unwrap();
+        std::io::Write::write_all(&mut stream, text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer
+    };
+    crate::automation::until("the server does not know its triggers", || {
+        send(&["--set", "service=api"]).contains(r#"{"service":"api"}"#)
+    });
+    let refused = send(&["--set", "servce=api"]);
+    assert!(refused.contains("WEBHOOK_BODY_INVALID") && refused.contains("`service`"), "{refused}");
+    let printed = env.run(&["trigger", "curl", "pager", "--set", "service=it's"]).stdout;
+    assert!(
+        printed.starts_with("curl -sS -X POST 'http://127.0.0.1:7373/hooks/pager' \\\n"),
+        "{printed}"
+    );
+    assert!(printed.contains(r#"{"service":"it'\''s"}"#), "{printed}");
+    assert!(!printed.contains("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), "{printed}");
+}

@@ -295,6 +295,9 @@ pub enum Rejection {
     /// There is no such question, or it was answered.
     #[error("there is no open question {0}")]
     NoTask(TaskId),
+    /// The step is for an agent, which no answer of a person stands in for.
+    #[error("`{0}` is for an agent")]
+    ForAgent(StepInstanceKey),
     /// Somebody else is asked.
     #[error("this question is for {}", .0.join(", "))]
     NotAsked(Vec<String>),

@@ -79,6 +79,9 @@ impl Deciding<'_, '_> {
         answer: Answer,
     ) -> Result<(), Rejection> {
         let task = self.run.state.tasks.get(&task_id);
+        if let Some(task) = task.filter(|task| self.waits_for(&task.instance, WaitingFor::Caller)) {
+            return Err(Rejection::ForAgent(task.instance.clone()));
+        }
         let task = task.filter(|task| self.waits_for(&task.instance, WaitingFor::Person));
         let task = task.ok_or(Rejection::NoTask(task_id))?;
         let (instance, request) = (task.instance.clone(), value(&task.request).cloned());

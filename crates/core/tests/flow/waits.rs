@@ -97,7 +97,7 @@ fn a_person_does_not_answer_for_an_agent() {
     play.start();
     let task = task(&play);
     let answer = answered(Verdict::Approved, json!({}), "ada", task);
-    assert_eq!(play.tell(answer), Err(Rejection::NoTask(task)));
+    assert_eq!(play.tell(answer), Err(Rejection::ForAgent("g".parse().unwrap())));
 }
 
 #[test]

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cairn_core::event::Door;
+use cairn_core::canonical;
+use cairn_core::event::engine::Payload;
+use cairn_core::event::{Door, EventData};
 use cairn_core::id::RunId;
 use cairn_core::plan::Plan;
-use cairn_core::projection::run::{End, RunState, RunStatus};
+use cairn_core::projection::run::{End, RunState, RunStatus, StepStatus};
 use cairn_core::text::Slug;
 use cairn_store::Store;
 use serde_json::{Value, json};
 
 use super::index::{Filter, Index, Summary};
-use super::intake::{Entry, Roles, TriggerEvent, by_run, given, keyed};
+use super::intake::{Entry, PAYLOAD_DEPTH_MAX, Roles, TriggerEvent, by_run, given, keyed};
 use super::papers::is_imported;
 use super::workflows::Workflows;
 use super::{Inner, payload};
@@ -28,6 +30,8 @@ use crate::error::{Error, Result};
 const LEVELS_MAX: u32 = 3;
 /// What templates have for how many failures led to a run.
 const LEVEL: &str = "level";
+/// How many bytes of a failure are told.
+const REPORT_MAX: usize = 1 << 20;
 /// How many failures are looked at again after a crash.
 const LOOKED_AT_MAX: usize = 1_000;
 
@@ -59,12 +63,13 @@ impl Inner {
         };
         let Some(End::Failed { .. }) = state.end else { return Ok(Vec::new()) };
         let ready = self.plans.get(started.workflow_hash).await?;
+        let report = self.takers.report(&ready.graph.plan, &state).await?;
         // Whoever comes second finds what the first began.
         let _telling = self.telling.lock().await;
         let mut told = Vec::new();
         for taker in self.takers.of_plan(&Identity::of_run(started), &ready.graph.plan).await? {
             let event = TriggerEvent {
-                payload: report(&ready.graph.plan, &state),
+                payload: report.clone(),
                 kind: "error".to_owned(),
                 more: [(LEVEL.to_owned(), json!(level))].into_iter().collect(),
             };
@@ -124,6 +129,52 @@ impl Takers {
         let input = payload::value(&self.store, &queued.input).await?;
         let level = input.pointer("/event/level").and_then(Value::as_u64).unwrap_or_default();
         Ok(u32::try_from(level).unwrap_or(u32::MAX))
+    }
+
+    /// What whoever takes a failure is told of it: enough to tell people, and to start the run
+    /// again with what it was given.
+    async fn report(&self, plan: &Plan, state: &RunState) -> Result<Value> {
+        let input = match &state.queued {
+            Some(queued) => payload::value(&self.store, &queued.input).await?,
+            None => Value::Null,
+        };
+        let event = input.get("event").cloned().unwrap_or_default();
+        let attempt = self.attempt(plan, state).await?;
+        let mut report = report(plan, state, &event, attempt);
+        let fits = |report: &Value| {
+            let is_flat = canonical::check(report, PAYLOAD_DEPTH_MAX).is_ok();
+            Ok::<_, Error>(is_flat && payload::fits(report, REPORT_MAX)?)
+        };
+        for large in ["steps", "event", "output", "state"] {
+            if fits(&report)? {
+                break;
+            }
+            // What does not fit is left out, the least needed first, and says so.
+            if let Some(members) = report.as_object_mut() {
+                members.insert(large.to_owned(), Value::Null);
+                members.insert("truncated".to_owned(), json!(true));
+            }
+        }
+        Ok(report)
+    }
+
+    /// Which try a run is: the first, or one more than that whose failure led to it. A workflow
+    /// that takes failures tries again by starting the failed one as its child.
+    async fn attempt(&self, plan: &Plan, state: &RunState) -> Result<u64> {
+        let parent = state.queued.as_ref().and_then(|queued| queued.parent.as_ref());
+        let Some(parent) = parent else { return Ok(1) };
+        let Some(summary) = self.index.find(parent.run_id).await? else { return Ok(1) };
+        let events = self.store.log.read_between(summary.session, summary.first, summary.first);
+        let asked = events.await?.into_iter().find_map(|event| match event.data {
+            EventData::RunQueued(queued) => Some(queued.input),
+            _ => None,
+        });
+        let Some(asked) = asked else { return Ok(1) };
+        let told = payload::value(&self.store, &asked).await?;
+        let told = told.pointer("/event/payload").cloned().unwrap_or_default();
+        let is_of = told.get("workflow").and_then(Value::as_str) == Some(&plan.workflow_id);
+        let before = told.get("attempt").and_then(Value::as_u64).filter(|_| is_of);
+        Ok(before.map_or(1, |before| before.saturating_add(1)))
     }
 
     /// Who takes the failures of a workflow as it is now.
@@ -188,12 +239,18 @@ fn names(trigger: &cairn_core::plan::Trigger, workflow: &str) -> bool {
 }
 
 /// What a failed run leaves to be said.
-fn report(plan: &Plan, state: &RunState) -> Value {
+fn report(plan: &Plan, state: &RunState, event: &Value, attempt: u64) -> Value {
     let (error, step) = match &state.end {
         Some(End::Failed { error, instance }) => (Some(error), instance.as_ref()),
         _ => (None, None),
     };
+    let failed = step.and_then(|step| state.steps.get(step));
     json!({
+        "attempt": attempt,
+        "event": event,
+        "output": failed.and_then(|step| step.output.as_ref()).and_then(value),
+        "steps": outputs(state),
+        "tries": failed.map(|step| step.attempts),
         "error": error.map(|error| &error.message),
         "code": error.map(|error| &error.code),
         "failed_node": step.map(ToString::to_string),
@@ -201,6 +258,24 @@ fn report(plan: &Plan, state: &RunState) -> Value {
         "workflow": plan.workflow_id,
         "state": states(state),
     })
+}
+
+/// What came of each step that was done.
+fn outputs(state: &RunState) -> Value {
+    let done = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Succeeded);
+    let outputs = done.filter_map(|(key, step)| {
+        let output = step.output.as_ref().and_then(value)?;
+        Some((key.to_string(), output))
+    });
+    Value::Object(outputs.collect())
+}
+
+/// A value that is in its place.
+fn value(payload: &Payload) -> Option<Value> {
+    match payload {
+        Payload::Inline(value) => Some(value.0.clone()),
+        Payload::Blob(_) => None,
+    }
 }
 
 /// Where each step stood when a run failed.

@@ -4,17 +4,19 @@
 //! and says what came of it. Its tokens name places in the log, and answers are made from
 //! what stands there, so the same call gets the same answer.
 
+mod claims;
 mod follow;
 mod fork;
 pub(super) mod log;
 mod output;
 mod reply;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::event::engine::{Payload, TaskOpened};
-use cairn_core::event::{By, Event as Recorded, EventData};
+use cairn_core::event::{By, Door, Event as Recorded, EventData};
 use cairn_core::flow::{Command, Rejection};
 use cairn_core::guided::label::label;
 use cairn_core::id::{EventIndex, RunId, SessionId};
@@ -30,8 +32,12 @@ use crate::guided::answer::{Answer, Warning, WarningCode};
 use crate::guided::ask::{At, Continue, Wanted};
 use crate::guided::{input, is_advance};
 use crate::record::{Action, Deed};
+use claims::ClaimId;
 use follow::Since;
-use reply::{Replies, Reply};
+use reply::{Replies, Reply, text};
+
+pub use claims::Claimant;
+pub use waiting::WaitingRun;
 
 impl Automations {
     /// Starts a run that an agent holds, and gives what is handed to it first.
@@ -44,6 +50,22 @@ impl Automations {
     pub async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
         let hand = Hand::new(&self.inner).await?;
         hand.proceed(ask, roles).await.map_err(Error::of_execution)
+    }
+
+    /// Claims a run that waits for an agent, whoever started it, and gives its step.
+    pub async fn join(&self, run: RunId, by: impl Into<By>) -> Result<Answer> {
+        let hand = Hand::new(&self.inner).await?;
+        let past = self.inner.reading.past(run).await?;
+        let claim = ClaimId::mint(&*self.inner.host)?;
+        hand.stands(past, claim, &by.into()).await.map_err(Error::of_execution)
+    }
+
+    /// Frees a run that somebody has claimed, so that others can join; gives who had it.
+    pub async fn release(&self, run: RunId, by: impl Into<By>) -> Result<Option<Claimant>> {
+        let (by, hand) = (by.into(), Hand::new(&self.inner).await?);
+        let past = self.inner.reading.past(run).await?;
+        let deed = Deed::to_run(by.clone(), Action::ReleaseRun, run, &past.summary.workflow);
+        self.inner.record.change(deed, hand.release(&past, &by)).await
     }
 
     /// Whether a token was given out by an automation.
@@ -96,17 +118,28 @@ impl Hand {
     }
 
     async fn start(&self, request: RunRequest) -> Result<Answer> {
+        let by = request.by.clone();
+        // That a run was started over MCP stands in its log; nothing else says that its steps
+        // are for whoever asked.
+        let over_mcp = by.via.as_ref().is_some_and(|via| via.door == Door::Mcp);
+        let claim = match over_mcp {
+            true => ClaimId::STARTER,
+            false => ClaimId::mint(&*self.flow.host)?,
+        };
         let run = self.flow.submit(request, Duration::ZERO).await?.run;
         let past = self.flow.reading.past(run).await?;
         let past = self.settle(past, Since::Event(EventIndex(0))).await?;
-        self.replies().make(Reply::begun(&past)).await
+        if log::last_stop(&past.events).handed().next().is_some() {
+            self.hold(&past, claim, &by).await?;
+        }
+        self.replies().make(Reply::begun(&past).under(claim)).await
     }
 
     async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
         let spot = self.spot(&ask.at).await?;
         if !is_advance(&ask) {
             input::rehydrate_only(&ask)?;
-            return self.back(&spot).await;
+            return self.back(&spot, &asker(&ask)).await;
         }
         nothing_else(&ask)?;
         match &spot.event.data {
@@ -143,6 +176,7 @@ impl Hand {
 
     /// Takes what an agent says of a step.
     async fn take(&self, spot: &Spot, task: &TaskOpened, ask: &Continue) -> Result<Answer> {
+        let (claim, by) = (ClaimId::of(spot.attempt), asker(ask));
         let request = payload::value(&self.flow.store, &task.request).await?;
         let mut past = self.flow.reading.past(spot.run).await?;
         let taken = match output::judge(&task.instance.step, &request, ask.output.as_ref())? {
@@ -152,7 +186,9 @@ impl Hand {
             }
         };
         if log::answered(&past.events, task.task_id).is_none() {
-            let by = ask.by.clone().unwrap_or_else(|| "agent".into());
+            if past.state.end.is_none() {
+                self.hold(&past, claim, &by).await?;
+            }
             self.acknowledge(&past, task, by, taken.output.clone()).await?;
             past = self.flow.reading.past(spot.run).await?;
         }
@@ -165,7 +201,7 @@ impl Hand {
             warnings = vec![other_input()];
         }
         let past = self.settle(past, Since::Event(at)).await?;
-        self.replies().make(Reply::advanced(&past, at, warnings)).await
+        self.replies().make(Reply::advanced(&past, at, warnings).under(claim)).await
     }
 
     /// Says to a run what came of a step. That somebody said so before is no mistake.
@@ -197,22 +233,37 @@ impl Hand {
         }
     }
 
-    /// Says where a run stands, or shows a step again. Nothing is written for it; a run that
-    /// nobody performs goes on.
-    async fn back(&self, spot: &Spot) -> Result<Answer> {
+    /// Says where a run stands, or shows a step again. Nothing is written to the log for it; a run
+    /// that nobody performs goes on.
+    async fn back(&self, spot: &Spot, by: &By) -> Result<Answer> {
+        let claim = ClaimId::of(spot.attempt);
         let past = self.flow.reading.past(spot.run).await?;
         if let EventData::TaskOpened(task) = &spot.event.data {
             let now = log::last_stop(&past.events);
             if now.handed().any(|open| open.task.task_id == task.task_id) {
+                self.hold(&past, claim, by).await?;
                 return self.replies().make(Reply::again(&past, spot)).await;
             }
             if let Some(answer) = self.rewound(&past, spot, task).await? {
                 return Ok(answer);
             }
         }
-        let past = self.settle(past, Since::Now).await?;
-        self.replies().make(Reply::back(&past)).await
+        self.stands(past, claim, by).await
     }
+
+    /// Says where a run stands. A step that waits for an agent is claimed with it.
+    async fn stands(&self, past: Past, claim: ClaimId, by: &By) -> Result<Answer> {
+        let past = self.settle(past, Since::Now).await?;
+        if log::last_stop(&past.events).handed().next().is_some() {
+            self.hold(&past, claim, by).await?;
+        }
+        self.replies().make(Reply::back(&past).under(claim)).await
+    }
+}
+
+/// Who asks.
+fn asker(ask: &Continue) -> By {
+    ask.by.clone().unwrap_or_else(|| "agent".into())
 }
 
 /// Refuses what a step of an automation has no place for.

@@ -24,7 +24,7 @@ use cairn_store::port::Room;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-pub(super) use checks::{fitting, require_role};
+pub(super) use checks::{PAYLOAD_DEPTH_MAX, fitting, require_role};
 use checks::{require_recordable, require_start};
 
 use super::chain;
@@ -134,7 +134,7 @@ impl Inner {
         request: RunRequest,
         patience: Duration,
     ) -> Result<Asked> {
-        let found = self.workflows.find(&request.workflow).await?;
+        let found = self.workflows.find_to_run(&request.workflow, &request.by).await?;
         let entry = self.entry(&found, request)?;
         let deed = entry.deed(Action::StartRun, &found.id);
         self.record.change(deed, self.enter_or_note(&found, entry, patience)).await
@@ -154,6 +154,10 @@ impl Inner {
             && self.refusals.note(found.identity(), trigger, why)
         {
             self.watchers.refused(&Refusal { workflow: &found.id, trigger, why });
+            (self.options.trouble)(&format!(
+                "`{trigger}` of `{}` started nothing: {why}",
+                found.id
+            ));
         }
         asked
     }
@@ -196,7 +200,7 @@ impl Inner {
 
     /// Asks for a run, and lets whoever asked wait for what comes of it.
     pub(super) async fn call(self: &Arc<Self>, request: RunRequest) -> Result<Call> {
-        let found = self.workflows.find(&request.workflow).await?;
+        let found = self.workflows.find_to_run(&request.workflow, &request.by).await?;
         let entry = self.entry(&found, request)?;
         let run = entry.run;
         let (response, ended) =

@@ -37,6 +37,8 @@ pub struct Options {
     pub snapshot_every: usize,
     /// How long an agent waits for its next step before it is told how the run goes.
     pub hand_patience: Duration,
+    /// How long an agent has a run that it has claimed, after its last call.
+    pub claim_lasts: Duration,
     /// Tells people of trouble that no caller hears of.
     pub trouble: fn(&str),
 }
@@ -56,6 +58,7 @@ impl Default for Options {
             retention: RETENTION,
             snapshot_every: 2_000,
             hand_patience: Duration::from_secs(20),
+            claim_lasts: Duration::from_secs(15 * 60),
             trouble: |_| {},
         }
     }

@@ -87,8 +87,17 @@ impl Refusals {
 
     /// Notes that a firing was refused; says whether that is news.
     pub(super) fn note(&self, workflow: &Identity, trigger: &Slug, why: &Error) -> bool {
-        let (name, code, at_ms) = (name(workflow, trigger), why.code(), self.host.now_ms());
-        let mut message = why.to_string();
+        self.note_code(workflow, trigger, (why.code(), why.to_string()))
+    }
+
+    /// The same, of what was refused before the engine was asked.
+    pub(super) fn note_code(
+        &self,
+        workflow: &Identity,
+        trigger: &Slug,
+        (code, mut message): (&'static str, String),
+    ) -> bool {
+        let (name, at_ms) = (name(workflow, trigger), self.host.now_ms());
         message.truncate(message.floor_char_boundary(MESSAGE_MAX));
         let refused = Refused { count: 1, at_ms, code: code.to_owned(), message };
         let mut fresh = held(&self.fresh);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cairn_core::event::{By, Door};
+
 use crate::catalog::{Catalog, Found, Identity};
 use crate::error::Result;
 use crate::host::Host;
@@ -29,7 +31,8 @@ impl Workflows {
             Some(around) => around.list(),
             None => catalog.list(),
         };
-        self.host.wait_for(all).await?
+        let all: Vec<Arc<Found>> = self.host.wait_for(all).await??;
+        Ok(all.iter().map(Found::in_force).collect())
     }
 
     /// The workflow of an id, a name or an old id.
@@ -59,6 +62,20 @@ impl Workflows {
             Some(around) => around.find(&named),
             None => catalog.find(&named),
         };
-        self.host.wait_for(found).await?
+        let found: Arc<Found> = self.host.wait_for(found).await??;
+        Ok(found.in_force())
+    }
+
+    /// The workflow that somebody asks for a run of. Whoever asks by hand is told that its file
+    /// does not compile; a trigger starts the version that compiled last.
+    pub(super) async fn find_to_run(&self, workflow: &str, by: &By) -> Result<Arc<Found>> {
+        let found = self.find(workflow).await?;
+        let by_trigger = by.via.as_ref().is_some_and(|via| {
+            matches!(
+                via.door,
+                Door::Webhook | Door::Schedule | Door::Channel | Door::Child | Door::Error
+            )
+        });
+        Ok(if by_trigger { found.in_force() } else { found })
     }
 }

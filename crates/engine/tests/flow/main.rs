@@ -7,6 +7,7 @@ mod disk;
 mod forged;
 mod hand;
 mod history;
+mod join;
 mod kept;
 mod owners;
 mod papers;

@@ -29,7 +29,7 @@ graph: { nodes: [{ id: no, type: log, message: fail }] }
 ";
 
 /// Tokens that are called after what they lack.
-struct Named;
+pub(crate) struct Named;
 
 #[async_trait]
 impl Rights for Named {

@@ -10,7 +10,12 @@ pub(crate) fn workflows(data: &Workflows) -> String {
     if data.workflows.is_empty() {
         return "No workflow matches. Leave out the query to see all of them.".to_owned();
     }
-    let mut text = String::from("Start one with start_workflow and its id.");
+    let mut text = match data.waiting_runs {
+        0 => String::new(),
+        1 => "1 run waits for you: find it with resume_session.\n".to_owned(),
+        many => format!("{many} runs wait for you: find them with resume_session.\n"),
+    };
+    text.push_str("Start one with start_workflow and its id.");
     for entry in &data.workflows {
         let _ = write!(text, "\n- {}", headline(entry));
         if !entry.description.is_empty() {

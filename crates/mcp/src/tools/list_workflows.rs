@@ -22,10 +22,14 @@ impl Tool for ListWorkflows {
     type Output = workflow::Workflows;
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
+        let is_first = input.cursor.is_none();
         let catalog = Arc::clone(&door.catalog);
         // Workflows are files, and they are read here.
         let listing = tokio::task::spawn_blocking(move || workflow::list(&catalog, &input)).await;
-        let data = listing.map_err(|error| Error::Internal(error.to_string()))??;
+        let mut data = listing.map_err(|error| Error::Internal(error.to_string()))??;
+        if is_first {
+            data.waiting_runs = door.automations.unclaimed().await?;
+        }
         let texts = vec![render::workflows(&data)];
         Ok(Reply { data, texts })
     }

@@ -111,7 +111,11 @@ async fn take(
         peer: peer.ip(),
     };
     match hook.verify(&asked, now_ms(), &secrets) {
-        Err(refusal) => Ok(refused(refusal)),
+        Err(refusal) => {
+            let engine = &shared.automation.engine;
+            engine.note_refusal(&place.identity, &place.trigger, refusal.code);
+            Ok(refused(refusal))
+        }
         Ok(firing) => start(&shared, place, hook.respond(), firing, &parts.headers).await,
     }
 }
@@ -199,8 +203,9 @@ async fn start(
         }
         // Whoever sends it is to send it no more.
         Err(engine::Error::Dropped { .. }) => return Ok(dropped()),
-        Err(engine::Error::Invalid { .. }) => {
-            return Ok(refused(Refusal { status: 400, code: "WEBHOOK_BODY_INVALID" }));
+        // The sender has proved itself, so that it may know what is wrong with what it sent.
+        Err(engine::Error::Invalid { message, fix, details }) => {
+            return Ok(unfit(&message, &fix, &details));
         }
         // What is wrong is for those who may see the workflow.
         Err(error @ engine::Error::SettingsInvalid { .. }) => {
@@ -301,6 +306,21 @@ fn may_set(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let own = name.starts_with("x-") && !NOT_ITS_OWN.iter().any(|taken| name.starts_with(taken));
     own || HEADERS.contains(&name.as_str())
+}
+
+/// A refusal of a genuine request, which says what is wrong with its body.
+fn unfit(message: &str, fix: &str, details: &Value) -> Response {
+    let status = StatusCode::BAD_REQUEST;
+    let body = json!({
+        "type": "about:blank",
+        "title": "the request starts nothing",
+        "status": status.as_u16(),
+        "code": "WEBHOOK_BODY_INVALID",
+        "detail": message,
+        "suggestion": fix,
+        "details": details,
+    });
+    (status, [(header::CONTENT_TYPE, CONTENT_TYPE)], body.to_string()).into_response()
 }
 
 /// A refusal, which says its code and nothing of what was sent.

@@ -55,6 +55,13 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Run>(),
         Route::post("/api/v1/runs/{id}/resume", steer, "Let a paused run go on", post(resume))
             .gives::<Run>(),
+        Route::post(
+            "/api/v1/runs/{id}/release",
+            steer,
+            "Free a run that an agent has claimed, so that another can join",
+            post(release),
+        )
+        .gives::<Run>(),
         Route::post("/api/v1/runs/{id}/replay", steer, "Do a run again", post(replay))
             .gives::<Started>(),
         Route::post(
@@ -312,6 +319,17 @@ async fn resume(
     let run = run_id(id)?;
     seen(&shared, &caller, run).await?;
     shared.automation.engine.resume(run, caller.by()).await?;
+    steered(&shared, run).await
+}
+
+async fn release(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Run>, Failure> {
+    let run = run_id(id)?;
+    seen(&shared, &caller, run).await?;
+    shared.automation.engine.release(run, caller.by()).await?;
     steered(&shared, run).await
 }
 

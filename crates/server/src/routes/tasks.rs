@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 use cairn_api::Error;
 use cairn_api::call::{AnswerTask, Tasks, Verdict};
 use cairn_api::page::LIMIT_MAX;
-use cairn_api::run::{Run, Shown};
+use cairn_api::run::{Run, Shown, TaskFor};
 use cairn_core::flow;
 use cairn_core::id::TaskId;
 use cairn_engine as engine;
@@ -51,7 +51,8 @@ async fn list(
         }
         // A run that is over by now asks nothing.
         let Ok(past) = shared.automation.engine.past(summary.run).await else { continue };
-        items.extend(Shown::from(&past).tasks);
+        let asked = Shown::from(&past).tasks.into_iter();
+        items.extend(asked.filter(|task| task.waiting_for == TaskFor::Person));
     }
     Ok(Json(Tasks { items }))
 }

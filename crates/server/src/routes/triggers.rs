@@ -64,5 +64,6 @@ pub(crate) async fn shown(place: &Place, vault: &Vault, now_ms: u64) -> Trigger 
         seen_until: None,
         refused: None,
         last_error: place.obstacle(vault).await,
+        stale: place.is_stale,
     }
 }

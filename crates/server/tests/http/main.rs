@@ -18,5 +18,6 @@ mod runs;
 mod schedule;
 mod sessions;
 mod shutdown;
+mod stale;
 mod streams;
 mod traces;

@@ -68,6 +68,45 @@ impl Scheme {
         }
     }
 
+    /// The headers that sign a body, as [`Self::verify`] wants them.
+    pub(super) fn sign(
+        &self,
+        body: &[u8],
+        id: &str,
+        now_ms: u64,
+        secret: &Secret,
+    ) -> Option<Vec<(String, String)>> {
+        if self.fault(secret).is_some() {
+            return None;
+        }
+        let of_body = || mac(secret.expose().as_bytes(), &[body]);
+        let hex = |bytes: [u8; 32]| -> String {
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        Some(match self {
+            Self::Standard { .. } => {
+                let time = (now_ms / 1000).to_string();
+                let parts = [id.as_bytes(), b".", time.as_bytes(), b".", body];
+                let made = STANDARD.encode(mac(&standard_key(secret)?, &parts));
+                vec![
+                    ("webhook-id".to_owned(), id.to_owned()),
+                    ("webhook-timestamp".to_owned(), time),
+                    ("webhook-signature".to_owned(), format!("v1,{made}")),
+                ]
+            }
+            Self::Github { .. } => {
+                vec![("x-hub-signature-256".to_owned(), format!("sha256={}", hex(of_body())))]
+            }
+            Self::Hmac { header, prefix, encoding, .. } => {
+                let made = match encoding {
+                    Encoding::Hex => hex(of_body()),
+                    Encoding::Base64 => STANDARD.encode(of_body()),
+                };
+                vec![(header.clone(), format!("{prefix}{made}"))]
+            }
+        })
+    }
+
     /// What tells a genuine request from every other.
     pub(super) fn verify(
         &self,

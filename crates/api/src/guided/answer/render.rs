@@ -1,13 +1,15 @@
 //! From what the engine says to what goes over the wire.
 
 use cairn_core::id::SessionId;
+use cairn_engine::flow;
 use cairn_engine::guided::answer;
 
 use super::{
     Answer, Assessment, Assessments, Branch, Candidate, Checkpointed, Dimension, Kind, NextIntent,
     Pending, Preferences, Question, Recap, Resumed, Session, SessionOpened, Standing, StepContext,
-    Truncation, Warning,
+    Truncation, WaitingRun, Warning,
 };
+use crate::time;
 
 impl From<answer::Answer> for Answer {
     fn from(found: answer::Answer) -> Self {
@@ -141,7 +143,31 @@ impl Resumed {
     pub fn new(found: Vec<answer::Resumable>, untrusted: &[SessionId]) -> Self {
         Self {
             candidates: found.into_iter().map(Into::into).collect(),
+            waiting: Vec::new(),
             untrusted: untrusted.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Resumed {
+    /// The same, with runs of automations that wait for an agent.
+    #[must_use]
+    pub fn with_waiting(self, runs: impl IntoIterator<Item = flow::WaitingRun>) -> Self {
+        Self { waiting: runs.into_iter().map(Into::into).collect(), ..self }
+    }
+}
+
+impl From<flow::WaitingRun> for WaitingRun {
+    fn from(found: flow::WaitingRun) -> Self {
+        let until = found.claimant.and_then(|claimant| time::rfc3339(claimant.until_ms));
+        Self {
+            session: session(found.run, found.label),
+            workflow_id: found.workflow,
+            pending_step: found.step,
+            snippet: found.prompt,
+            waiting_since: time::rfc3339(found.since_ms),
+            claimed_until: until,
+            continue_token: found.continue_token,
         }
     }
 }

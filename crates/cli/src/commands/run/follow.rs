@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::{self, Shown, Task, asked};
-use cairn_core::event::engine::{Payload, TaskOpened};
+use cairn_api::run::{self, Shown, Task, TaskFor, asked};
+use cairn_core::event::engine::{Payload, TaskOpened, WaitingFor};
 use cairn_core::event::{Event as Recorded, EventData};
 use cairn_core::id::RunId;
 use cairn_core::projection::run::RunStatus;
@@ -168,11 +168,27 @@ fn show_all(events: &[&Recorded], output: &Output) {
         }),
         _ => false,
     };
-    events.iter().for_each(|event| show(event, resolved(&event.data), output));
+    // Whom a question is for is said right behind it.
+    let whom = |data: &EventData| match data {
+        EventData::TaskOpened(task) if is_for_agent(events, task) => TaskFor::Agent,
+        _ => TaskFor::Person,
+    };
+    for event in events {
+        show(event, resolved(&event.data), whom(&event.data), output);
+    }
+}
+
+fn is_for_agent(events: &[&Recorded], task: &TaskOpened) -> bool {
+    events.iter().any(|event| match &event.data {
+        EventData::StepWaiting(step) => {
+            step.instance == task.instance && step.waiting_for == WaitingFor::Caller
+        }
+        _ => false,
+    })
 }
 
 /// Shows one thing that happened, and what somebody has to do about it unless that is resolved.
-fn show(event: &Recorded, is_resolved: bool, output: &Output) {
+fn show(event: &Recorded, is_resolved: bool, whom: TaskFor, output: &Output) {
     let (sign, style) = match &event.data {
         EventData::StepCompleted(_) | EventData::LoopExited(_) => ("✓", Style::Good),
         EventData::StepFailed(_) => ("✗", Style::Bad),
@@ -190,7 +206,7 @@ fn show(event: &Recorded, is_resolved: bool, output: &Output) {
     let step = moment.step.unwrap_or_default();
     let sign = output.paint(style, sign);
     let told = match (&event.data, event.scope.run()) {
-        (EventData::TaskOpened(task), Some(run)) => question(run, task),
+        (EventData::TaskOpened(task), Some(run)) => question(run, task, whom),
         (EventData::StepInterrupted(_), Some(run)) if !is_resolved => {
             asked::cut_off(&run.to_string(), &step).into()
         }
@@ -202,11 +218,12 @@ fn show(event: &Recorded, is_resolved: bool, output: &Output) {
 }
 
 /// What a question asks, and how it is answered.
-fn question(run: RunId, task: &TaskOpened) -> Vec<String> {
+fn question(run: RunId, task: &TaskOpened, waiting_for: TaskFor) -> Vec<String> {
     let step = task.instance.to_string();
     match &task.request {
         Payload::Inline(request) => {
-            Task { task_id: task.task_id, run_id: run, step, request: request.0.clone() }.lines()
+            let (task_id, request) = (task.task_id, request.0.clone());
+            Task { task_id, run_id: run, step, request, waiting_for }.lines()
         }
         // A long one is not in the event itself.
         Payload::Blob(_) => vec![format!("{step} asks; see `cairn runs show {run}`")],

@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_api::run::{Shown, Task, TaskFor};
 use cairn_core::flow::{Answer, Verdict};
 use cairn_core::id::TaskId;
 use cairn_engine::flow::Automations;
@@ -49,7 +50,15 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
         Some(task) => task,
         None => {
             let past = engine.past(run).await?;
-            let open: Vec<&TaskId> = past.state.tasks.keys().collect();
+            let tasks = Shown::from(&past).tasks;
+            let (open, handed): (Vec<Task>, Vec<Task>) =
+                tasks.into_iter().partition(|task| task.waiting_for == TaskFor::Person);
+            if let (Some(task), true) = (handed.first(), open.is_empty()) {
+                return Err(Error::Usage {
+                    message: format!("`{}` waits for an agent, not for an answer", task.step),
+                    suggestion: format!("do it yourself with `cairn guide --continue {run}`"),
+                });
+            }
             if open.is_empty() {
                 return Err(Error::Usage {
                     message: "the run asks nothing, or nothing any more".to_owned(),
@@ -62,7 +71,7 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
                     suggestion: format!("see them with `cairn runs show {run}`"),
                 });
             };
-            **task
+            task.task_id
         }
     };
     let values = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;

@@ -4,6 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::page::LIMIT_DEFAULT;
 use cairn_api::run::Run;
+use cairn_core::event::engine::WaitingFor;
 use cairn_core::projection::run::RunStatus;
 use cairn_engine::flow::{Automations, Filter, Summary};
 use serde_json::json;
@@ -19,7 +20,7 @@ const NARROW: Narrow = Narrow { drop: &[3], cut: 1 };
 /// List the runs, latest first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn runs list\n  cairn runs list --workflow project.triage --status failed\n  cairn runs list --json"
+    after_help = "Examples:\n  cairn runs list\n  cairn runs list --workflow project.triage --status failed\n  cairn runs list --waiting-for agent\n  cairn runs list --json"
 )]
 pub(crate) struct Args {
     /// Show only runs of this workflow
@@ -29,6 +30,10 @@ pub(crate) struct Args {
     /// Show only runs that stand here; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "waiting", "paused", "succeeded", "failed", "cancelled", "interrupted"])]
     status: Vec<String>,
+
+    /// Show only runs that wait for this
+    #[arg(long, value_name = "WHAT", value_parser = ["agent", "person", "time", "run"], conflicts_with = "status")]
+    waiting_for: Option<String>,
 
     /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = LIMIT_DEFAULT)]
@@ -51,7 +56,10 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         limit: Some(args.limit),
         ..Filter::default()
     };
-    let found = engine.list(&filter).await?;
+    let found = match args.waiting_for.as_deref() {
+        Some(what) => waiting(&engine, what, &filter).await?,
+        None => engine.list(&filter).await?,
+    };
     let mut rows: Vec<Run> = found.iter().map(Run::from).collect();
     for (row, summary) in rows.iter_mut().zip(&found) {
         nobody(&engine, summary, &mut row.status).await;
@@ -85,7 +93,26 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         let hint = "no process performs the interrupted ones; go on with `cairn runs resume RUN`";
         output.remark(&output.paint(Style::Faint, hint));
     }
+    if args.waiting_for.as_deref() == Some("agent") {
+        let hint = "do the step of one with `cairn guide --continue RUN`";
+        output.remark(&output.paint(Style::Faint, hint));
+    }
     Ok(Exit::Success)
+}
+
+/// The runs that wait for something, as far as a filter leaves them.
+async fn waiting(engine: &Automations, what: &str, filter: &Filter) -> Result<Vec<Summary>> {
+    let what = match what {
+        "agent" => WaitingFor::Caller,
+        "person" => WaitingFor::Person,
+        "time" => WaitingFor::Timer,
+        _ => WaitingFor::Child,
+    };
+    let mut found = engine.waiting_for(what).await?;
+    let is_wanted = |of: &String| filter.workflow.as_ref().is_none_or(|wanted| wanted == of);
+    found.retain(|run| is_wanted(&run.workflow));
+    found.truncate(filter.limit.unwrap_or(usize::MAX));
+    Ok(found)
 }
 
 /// Where a run stands; what was imported and is not trusted says so.

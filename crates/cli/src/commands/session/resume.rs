@@ -19,7 +19,7 @@ use crate::{door, home, render, sources};
 /// words, by those of their last notes, then of their workflow's name, then of their earlier
 /// notes. Among equals those that are not over come first, and then those that moved last. At
 /// most five are shown, each with a token: an agent hands it to continue_workflow, a person to
-/// `cairn guide`.
+/// `cairn guide`. `cairn runs list --waiting-for agent` shows the automations that wait for one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session resume\n  cairn session resume --query 'flaky checkout'"

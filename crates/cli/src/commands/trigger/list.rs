@@ -12,7 +12,8 @@ use crate::{fresh, home, sources};
 
 /// List the triggers of all workflows
 ///
-/// Those of a workflow that does not compile are not there; `cairn workflow validate` says what is wrong with it.
+/// Those of a workflow that does not compile are not there; `cairn workflow validate` says what is
+/// wrong with it. A server that was running before keeps them as they were until it compiles again.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn trigger list\n  cairn trigger list --json")]
 pub(crate) struct Args {}
@@ -30,6 +31,13 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
         output.remark("no workflow has a trigger");
     } else {
         print(&items, output)?;
+    }
+    for broken in found.iter().filter(|found| found.outcome.is_err()) {
+        let path = broken.path.display();
+        output.remark(&format!(
+            "{path} does not compile; a running server stays on the version that compiled last; \
+             `cairn workflow validate {path}` says why"
+        ));
     }
     Ok(Exit::Success)
 }

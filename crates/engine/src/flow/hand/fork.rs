@@ -6,9 +6,10 @@ use cairn_core::flow::Repeated;
 use cairn_core::id::RunId;
 use cairn_core::token::compact::Attempt;
 
+use super::claims::ClaimId;
 use super::follow::Since;
 use super::reply::{Reply, node};
-use super::{Hand, Held, Spot, log, output, payload};
+use super::{Hand, Held, Spot, asker, log, output, payload};
 use crate::error::{Error, Result};
 use crate::flow::{ForkPoint, Forker, Past, Roles};
 use crate::guided::answer::{Answer, RunRef, Warning, WarningCode};
@@ -34,15 +35,16 @@ impl Hand {
             attempt = attempt.next(node(past, at));
         }
         let again = self.preview_of(past.summary.run, task).await?;
-        let token = Held::new(past, &self.keys).token(past.summary.first, Attempt::FIRST);
+        let claim = ClaimId::of(spot.attempt);
+        let token = Held::new(past, &self.keys).token(past.summary.first, claim.first_try());
         let reply = Reply::rewound(past, spot, (at, attempt), vec![repeats(&again)], token);
         self.replies().make(reply).await.map(Some)
     }
 
     async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Vec<Repeated>> {
         let from = from(run, task);
-        let agent = agent(None, &Roles::Any);
-        Ok(self.flow.forked(&from, &agent, RunId::from_bits(0)).await?.fork.again)
+        let forker = forker("agent".into(), &Roles::Any);
+        Ok(self.flow.forked(&from, &forker, RunId::from_bits(0)).await?.fork.again)
     }
 
     /// Does a step another way than it was done, in a new run.
@@ -66,7 +68,7 @@ impl Hand {
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.flow.index.find(run).await?.is_none() {
-            let asker = agent(ask.by.as_ref(), roles);
+            let asker = forker(asker(ask), roles);
             self.flow.fork_on_record(&from(spot.run, task), run, &asker).await?;
         }
         let forked = self.flow.reading.past(run).await?;
@@ -107,8 +109,7 @@ impl Hand {
 }
 
 /// An agent answers nothing that is asked of people.
-fn agent(by: Option<&By>, roles: &Roles) -> Forker {
-    let by = by.cloned().unwrap_or_else(|| "agent".into());
+fn forker(by: By, roles: &Roles) -> Forker {
     Forker { by, roles: roles.clone(), answers: false }
 }
 

@@ -2,7 +2,7 @@
 //! them.
 
 use cairn_core::event::engine::{TaskAnswered, TaskOpened, WaitingFor};
-use cairn_core::event::{Event, EventData};
+use cairn_core::event::{Door, Event, EventData};
 use cairn_core::id::{EventIndex, TaskId};
 use cairn_core::instance::StepInstanceKey;
 
@@ -107,6 +107,36 @@ pub(super) fn answered(events: &[Event], task: TaskId) -> Option<(EventIndex, &T
             Some((event.index, answered))
         }
         _ => None,
+    })
+}
+
+/// When the step that waits longest was handed to an agent by the answer that led to it, in
+/// milliseconds since 1970: the agent started the run, or did the step before. None when no step
+/// waits for an agent, or nobody was told of it.
+pub(super) fn handed_directly(events: &[Event]) -> Option<u64> {
+    let stop = last_stop(events);
+    let open = stop.handed().next()?;
+    let opened = events.iter().find(|event| event.index == open.at)?;
+    let by_agent =
+        events.iter().take_while(|event| event.index < open.at).any(|event| match &event.data {
+            EventData::RunQueued(run) => run.via.as_ref().is_some_and(|via| via.door == Door::Mcp),
+            EventData::TaskAnswered(task) => was_handed(events, task.task_id),
+            _ => false,
+        });
+    by_agent.then(|| opened.id.minted_ms())
+}
+
+/// Whether a question was for an agent.
+fn was_handed(events: &[Event], task: TaskId) -> bool {
+    let asks = events.iter().find_map(|event| match &event.data {
+        EventData::TaskOpened(opened) if opened.task_id == task => Some(&opened.instance),
+        _ => None,
+    });
+    events.iter().any(|event| match &event.data {
+        EventData::StepWaiting(step) => {
+            Some(&step.instance) == asks && step.waiting_for == WaitingFor::Caller
+        }
+        _ => false,
     })
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use cairn_core::event::EventData;
 use cairn_core::event::engine::Payload;
 use cairn_core::id::EventIndex;
+use cairn_core::instance::StepInstanceKey;
 use cairn_core::keyring::Keyring;
 use cairn_core::projection::run::{RunStatus, StepStatus};
 use cairn_core::reason::Blocker;
@@ -13,6 +14,7 @@ use cairn_core::token::compact::Attempt;
 use cairn_store::Store;
 use serde_json::Value;
 
+use super::claims::{self, ClaimId};
 use super::log::{self, Open, Stop};
 use super::{Held, Spot, inline, output};
 use crate::error::Result;
@@ -92,9 +94,14 @@ impl<'a> Reply<'a> {
     pub(super) fn blocked(past: &'a Past, spot: &Spot, blockers: Vec<Blocker>) -> Self {
         // The run as it was when the step was handed out, whatever became of it since.
         let stop = log::first_stop(&past.events, spot.event.index);
-        let attempt = Attempt::after(spot.attempt.id(node(past, spot.event.index)));
+        let attempt = claims::next_try(spot.attempt);
         let shown = Some(spot.event.index);
         Self { shown, attempt, blockers, ..Self::new(past, Lifecycle::Advance, stop) }
+    }
+
+    /// Tokens are given out under this claim.
+    pub(super) fn under(self, claim: ClaimId) -> Self {
+        Self { attempt: claim.first_try(), ..self }
     }
 
     /// The token stands elsewhere than the step.
@@ -160,7 +167,10 @@ impl Replies<'_> {
         let standing = self.standing(&reply).await?;
         let token = match reply.open() {
             Some(open) => held.token(reply.token_at.unwrap_or(open.at), reply.attempt),
-            None => held.token(reply.past.summary.first, Attempt::FIRST),
+            None => {
+                let claim = ClaimId::of(reply.attempt);
+                held.token(reply.past.summary.first, claim.first_try())
+            }
         };
         let is_complete = reply.stop.as_ref().is_some_and(|stop| stop.end.is_some());
         let coming_back = reply.lifecycle == Lifecycle::Rehydrate;
@@ -196,13 +206,6 @@ impl Replies<'_> {
     async fn pending(&self, past: &Past, open: &Open<'_>) -> Result<Pending> {
         let instance = &open.task.instance;
         let request = payload::value(self.store, &open.task.request).await?;
-        let title = match &past.state.started {
-            Some(started) => {
-                let ready = self.plans.get(started.workflow_hash).await?;
-                ready.graph.plan.step(&instance.step).map(|step| step.title.clone())
-            }
-            None => None,
-        };
         let mut prompt = text(&request, "prompt");
         if let Some(contract) = request.get("output_contract") {
             let example = output::example(contract, &instance.step);
@@ -213,12 +216,24 @@ impl Replies<'_> {
         }
         Ok(Pending {
             step_id: instance.to_string(),
-            title: title.filter(|t| !t.is_empty()).unwrap_or_else(|| instance.step.to_string()),
+            title: self.title(past, instance).await?,
             prompt,
             require_confirmation: false,
             needs_artifact: request.get("output_contract").is_some(),
             is_owed: false,
         })
+    }
+
+    /// What a step is called.
+    pub(super) async fn title(&self, past: &Past, instance: &StepInstanceKey) -> Result<String> {
+        let title = match &past.state.started {
+            Some(started) => {
+                let ready = self.plans.get(started.workflow_hash).await?;
+                ready.graph.plan.step(&instance.step).map(|step| step.title.clone())
+            }
+            None => None,
+        };
+        Ok(title.filter(|title| !title.is_empty()).unwrap_or_else(|| instance.step.to_string()))
     }
 
     async fn standing(&self, reply: &Reply<'_>) -> Result<Standing> {
@@ -293,7 +308,7 @@ fn is_other_input(warning: &Warning) -> bool {
     warning.code == WarningCode::ReplayedWithOtherInput
 }
 
-fn text(request: &Value, name: &str) -> String {
+pub(super) fn text(request: &Value, name: &str) -> String {
     match request.get(name) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Null) | None => String::new(),

@@ -12,7 +12,7 @@ use crate::flow::payload;
 use crate::trigger::input;
 
 /// How deep what starts a run may nest.
-const PAYLOAD_DEPTH_MAX: usize = 48;
+pub(in crate::flow) const PAYLOAD_DEPTH_MAX: usize = 48;
 /// How many bytes of it there may be.
 const PAYLOAD_MAX: usize = 4 << 20;
 

@@ -1,0 +1,105 @@
+//! Runs that wait for an agent, for whoever looks for work.
+
+use cairn_core::event::engine::WaitingFor;
+use cairn_core::id::RunId;
+use cairn_core::projection::run::{RunState, RunStatus};
+use cairn_core::text::truncate;
+
+use super::claims::{ClaimId, Claimant};
+use super::{Hand, Held, log, payload, text};
+use crate::error::Result;
+use crate::flow::{Automations, Filter, Inner, Summary};
+use crate::guided::answer::RunRef;
+
+/// How much of a prompt is shown in a list.
+const PROMPT_MAX: usize = 240;
+
+/// A run that waits for an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingRun {
+    /// Which run.
+    pub run: RunRef,
+    /// Its readable label.
+    pub label: String,
+    /// Its workflow.
+    pub workflow: String,
+    /// The title of the step that waits longest.
+    pub step: String,
+    /// The beginning of what it asks for.
+    pub prompt: String,
+    /// Since when it waits, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Who works on it, if somebody does.
+    pub claimant: Option<Claimant>,
+    /// Claims the run, when it is sent alone.
+    pub continue_token: String,
+}
+
+impl Automations {
+    /// The runs that wait for something, latest first. Runs that are paused wait for nothing else.
+    pub async fn waiting_for(&self, what: WaitingFor) -> Result<Vec<Summary>> {
+        self.inner.waiting_for(what).await
+    }
+
+    /// The runs that wait for an agent, those that nobody works on first, each longest first.
+    pub async fn waiting_for_agents(&self) -> Result<Vec<WaitingRun>> {
+        let hand = Hand::new(&self.inner).await?;
+        let mut found = Vec::new();
+        for summary in self.inner.waiting_for(WaitingFor::Caller).await? {
+            found.extend(hand.offer(summary.run).await?);
+        }
+        found.sort_by_key(|run| (run.claimant.is_some(), run.since_ms));
+        Ok(found)
+    }
+
+    /// How many runs wait for an agent and are not worked on.
+    pub async fn unclaimed(&self) -> Result<usize> {
+        let found = self.waiting_for_agents().await?;
+        Ok(found.iter().filter(|run| run.claimant.is_none()).count())
+    }
+}
+
+impl Inner {
+    async fn waiting_for(&self, what: WaitingFor) -> Result<Vec<Summary>> {
+        // A step may wait while others of its run are under way.
+        let statuses = vec![RunStatus::Running, RunStatus::Waiting];
+        let mut found = Vec::new();
+        for summary in self.reading.list(&Filter { statuses, ..Filter::default() }).await? {
+            let (summary, state) = self.reading.state(summary.run).await?;
+            if waits(&state, what) {
+                found.push(summary);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn waits(state: &RunState, what: WaitingFor) -> bool {
+    let mut steps = state.steps.values();
+    state.end.is_none() && !state.paused && steps.any(|step| step.waiting_for == Some(what))
+}
+
+impl Hand {
+    /// A run as it is offered; none when it waits for no agent any more.
+    async fn offer(&self, run: RunId) -> Result<Option<WaitingRun>> {
+        let past = self.flow.reading.past(run).await?;
+        let stop = log::last_stop(&past.events);
+        let Some(open) = stop.handed().next() else { return Ok(None) };
+        let opened = past.events.iter().find(|event| event.index == open.at);
+        let since_ms = opened.map(|event| event.id.minted_ms()).unwrap_or_default();
+        let request = payload::value(&self.flow.store, &open.task.request).await?;
+        let step = self.replies().title(&past, &open.task.instance).await?;
+        let held = Held::new(&past, &self.keys);
+        let join = ClaimId::mint(&*self.flow.host)?.first_try();
+        Ok(Some(WaitingRun {
+            run: RunRef { session: past.summary.session, run },
+            label: held.label.as_str().to_owned(),
+            workflow: past.summary.workflow.clone(),
+            step,
+            prompt: truncate(&text(&request, "prompt"), PROMPT_MAX),
+            since_ms,
+            claimant: self.claimant(&past).await?,
+            continue_token: held.token(past.summary.first, join),
+        }))
+    }
+}
