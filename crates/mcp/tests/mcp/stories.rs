@@ -82,7 +82,6 @@ const PLAIN: &str = "steps:
   - {id: third, title: Third, prompt: Do the third thing.}
 ";
 
-// case: guided.story-block-with-context
 #[tokio::test]
 async fn a_block_keeps_the_facts_that_came_with_it() {
     let (_home, door) = guided(
@@ -105,7 +104,6 @@ async fn a_block_keeps_the_facts_that_came_with_it() {
     assert_eq!(next.step(), "careful", "{}", next.text);
 }
 
-// case: guided.story-rewind
 #[tokio::test]
 async fn a_rewound_agent_gets_a_branch_of_its_own() {
     let (_home, mut door) = guided(PLAIN);
@@ -142,7 +140,6 @@ async fn a_rewound_agent_gets_a_branch_of_its_own() {
     assert_eq!(send(&door, json!({"continueToken": token})).await.step(), "third");
 }
 
-// case: guided.story-fan-out
 #[tokio::test(flavor = "multi_thread")]
 async fn six_agents_from_one_node_make_six_branches() {
     let (_home, door) = guided(PLAIN);
@@ -189,7 +186,6 @@ steps:
   - {id: end, title: End, prompt: End it.}
 ";
 
-// case: guided.story-honest-low
 #[tokio::test]
 async fn an_honest_low_assessment_passes_when_the_user_accepts_it() {
     let (_home, door) = guided(JUDGED);
@@ -216,7 +212,6 @@ async fn an_honest_low_assessment_passes_when_the_user_accepts_it() {
     over.says("complete with an open gap; tell the user: `ready` stays `low` in tests");
 }
 
-// case: guided.gap-closed
 #[tokio::test]
 async fn a_gap_that_is_closed_with_evidence_no_longer_taints_the_end() {
     let (_home, door) = guided(JUDGED);
@@ -249,7 +244,6 @@ async fn a_gap_that_is_closed_with_evidence_no_longer_taints_the_end() {
     }
 }
 
-// case: guided.story-cold-resume
 #[tokio::test]
 async fn a_new_chat_finds_the_run_by_its_goal() {
     let (_home, mut door) = guided(PLAIN);
@@ -283,7 +277,6 @@ async fn a_new_chat_finds_the_run_by_its_goal() {
     }
 }
 
-// case: guided.story-fork-of-automation
 #[tokio::test]
 async fn an_automation_is_forked_from_a_step_that_is_done() {
     let (_home, catalog) = folder(

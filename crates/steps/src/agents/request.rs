@@ -208,6 +208,25 @@ pub enum RefusalKind {
     Unconfigured,
 }
 
+/// The codes that a step of an agent fails with.
+mod codes {
+    pub(super) const REFUSED: &str = "AGENT_REFUSED";
+    pub(super) const TOOLS_DENIED: &str = "AGENT_TOOLS_DENIED";
+    pub(super) const NO_RESULT: &str = "AGENT_NO_RESULT";
+    pub(super) const INVALID_RESULT: &str = "AGENT_INVALID_RESULT";
+    pub(super) const STALLED: &str = "AGENT_STALLED";
+    pub(super) const RATE_LIMITED: &str = "AGENT_RATE_LIMITED";
+    pub(super) const TURNS: &str = "AGENT_TURNS";
+    pub(super) const OVER_BUDGET: &str = "AGENT_OVER_BUDGET";
+    pub(super) const NOT_LOGGED_IN: &str = "AGENT_NOT_LOGGED_IN";
+    pub(super) const NOT_INSTALLED: &str = "AGENT_NOT_INSTALLED";
+    pub(super) const UNREACHABLE: &str = "AGENT_UNREACHABLE";
+    pub(super) const SERVER: &str = "AGENT_SERVER";
+    pub(super) const OUTPUT_TOO_LARGE: &str = "AGENT_OUTPUT_TOO_LARGE";
+    pub(super) const FAILED: &str = "AGENT_FAILED";
+    pub(super) const UNCONFIGURED: &str = "AGENT_UNCONFIGURED";
+}
+
 impl RefusalKind {
     /// Every one of them.
     pub const ALL: [Self; 15] = [
@@ -232,21 +251,21 @@ impl RefusalKind {
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
-            Self::Refused => "AGENT_REFUSED",
-            Self::ToolsDenied => "AGENT_TOOLS_DENIED",
-            Self::NoResult => "AGENT_NO_RESULT",
-            Self::InvalidResult => "AGENT_INVALID_RESULT",
-            Self::Stalled => "AGENT_STALLED",
-            Self::RateLimited => "AGENT_RATE_LIMITED",
-            Self::TurnsOver => "AGENT_TURNS",
-            Self::OverBudget => "AGENT_OVER_BUDGET",
-            Self::NotLoggedIn => "AGENT_NOT_LOGGED_IN",
-            Self::NotInstalled => "AGENT_NOT_INSTALLED",
-            Self::Unreachable => "AGENT_UNREACHABLE",
-            Self::Server => "AGENT_SERVER",
-            Self::TooMuch => "AGENT_OUTPUT_TOO_LARGE",
-            Self::Failed => "AGENT_FAILED",
-            Self::Unconfigured => "AGENT_UNCONFIGURED",
+            Self::Refused => codes::REFUSED,
+            Self::ToolsDenied => codes::TOOLS_DENIED,
+            Self::NoResult => codes::NO_RESULT,
+            Self::InvalidResult => codes::INVALID_RESULT,
+            Self::Stalled => codes::STALLED,
+            Self::RateLimited => codes::RATE_LIMITED,
+            Self::TurnsOver => codes::TURNS,
+            Self::OverBudget => codes::OVER_BUDGET,
+            Self::NotLoggedIn => codes::NOT_LOGGED_IN,
+            Self::NotInstalled => codes::NOT_INSTALLED,
+            Self::Unreachable => codes::UNREACHABLE,
+            Self::Server => codes::SERVER,
+            Self::TooMuch => codes::OUTPUT_TOO_LARGE,
+            Self::Failed => codes::FAILED,
+            Self::Unconfigured => codes::UNCONFIGURED,
         }
     }
 
