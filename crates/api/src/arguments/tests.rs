@@ -62,11 +62,11 @@ fn a_missing_field_is_named_with_what_it_is() {
 fn an_unknown_field_is_told_with_the_one_that_was_meant() {
     assert_snapshot!(start(json!({"workflowId": "x", "contxt": {}})), @r"
     there is no field `contxt` here
-    → did you mean `context`? the fields here are `context`, `preferences`, `sessionId`, `tokens`, `workflowId`, `workspacePath`
+    → did you mean `context`? the fields here are `context`, `goal`, `preferences`, `sessionId`, `tokens`, `workflowId`, `workspacePath`
     ");
-    assert_snapshot!(start(json!({"workflowId": "x", "goal": "y"})), @r"
-    there is no field `goal` here
-    → the fields here are `context`, `preferences`, `sessionId`, `tokens`, `workflowId`, `workspacePath`
+    assert_snapshot!(start(json!({"workflowId": "x", "wish": "y"})), @r"
+    there is no field `wish` here
+    → the fields here are `context`, `goal`, `preferences`, `sessionId`, `tokens`, `workflowId`, `workspacePath`
     ");
     assert_snapshot!(proceed(json!({"continueToken": "x", "notesMarkdown": "y"})), @r"
     there is no field `notesMarkdown` here

@@ -32,6 +32,9 @@ pub const CLI: &[(&str, Call)] = &[
     ("guide", Changes(&[Action::StartRun])),
     ("key rotate", Changes(&[Action::RotateKeys])),
     ("mcp", Reads),
+    ("provider check", Reads),
+    ("provider list", Reads),
+    ("provider skills", Reads),
     ("reference", Reads),
     ("run", Changes(&[Action::StartRun])),
     ("runs answer", Changes(&[Action::AnswerTask])),
@@ -69,6 +72,7 @@ pub const CLI: &[(&str, Call)] = &[
     ("trigger fire", Changes(&[Action::StartRun])),
     ("trigger list", Reads),
     ("trigger next", Reads),
+    ("usage", Reads),
     ("workflow compile", Reads),
     ("workflow list", Reads),
     // It writes sources of the user's own, and nothing of the data directory.

@@ -145,7 +145,11 @@ impl World {
         }
         // Where an agent stands is told by what it is handed.
         for token in &self.held {
-            let back = self.mcp("continue_workflow", &json!({"continueToken": token})).answer;
+            let mut back = self.mcp("continue_workflow", &json!({"continueToken": token})).answer;
+            // Whoever comes back gets tokens of their own.
+            let tokens = ["checkpointToken", "continueToken"];
+            let told = back["result"]["structuredContent"].as_object_mut();
+            told.into_iter().for_each(|told| told.retain(|name, _| !tokens.contains(&&**name)));
             state.insert(token.clone(), back["result"]["structuredContent"].to_string());
         }
         state

@@ -50,6 +50,10 @@ fn stable(outcome: &Outcome) -> String {
         out.push_str(shown);
         out.push_str(rest);
     }
+    match (out.find("moved "), out.find(" ago")) {
+        (Some(from), Some(to)) if from < to => out.replace_range(from..to, "moved [age]"),
+        _ => {}
+    }
     out
 }
 
@@ -64,7 +68,7 @@ fn a_script_goes_through_a_workflow() {
     let long =
         |line: &&str| line.starts_with("  - Its fields") || line.starts_with("  - For example");
     let shown: Vec<&str> = shown.lines().filter(|line| !long(line)).collect();
-    assert_snapshot!(shown.join("\n"), @r"
+    assert_snapshot!(shown.join("\n"), @r#"
     exit 0
     --- stdout
 
@@ -73,6 +77,13 @@ fn a_script_goes_through_a_workflow() {
 
       What the answer needs:
       - Give notes on what you did in this step alone.
+
+      Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
+      Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+
+      If something stands in the way of any step, say so in `output.artifacts`:
+      - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
 
     Judge it  judge  [label]
       Say how grave it is.
@@ -86,7 +97,7 @@ fn a_script_goes_through_a_workflow() {
       What the answer needs:
       - Give notes on what you did in this step alone.
     complete  [label]
-    ");
+    "#);
 }
 
 #[test]
@@ -108,7 +119,7 @@ fn a_block_is_told_and_the_next_answer_mends_it() {
 fn answers_that_belong_elsewhere_are_refused() {
     let env = env();
     answers(&env, &[r#"{"step": "judge", "notes": "Grave."}"#]);
-    assert_snapshot!(stable(&env.run(&["guide", "triage", "--answers", "answers.jsonl"])), @r"
+    assert_snapshot!(stable(&env.run(&["guide", "triage", "--answers", "answers.jsonl"])), @r#"
     exit 2
     --- stdout
 
@@ -117,13 +128,20 @@ fn answers_that_belong_elsewhere_are_refused() {
 
       What the answer needs:
       - Give notes on what you did in this step alone.
+
+      Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
+      Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+
+      If something stands in the way of any step, say so in `output.artifacts`:
+      - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     context_unset  the prompt mentions `ticket`, which the context does not have; set it there
     --- stderr
     the run waits; go on with
       cairn guide --continue [token]
     error[USAGE_INVALID]: answer 1 is for the step `judge`, and `read` is pending
       → put the answers in the order of the steps, or leave `step` out
-    ");
+    "#);
     answers(&env, &["notes: yes"]);
     assert_snapshot!(env.run(&["guide", "triage", "--answers", "answers.jsonl"]), @r#"
     exit 2
@@ -149,11 +167,12 @@ fn a_person_types_notes_and_comes_back_later() {
     assert!(back.stdout.contains("Read it all."), "what happened is told: {back}");
     assert!(back.stdout.contains("Judge it"), "{back}");
     let found = env.run(&["session", "resume", "--query", "read all"]);
-    assert_snapshot!(stable(&found), @r"
+    assert_snapshot!(stable(&found), @"
     exit 0
     --- stdout
     [label]  project.triage
-      in_progress, matched_notes, sess_[fresh]
+      in_progress, moved [age] ago, matched_notes, sess_[fresh]
+      project: [tmp]
       next: Judge it
       last: Read it all.
       cairn guide --continue [token]

@@ -17,17 +17,17 @@ fn templates(env: &TestEnv) -> Vec<(String, String)> {
 
 #[test]
 fn the_templates_are_listed() {
-    assert_snapshot!(TestEnv::new().run(&["workflow", "new", "--list"]), @r"
+    assert_snapshot!(TestEnv::new().run(&["workflow", "new", "--list"]), @"
     exit 0
     --- stdout
     TEMPLATE               KIND    SHOWS
     bug-hunt               guided  an agent goes from a report to a fix that is shown to work
     daily-digest           graph   a schedule, three sources, one text
-    incident-response      graph   three sources are asked at the same time, merged, and judged
+    incident-response      graph   three sources are asked at the same time, an agent makes sense of them, a model judges
     nested-classification  graph   one decision behind another
     release-check          guided  an agent finds out whether a version can be released, part by part
     release-notes          graph   the engine gathers and publishes, an agent writes in between
-    support-triage         graph   a message is classified and goes one of four ways
+    support-triage         graph   a model classifies a message, and it goes one of four ways
     ticket-flow            graph   one workflow with three triggers, each with an entry of its own
     ");
 }

@@ -230,7 +230,7 @@ fn a_body_that_is_no_message_gets_an_answer_of_the_protocol() {
     let (address, token) = (server.line(), server.line());
     let address = address.strip_prefix("listening on http://").unwrap();
     let token = token.strip_prefix("admin token: ").unwrap().split(' ').next().unwrap();
-    let read = env.run(&["token", "create", "reader", "--scope", "read"]);
+    let read = env.run(&["token", "create", "--name", "reader", "--scope", "read"]);
     let read = read.stdout.split_whitespace().find(|word| word.starts_with("cairn_tok_")).unwrap();
     let post_with = |token: &str, kind: &str, accept: &str, body: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -338,7 +338,7 @@ fn the_place_of_a_server_that_is_about_to_end_is_waited_for() {
 fn a_server_does_not_start_with_files_that_others_may_read() {
     let env = TestEnv::new();
     Server::start(&env, &[]).line();
-    assert_eq!(env.run(&["token", "create", "ci", "--scope", "read"]).code, 0);
+    assert_eq!(env.run(&["token", "create", "--name", "ci", "--scope", "read"]).code, 0);
     assert_eq!(env.run_with_input(&["secret", "set", "KEY"], b"hush-hush").code, 0);
     let key = env.path(".config/cairn/master.key");
     for file in [env.path("home/keys/tokens.json"), env.path("home/secrets/vault.json"), key] {

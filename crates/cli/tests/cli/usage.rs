@@ -14,7 +14,7 @@ fn the_version_is_one_line() {
 
 #[test]
 fn help_shows_the_commands() {
-    assert_snapshot!(TestEnv::new().run(&["--help"]), @r"
+    assert_snapshot!(TestEnv::new().run(&["--help"]), @"
     exit 0
     --- stdout
     Durable workflows for AI agents: every step is recorded, and nothing is lost
@@ -31,6 +31,7 @@ fn help_shows_the_commands() {
       guide        Go through a workflow in the terminal, step by step
       key          Look after the keys that sign tokens
       mcp          Lead an agent through workflows, over MCP on standard input and output
+      provider     Look at the providers that `agent`, `classify` and `skill` steps ask
       run          Run an automation, and show how it goes
       runs         See, stop, carry on and repeat runs of automations
       secret       Look after secrets, which are kept encrypted
@@ -38,6 +39,7 @@ fn help_shows_the_commands() {
       session      See, check, move and remove sessions
       token        Look after the tokens that open the server
       trigger      See what starts runs, and fire it by hand
+      usage        Tell what runs used up of models: by day, workflow, provider and model
       workflow     Begin, see, check and compile workflows
 
     Options:

@@ -230,10 +230,10 @@ fn the_bindings_of_a_project_hold_for_every_source() {
 #[test]
 fn an_old_id_leads_to_the_workflow_it_stands_for() {
     let env = TestEnv::new();
-    assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @r"
+    assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @"
     exit 0
     --- stdout
-    sha256:8a4324b62984e2923206456205eeccffe78b6d0b341f9b5ec6d002325c619b47
+    sha256:8378e8b83153fae453f4ca4ce78ad77248e7bb888b6d0d3e3f440e7753726b25
     --- stderr
     (built in)/code-review.yaml:1:1: warning[legacy_alias] /id: `mr-review-workflow` is an old id of `wr.code-review`
       1 | id: wr.code-review

@@ -154,10 +154,6 @@ impl Inner {
             && self.refusals.note(found.identity(), trigger, why)
         {
             self.watchers.refused(&Refusal { workflow: &found.id, trigger, why });
-            (self.options.trouble)(&format!(
-                "`{trigger}` of `{}` started nothing: {why}",
-                found.id
-            ));
         }
         asked
     }

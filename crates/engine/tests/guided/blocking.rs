@@ -102,6 +102,8 @@ async fn an_assessment_is_read_kept_and_told() {
     let blocked = world.guide.proceed(low).await.unwrap();
     let blocker = blocked.blockers.first().unwrap();
     assert!(blocker.suggested_fix.as_ref().unwrap().contains("Find more evidence."), "{blocker:?}");
+    let now = blocked.preferences.as_ref().unwrap();
+    assert_eq!(now.autonomy, Autonomy::Guided, "a change is told, also where it blocks");
     let high = Continue {
         preferences: guided,
         ..ack(&blocked.retry_continue_token.unwrap(), NOTES, vec![judgement("HIGH")])
@@ -112,7 +114,7 @@ async fn an_assessment_is_read_kept_and_told() {
     let assessment = told.assessments.first().unwrap();
     assert_eq!(assessment.dimensions.first().unwrap().level, "high");
     assert_eq!(assessment.normalization_notes, ["confidence: `HIGH` was read as `high`"]);
-    assert_eq!(done.preferences.unwrap().autonomy, Autonomy::Guided, "a change is told");
+    assert_eq!(done.preferences, None, "what did not change is not told again");
 }
 
 #[tokio::test]

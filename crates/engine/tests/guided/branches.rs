@@ -3,7 +3,7 @@
 use cairn_core::event::EventData;
 use cairn_core::event::guided::{EdgeCauseKind, RiskPolicy, TraceKind};
 use cairn_core::projection::session::SessionView;
-use cairn_engine::guided::ask::{At, Continue, Tokens, Wanted};
+use cairn_engine::guided::ask::{At, Continue, Start, Tokens, Wanted};
 
 use crate::world::{NOTES, THREE, World, ack, step};
 
@@ -126,10 +126,9 @@ async fn a_branch_keeps_its_own_context_and_preferences() {
 #[tokio::test]
 async fn the_long_pair_and_the_short_token_name_the_same_place() {
     let world = World::of(THREE);
-    let first = world.start("project.three").await;
-    let back =
-        Continue { tokens: Tokens::Pair, ..crate::world::back(&first.tokens.continue_token) };
-    let (state, ack_token) = world.guide.proceed(back).await.unwrap().tokens.pair.unwrap();
+    let run = Start { workflow: "three".into(), tokens: Tokens::Pair, ..Start::default() };
+    let first = world.guide.start(run).await.unwrap();
+    let (state, ack_token) = first.tokens.pair.clone().unwrap();
     assert!(state.starts_with("st.v1.") && ack_token.starts_with("ack.v1."));
     let short = world.go(&first).await;
     let long = Continue {

@@ -55,7 +55,7 @@ async fn no_answer_gives_the_context_back() {
 }
 
 #[tokio::test]
-async fn what_a_blocked_attempt_brought_is_not_known_afterwards() {
+async fn what_a_blocked_attempt_says_of_the_world_is_known_afterwards() {
     let world = World::of(THREE);
     let first = world.start_with("three", json!({"ticket": "T-1"})).await;
     let call = Continue {
@@ -63,9 +63,9 @@ async fn what_a_blocked_attempt_brought_is_not_known_afterwards() {
         ..ack(&first.tokens.continue_token, " ", Vec::new())
     };
     let blocked = world.guide.proceed(call).await.unwrap();
-    assert!(prompt(&blocked).contains("T-1"));
+    assert!(prompt(&blocked).contains("T-2"));
     let found = known(&world, first.session.unwrap().session).await;
-    assert_eq!(found.get("ticket"), Some(&json!("T-1")));
+    assert_eq!(found.get("ticket"), Some(&json!("T-2")));
 }
 
 #[tokio::test]

@@ -252,8 +252,8 @@ async fn a_recap_keeps_the_latest_entries_that_fit_and_says_what_it_left_out() {
     }
     let recap = world.back(&answer.tokens).await.recap.unwrap();
     assert!(recap.text.len() <= 8 << 10, "{} bytes", recap.text.len());
-    assert_eq!(recap.omitted, 2);
-    let opening = "[TRUNCATED] 2 earlier entries left out, the latest kept\n\n[";
+    assert_eq!(recap.omitted, 3);
+    let opening = "[TRUNCATED] 3 earlier entries left out, the latest kept\n\n[";
     assert!(recap.text.starts_with(opening), "{}", recap.text.get(..80).unwrap_or_default());
     assert!(recap.text.contains("Finding 5: "));
 }
@@ -275,6 +275,7 @@ steps:
     let world = World::of(&text);
     let one = world.start("project.demanding").await;
     let (_, demands) = prompt(&one).split_once("What the answer needs").unwrap();
+    let demands = demands.split("\n\n").next().unwrap();
     assert_eq!(demands.matches("\n- ").count(), 5, "{demands}");
     assert!(demands.starts_with(", the first 5 of 8 demands:"), "{demands}");
     assert!(demands.contains("Give notes") && demands.contains("hint 4"), "{demands}");

@@ -609,7 +609,7 @@ fn steps_that_wait_are_counted() {
     ---
     Next: do this step. When it is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    What comes after is not known until then: do not guess it, and do not work ahead.
+    The answer to that call is the next step: do not guess it, and do not work ahead.
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     =====
     2 more steps wait for you; you get them one after the other.

@@ -7,7 +7,7 @@ use crate::handler::listing;
 const EVERY: ToolSet = ToolSet { start_session: true };
 
 /// How large the answer to `tools/list` may be, in bytes: agents carry it all the time.
-const LISTING_MAX: usize = 12_000;
+const LISTING_MAX: usize = 12 << 10;
 
 // case: mcp.tools-pinned
 #[test]

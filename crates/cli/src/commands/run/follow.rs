@@ -234,13 +234,17 @@ fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
     let output = &config.output;
     let exit = if shown.run.status == "succeeded" { Exit::Success } else { Exit::Failed };
     if output.json {
-        output.object(&json!({
+        let mut item = json!({
             "runId": shown.run.run_id,
             "status": shown.run.status,
             "result": shown.result,
             "error": shown.error,
             "steps": shown.steps,
-        }))?;
+        });
+        if let (Some(usage), Some(fields)) = (&shown.usage, item.as_object_mut()) {
+            fields.insert("usage".to_owned(), json!(usage));
+        }
+        output.object(&item)?;
         return Ok(exit);
     }
     match &shown.error {
