@@ -15,7 +15,8 @@ impl Model {
     #[must_use]
     pub fn cost(&self, input: u64, output: u64) -> u64 {
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let all = part(input, self.input_usd_micros) + part(output, self.output_usd_micros);
+        let (read, written) = (self.input_usd_micros, self.output_usd_micros);
+        let all = part(input, read).saturating_add(part(output, written));
         u64::try_from(all.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }
@@ -45,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_price_is_found_by_the_longest_name() {
-        let price = |input| Model { input_usd_micros: input, output_usd_micros: 5 * input };
+        let price =
+            |input| Model { input_usd_micros: input, output_usd_micros: input.saturating_mul(5) };
         let models = Models(BTreeMap::from([
             ("haiku".to_owned(), price(1_000_000)),
             ("haiku-4".to_owned(), price(2_000_000)),
@@ -55,7 +57,7 @@ mod tests {
         assert_eq!(found.cost(1, 0), 2);
         assert_eq!(models.find("haiku").unwrap().cost(0, 0), 0);
         assert!(models.find("opus").is_none());
-        assert_eq!(price(u64::MAX).cost(u64::MAX, 0), u64::MAX);
+        assert_eq!(price(u64::MAX).cost(u64::MAX, u64::MAX), u64::MAX);
         assert_eq!(tokens(9), 3);
     }
 }
