@@ -362,6 +362,9 @@ impl Error {
             Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
                 "restore the session's folder from a backup, or import a bundle of it"
             }
+            Self::Store(store::Error::LockBusy { .. }) => {
+                "look at that process: continue it if it is stopped, or end it; then try again; nothing was written"
+            }
             Self::NotWhole(_) => {
                 "add --partial to export the part that is sound; `cairn session verify` says what is not"
             }

@@ -162,11 +162,13 @@ pub enum Error {
     },
     /// The process that owns a session took a command, and did not say what came of it.
     #[error(
-        "the process that owns session {session} took the command and has not answered; it may still happen"
+        "the process that owns session {session}{} took the command and has not answered; it may still happen", by(.owner.as_deref())
     )]
     InDoubt {
         /// The session.
         session: SessionId,
+        /// Who it is, as it said itself.
+        owner: Option<Box<store::Owner>>,
     },
     /// The process that performs the run says no.
     #[error("{message}")]
@@ -441,6 +443,17 @@ impl Error {
         }
     }
 
+    /// The same, of a process that is known.
+    #[must_use]
+    pub(crate) fn of_owner(self, of: Option<&store::Owner>) -> Self {
+        match self {
+            Self::InDoubt { session, owner: None } => {
+                Self::InDoubt { session, owner: of.cloned().map(Box::new) }
+            }
+            other => other,
+        }
+    }
+
     /// What to do next, where the error itself knows better than its code.
     #[must_use]
     pub fn fix(&self) -> Option<&str> {
@@ -614,7 +627,9 @@ mod tests {
         {
             assert!(passing.is_passing(), "{passing}");
         }
-        for stays in [Error::InDoubt { session }, told("RUN_BUSY"), told("SOMETHING_NEW")] {
+        for stays in
+            [Error::InDoubt { session, owner: None }, told("RUN_BUSY"), told("SOMETHING_NEW")]
+        {
             assert!(!stays.is_passing(), "{stays}");
         }
     }

@@ -25,6 +25,7 @@ mod index;
 mod intake;
 mod lane;
 mod lanes;
+mod letters;
 mod mail;
 mod options;
 mod ownership;
@@ -83,7 +84,7 @@ use tokio::sync::Semaphore;
 
 use crate::catalog::{Catalog, Identity};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::{Either, Host, either};
 use crate::performer::Performers;
 use crate::record::{Action, Record};
 use crate::rights::Rights;
@@ -121,8 +122,11 @@ pub struct Parts {
     pub rights: Arc<dyn Rights>,
 }
 
-/// How long runs stay left before somebody goes on with them.
-const LOOK_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long runs stay left before somebody goes on with them whom nobody told of it.
+const LOOK_AFTER: Duration = Duration::from_secs(15);
+/// How soon whoever was told that somebody is gone looks again: a process that ends closes its
+/// inbox before it gives its leases back.
+const LOOK_SOON: Duration = Duration::from_millis(20);
 
 /// What came of the steps that were under way when an engine stopped.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -183,6 +187,8 @@ pub(crate) struct Inner {
     holdings: holdings::Holdings,
     /// Writes to other processes.
     post: mail::Post,
+    /// Remembers what other processes wrote.
+    letters: letters::Letters,
     /// Tells whoever watches.
     watchers: Arc<watch::Watchers>,
     /// Tells them what other processes record.
@@ -247,6 +253,7 @@ impl Inner {
                 mailbox: Arc::clone(&store.mailbox),
                 plans: Arc::clone(&plans),
             },
+            letters: letters::Letters::default(),
             retention: retire::Keeper {
                 host: Arc::clone(&host),
                 store: store.clone(),
@@ -304,15 +311,21 @@ impl Automations {
         self.inner.recover().await
     }
 
-    /// Recovers, and then goes on with whatever other processes leave, until it is dropped.
+    /// Recovers, and then goes on with whatever other processes leave, until it is dropped: at
+    /// once where [`Self::follow_others`] hears of it, and else when it next looks.
     pub async fn look_after_all(&self) {
         let mut found = self.recover().await.map(drop);
+        let mut pause = LOOK_AFTER;
         loop {
             // What cannot be gone on with stays as it is, for people to look at.
             if let Err(error) = found {
                 (self.inner.options.trouble)(&format!("runs that were left: {error}"));
             }
-            self.inner.host.sleep(LOOK_AFTER).await;
+            let sleep = || self.inner.host.sleep(pause);
+            pause = match either(self.inner.others.left(), sleep).await {
+                Either::First(()) => LOOK_SOON,
+                Either::Second(()) => pause.saturating_mul(2).min(LOOK_AFTER),
+            };
             found = self.inner.take_up_all().await.map(drop);
         }
     }

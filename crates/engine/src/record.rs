@@ -175,7 +175,11 @@ impl Record {
 
     /// Writes a line, which is durable on return; gives its place.
     async fn write(&self, line: &Line) -> Result<u64> {
-        let unwritable = |source| Error::AuditUnwritable { source };
+        let unwritable = |source| match source {
+            // It can be written as soon as its lock is free.
+            busy @ cairn_store::Error::LockBusy { .. } => Error::Store(busy),
+            source => Error::AuditUnwritable { source },
+        };
         let head = self.log.head().await.map_err(unwritable)?;
         let line = Line { at: time::show(self.host.now_ms()), ..line.clone() };
         let mut index = 0;

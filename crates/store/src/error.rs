@@ -207,10 +207,12 @@ pub enum Error {
         name: String,
     },
     /// Another process has a lock, and does not give it back; nothing was written.
-    #[error("{what} is being changed by another process")]
+    #[error("{what} is being changed by {}", .holder.as_deref().unwrap_or("another process"))]
     LockBusy {
         /// What the lock is on.
         what: String,
+        /// Who says to have it, since when, and what for.
+        holder: Option<String>,
     },
     /// The data directory is on a file system that does not keep the promises the store needs.
     #[error("{path} is on {found}, which does not keep what the store needs")]

@@ -149,7 +149,7 @@ fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog
     let store = Store {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(log.clone())),
-        mailbox: Arc::new(mailbox::Sockets::new(layout.sockets())),
+        mailbox: Arc::new(mailbox::Sockets::new(layout.sockets(), log.clone())),
         documents: Arc::new(documents::FileDocuments::new(fs.clone(), layout.clone())),
         audit: Arc::new(audit::FileAudit::new(fs.clone(), layout.clone())),
         locks: Arc::new(exclusive::FileLocks::new(fs.clone(), layout.clone())),

@@ -257,8 +257,9 @@ pub struct Row {
 /// from them again.
 #[async_trait]
 pub trait RunIndex: Send + Sync {
-    /// Keeps rows, each in the place of its run's last one, and how far their session was read.
-    /// It may keep nothing at all.
+    /// Keeps rows, each in the place of its run's last one, and how far their session was read:
+    /// all of it or, when it fails, nothing. Then the caller still has what follows from the
+    /// sessions, and goes by that.
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()>;
 
     /// Gives rows, latest first.

@@ -166,7 +166,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     person("RUN_FORK_POINT", 422, Exit::Invalid, NEVER,
         "name a step that the run reached; `cairn runs show` lists them"),
     person("RUN_IN_DOUBT", 503, Exit::Failed, after_ms(2_000),
-        "look at the run with `cairn runs show` before you say it again"),
+        "look at that process: continue it if it is stopped, or end it; then look at the run with `cairn runs show` before you say it again"),
     answer("RUN_LANE_DOWN", 503, Exit::Failed, after_ms(1_000),
         "wait a moment, then say it again; `/readyz` turns 200 when the runs are loaded"),
     person("RUN_NOT_FOUND", 404, Exit::NotFound, NEVER,

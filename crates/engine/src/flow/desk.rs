@@ -209,7 +209,7 @@ impl Desk {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lease(&self) -> MutexGuard<'_, Arc<dyn Lease>> {
+    pub(super) fn lease(&self) -> MutexGuard<'_, Arc<dyn Lease>> {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

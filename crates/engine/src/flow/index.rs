@@ -131,6 +131,21 @@ struct Noted {
     moved: Mutex<BTreeMap<SessionId, (String, EventIndex)>>,
     wake: Notify,
     writing: Mutex<bool>,
+    /// What sessions hold beyond a list that could not be written, until it can be: somebody may
+    /// have stopped in the middle of writing it.
+    unkept: Mutex<Unkept>,
+}
+
+#[derive(Clone, Default)]
+struct Unkept {
+    rows: BTreeMap<RunId, Summary>,
+    read: BTreeMap<SessionId, SessionRead>,
+}
+
+impl Unkept {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.read.is_empty()
+    }
 }
 
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -141,6 +156,26 @@ impl Noted {
     fn find(&self, run: RunId) -> Option<Summary> {
         let rows = held(&self.rows);
         rows.get(&run).cloned().or_else(|| held(&self.written).get(&run).cloned())
+    }
+
+    /// Everything that is known of runs and not in the list.
+    fn all(&self) -> BTreeMap<RunId, Summary> {
+        let mut all = held(&self.unkept).rows.clone();
+        let (rows, written) = (held(&self.rows), held(&self.written));
+        all.extend(written.iter().chain(&*rows).map(|(run, row)| (*run, row.clone())));
+        all
+    }
+
+    /// Takes back what could not be written. What was noted since is newer.
+    fn put_back(&self, moved: BTreeMap<SessionId, (String, EventIndex)>) {
+        let mut rows = held(&self.rows);
+        for (run, row) in std::mem::take(&mut *held(&self.written)) {
+            rows.entry(run).or_insert(row);
+        }
+        let mut known = held(&self.moved);
+        for (session, last) in moved {
+            known.entry(session).or_insert(last);
+        }
     }
 
     /// Takes what is to be written. It can be found until it has been.
@@ -193,10 +228,9 @@ impl Index {
     pub(super) async fn catch_up(&self) -> Result<()> {
         let _turn = self.noted.turn.lock().await;
         let marks = self.store.sessions.marks().await?;
+        self.keep_unkept().await;
         write(&self.store, &self.noted, Some(&marks)).await;
-        let known = self.store.runs.sessions().await?;
-        let mut known: BTreeMap<SessionId, SessionRead> =
-            known.into_iter().map(|read| (read.session, read)).collect();
+        let mut known = self.sessions().await?;
         for (session, mark) in marks {
             let read = known.remove(&session);
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
@@ -220,10 +254,48 @@ impl Index {
                 gone.push(session);
             }
         }
-        match gone.is_empty() {
-            true => Ok(()),
-            false => Ok(self.store.runs.forget(gone).await?),
+        if !gone.is_empty() {
+            held(&self.noted.unkept).read.retain(|session, _| !gone.contains(session));
+            held(&self.noted.unkept).rows.retain(|_, row| !gone.contains(&row.session));
+            // What cannot be forgotten now is forgotten by whoever looks next.
+            let _ = self.store.runs.forget(gone).await;
         }
+        Ok(())
+    }
+
+    /// How far each session was read.
+    pub(super) async fn sessions(&self) -> Result<BTreeMap<SessionId, SessionRead>> {
+        let known = self.store.runs.sessions().await?;
+        let mut known: BTreeMap<SessionId, SessionRead> =
+            known.into_iter().map(|read| (read.session, read)).collect();
+        known.extend(held(&self.noted.unkept).read.clone());
+        Ok(known)
+    }
+
+    /// Writes what could not be written before.
+    async fn keep_unkept(&self) {
+        let Unkept { rows, read } = held(&self.noted.unkept).clone();
+        if rows.is_empty() && read.is_empty() {
+            return;
+        }
+        let kept = (rows.into_values().map(Summary::row).collect(), read.into_values().collect());
+        if self.store.runs.record(kept.0, kept.1).await.is_ok() {
+            *held(&self.noted.unkept) = Unkept::default();
+        }
+    }
+
+    /// Keeps what was read from a session: in the list or, while that cannot be written, here.
+    async fn keep(&self, rows: Vec<Summary>, read: Vec<SessionRead>) {
+        // One that cannot be written costs a while to try, and so it is tried once.
+        if held(&self.noted.unkept).is_empty() {
+            let kept = rows.iter().cloned().map(Summary::row).collect();
+            if self.store.runs.record(kept, read.clone()).await.is_ok() {
+                return;
+            }
+        }
+        let mut unkept = held(&self.noted.unkept);
+        unkept.rows.extend(rows.into_iter().map(|row| (row.run, row)));
+        unkept.read.extend(read.into_iter().map(|read| (read.session, read)));
     }
 
     /// Notes of which workflow the sessions are that a desk lists. They may hold no run yet.
@@ -239,9 +311,7 @@ impl Index {
         if listed.is_empty() {
             return Ok(());
         }
-        let known = self.store.runs.sessions().await?;
-        let known: BTreeMap<SessionId, SessionRead> =
-            known.into_iter().map(|read| (read.session, read)).collect();
+        let known = self.sessions().await?;
         let fresh = |(session, workflow): (SessionId, String)| {
             let (next, mark) = match known.get(&session) {
                 Some(read) if read.workflow.is_some() => return None,
@@ -251,7 +321,8 @@ impl Index {
             Some(SessionRead { session, workflow: Some(workflow), next, mark })
         };
         let fresh: Vec<SessionRead> = listed.into_iter().filter_map(fresh).collect();
-        Ok(self.store.runs.record(Vec::new(), fresh).await?)
+        self.keep(Vec::new(), fresh).await;
+        Ok(())
     }
 
     async fn take_in(
@@ -299,8 +370,8 @@ impl Index {
             let row = match rows.entry(run) {
                 Entry::Occupied(row) => row.into_mut(),
                 Entry::Vacant(place) => {
-                    let Some(row) = self.store.runs.find(run).await? else { continue };
-                    place.insert(Summary::of(row))
+                    let Some(row) = self.kept(run).await? else { continue };
+                    place.insert(row)
                 }
             };
             match &event.data {
@@ -324,8 +395,8 @@ impl Index {
         // What was asked for and is not begun is looked at again.
         let mark = open.is_none().then_some(mark);
         let read = SessionRead { session, workflow, next: open.unwrap_or(next), mark };
-        let rows = rows.into_values().map(Summary::row).collect();
-        Ok(self.store.runs.record(rows, vec![read]).await?)
+        self.keep(rows.into_values().collect(), vec![read]).await;
+        Ok(())
     }
 
     /// The first event that asks for a run which was never begun.
@@ -340,22 +411,42 @@ impl Index {
     }
 
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
-        let rows = self.store.runs.list(filter).await?;
+        let noted = self.noted.all();
+        if noted.is_empty() {
+            let rows = self.store.runs.list(filter).await?;
+            return Ok(rows.into_iter().map(Summary::of).collect());
+        }
+        // Each of these may take the place of one that is in the list.
+        let limit = filter.limit.map(|limit| limit.saturating_add(noted.len()));
+        let listed = self.store.runs.list(&Filter { limit, ..filter.clone() }).await?;
+        let listed = listed.into_iter().filter(|row| !noted.contains_key(&row.run));
+        let rows = noted.values().cloned().map(Summary::row).filter(|row| filter.takes(row));
+        let mut rows: Vec<RunRow> = rows.chain(listed).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.queued_ms, row.run)));
+        rows.truncate(filter.limit.unwrap_or(usize::MAX));
         Ok(rows.into_iter().map(Summary::of).collect())
+    }
+
+    /// What the list says of a run, or would if it could be written.
+    async fn kept(&self, run: RunId) -> Result<Option<Summary>> {
+        let unkept = held(&self.noted.unkept).rows.get(&run).cloned();
+        match unkept {
+            Some(row) => Ok(Some(row)),
+            None => Ok(self.store.runs.find(run).await?.map(Summary::of)),
+        }
     }
 
     pub(super) async fn find(&self, run: RunId) -> Result<Option<Summary>> {
         if let Some(noted) = self.noted.find(run) {
             return Ok(Some(noted));
         }
-        Ok(self.store.runs.find(run).await?.map(Summary::of))
+        self.kept(run).await
     }
 
     /// The sessions that runs of a workflow went into.
     pub(super) async fn sessions_of(&self, workflow: &Identity) -> Result<Vec<SessionRead>> {
-        let read = self.store.runs.sessions().await?;
         let own = |read: &SessionRead| read.workflow.as_deref() == Some(workflow.key());
-        Ok(read.into_iter().filter(own).collect())
+        Ok(self.sessions().await?.into_values().filter(own).collect())
     }
 }
 
@@ -386,14 +477,16 @@ async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>
     }
     let marks: BTreeMap<SessionId, &Mark> =
         marks.unwrap_or_default().iter().map(|(id, mark)| (*id, mark)).collect();
-    let known = moved.into_iter().map(|moved| {
-        let mark = marks.get(&moved.0).copied();
-        read(moved, mark)
+    let known = moved.iter().map(|(session, last)| {
+        let mark = marks.get(session).copied();
+        read((*session, last.clone()), mark)
     });
     let known = known.collect();
-    // What is not kept is read from the sessions again.
-    let _ = store.runs.record(rows.into_iter().map(Summary::row).collect(), known).await;
-    held(&noted.written).clear();
+    match store.runs.record(rows.into_iter().map(Summary::row).collect(), known).await {
+        Ok(()) => held(&noted.written).clear(),
+        // Those runs may never be noted again, so they stay noted until they are written.
+        Err(_) => noted.put_back(moved),
+    }
 }
 
 fn read(moved: (SessionId, (String, EventIndex)), mark: Option<&Mark>) -> SessionRead {

@@ -1,7 +1,9 @@
 //! What other processes say to the runs of a session that this one owns.
 //!
 //! A letter is one JSON object, and so is its answer. Whoever is told that a letter was not taken
-//! knows that it is never acted on.
+//! knows that it is never acted on. Whoever is not told what came of one that was taken asks
+//! again by its id: an owner that lives says what it did, and one that is stopped is not waited
+//! for.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -15,6 +17,7 @@ use cairn_core::flow::{Answer, Change, Command, Verdict};
 use cairn_core::id::{ChangeId, RunId, SessionId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::text::Slug;
+use cairn_store::port::Lease;
 use cairn_store::port::mailbox::{Delivery, Inbox, Letter, Mailbox, Patience};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,36 +28,52 @@ use super::forks::{ForkPoint, Forker};
 use super::holdings::started;
 use super::intake::{Asked, Entry, Roles};
 use super::lane::Lane;
+use super::letters::{Envelope, Taken, heard};
 use super::plans::{LoadedPlan, Plans};
 use crate::catalog::Found;
 use crate::error::{Error, Result};
 use crate::host::{BoxFuture, Either, Host, Task, either};
 
 /// How long the owner of a session may take to take a letter. One that is stopped never does.
-const TO_TAKE: Duration = Duration::from_millis(1_500);
-/// How long it may take to answer one that it took.
-const TO_ANSWER: Duration = Duration::from_secs(10);
+/// What a sender waits for one that stops anywhere, these three together, is less than two
+/// seconds.
+const TO_TAKE: Duration = Duration::from_millis(1_000);
+/// How long it may take to answer one that it took, before it is asked for a sign of life.
+const TO_ANSWER: Duration = Duration::from_millis(300);
+/// How long it may take to give that sign.
+const TO_TAKE_AGAIN: Duration = Duration::from_millis(300);
+/// How long an owner that gives signs of life is asked what came of a letter.
+const TO_LEARN: Duration = Duration::from_secs(10);
+
+/// What an owner says to a letter that came after its deadline.
+const LATE: &str = "LETTER_LATE";
+/// What it says when somebody asks for a letter that it knows nothing of.
+const FORGOTTEN: &str = "LETTER_UNKNOWN";
 
 /// Hears what other processes say to the runs of a lane, for as long as it is there. A lane that
 /// ends closes its inbox, and with that tells those who follow it.
 pub(super) async fn listen(inner: &Arc<Inner>, lane: Lane) {
-    let Some(inbox) = inner.inbox(lane.session).await else { return };
+    let Some(lease) = lane.lease() else { return };
+    let Some(inbox) = inner.inbox(&*lease).await else { return };
+    // The lane gives it back when it ends, whoever listens.
+    drop(lease);
     lane.is_followed_by(inbox.followers());
     let until = lane.clone();
     let gone = async move { until.gone().await };
-    inner.hear_all(inbox, gone, move |_, letter| hear(lane.clone(), letter));
+    inner.hear_all(inbox, gone, move |inner, letter| hear(inner, lane.clone(), letter));
 }
 
 /// Hears requests for runs of a workflow, for as long as this process admits them.
 pub(super) async fn listen_at_desk(inner: &Arc<Inner>, desk: &Arc<Desk>) -> Option<Task> {
-    let (inbox, desk) = (inner.inbox(desk.session).await?, Arc::downgrade(desk));
+    let lease = Arc::clone(&*desk.lease());
+    let (inbox, desk) = (inner.inbox(&*lease).await?, Arc::downgrade(desk));
     let hear = move |inner, letter| hear_at_desk(inner, desk.clone(), letter);
     Some(inner.hear_all(inbox, std::future::pending(), hear))
 }
 
 impl Inner {
-    async fn inbox(&self, session: SessionId) -> Option<Inbox> {
-        match self.store.mailbox.open(session).await {
+    async fn inbox(&self, lease: &dyn Lease) -> Option<Inbox> {
+        match self.store.mailbox.open(lease).await {
             Ok(inbox) => Some(inbox),
             Err(error) => {
                 let trouble = format!("no other process can speak to this one: {error}");
@@ -82,36 +101,70 @@ impl Inner {
 }
 
 /// Does what a letter says to a run, and answers it.
-fn hear(lane: Lane, letter: Letter) -> BoxFuture<()> {
+fn hear(inner: Arc<Inner>, lane: Lane, letter: Letter) -> BoxFuture<()> {
     Box::pin(async move {
-        let done = match read(&letter.text) {
-            Some((run, command)) => lane.tell(run, command).await,
-            None => Err(unknown()),
+        let act = async |said: Value| {
+            let done = match read(&said) {
+                Some((run, command)) => lane.tell(run, command).await,
+                None => Err(unknown()),
+            };
+            match done {
+                Ok(()) => json!({"ok": true}),
+                Err(error) => refusal(&error),
+            }
         };
-        letter.answer(match done {
-            Ok(()) => json!({"ok": true}).to_string(),
-            Err(error) => refusal(&error).to_string(),
-        });
+        answer(&inner, letter, act).await;
     })
 }
 
 /// Looks at a request for a run, and answers it.
 fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFuture<()> {
     Box::pin(async move {
-        let asked = match (desk.upgrade(), serde_json::from_str::<Handed>(&letter.text)) {
-            (None, _) => Err(Error::Stopping),
-            (_, Err(_)) => Err(unknown()),
-            (Some(desk), Ok(handed)) => match inner.desk(&desk.workflow).await {
-                Ok(desk) => inner.take_handed(&desk, handed).await,
-                Err(Error::AdmittedElsewhere { session, .. }) => Err(Error::LaneDown { session }),
-                Err(error) => Err(error),
-            },
+        let act = async |said: Value| {
+            let asked = match (desk.upgrade(), serde_json::from_value::<Handed>(said)) {
+                (None, _) => Err(Error::Stopping),
+                (_, Err(_)) => Err(unknown()),
+                (Some(desk), Ok(handed)) => match inner.desk(&desk.workflow).await {
+                    Ok(desk) => inner.take_handed(&desk, handed).await,
+                    Err(Error::AdmittedElsewhere { session, .. }) => {
+                        Err(Error::LaneDown { session })
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            match asked {
+                Ok(asked) => json!({"run": asked.run, "replayed": asked.replayed}),
+                Err(error) => refusal(&error),
+            }
         };
-        letter.answer(match asked {
-            Ok(asked) => json!({"run": asked.run, "replayed": asked.replayed}).to_string(),
-            Err(error) => refusal(&error).to_string(),
-        });
+        answer(&inner, letter, act).await;
     })
+}
+
+/// Acts on a letter, once and in time, and answers it. Whoever asks again gets the same answer.
+async fn answer(inner: &Inner, letter: Letter, act: impl AsyncFnOnce(Value) -> Value) {
+    let text = match serde_json::from_str::<Envelope>(&letter.text) {
+        Err(_) => refusal(&unknown()).to_string(),
+        Ok(envelope) => match inner.letters.take(envelope, inner.host.now_ms()) {
+            Taken::New(answering, say) => {
+                let text = act(say).await.to_string();
+                answering.answer(&text);
+                text
+            }
+            Taken::Late(answering) => {
+                answering.answer(&notice(LATE));
+                notice(LATE)
+            }
+            Taken::Known(answer) => heard(answer).await.unwrap_or_else(|| notice(FORGOTTEN)),
+            Taken::Forgotten => notice(FORGOTTEN),
+        },
+    };
+    letter.answer(text);
+}
+
+/// What an owner says of a letter itself, and not of what it asks for.
+fn notice(code: &str) -> String {
+    json!({"code": code, "message": ""}).to_string()
 }
 
 fn unknown() -> Error {
@@ -171,22 +224,61 @@ pub(super) struct Post {
 impl Post {
     /// Says something to the owner of a session; none when it was not taken, and never will be.
     /// One that does not listen is about to begin or to end, and is asked again.
-    async fn say(&self, session: SessionId, letter: String) -> Result<Option<Result<Value>>> {
-        let (to_take, to_answer) = (self.host.sleep(TO_TAKE), self.host.sleep(TO_ANSWER));
-        let patience = Patience { to_take, to_answer };
-        let answer: Value = match self.mailbox.ask(session, letter, patience).await? {
+    async fn say(&self, session: SessionId, said: Value) -> Result<Option<Result<Value>>> {
+        let id = format!("{:032x}", self.host.entropy()?);
+        let in_time = u64::try_from((TO_TAKE + TO_ANSWER).as_millis()).unwrap_or(u64::MAX);
+        let not_after_ms = self.host.now_ms().saturating_add(in_time);
+        let letter = Envelope { id, not_after_ms, say: Some(said) };
+        let answer = match self.deliver(session, &letter, (TO_TAKE, TO_ANSWER)).await? {
             Delivery::Nobody => return Ok(Some(Err(Error::Unheard { session }))),
             Delivery::Withdrawn => return Ok(None),
-            Delivery::InDoubt => return Ok(Some(Err(Error::InDoubt { session }))),
-            Delivery::Answered(answer) => serde_json::from_str(&answer)
-                .map_err(|error| Error::Broken(format!("an answer that is no JSON: {error}")))?,
+            Delivery::InDoubt => match self.learn(session, letter).await? {
+                Some(answer) => answer,
+                None => return Ok(Some(Err(Error::InDoubt { session, owner: None }))),
+            },
+            Delivery::Answered(answer) => answer,
         };
+        let answer: Value = serde_json::from_str(&answer)
+            .map_err(|error| Error::Broken(format!("an answer that is no JSON: {error}")))?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
         let (Some(code), Some(message)) = (text("code"), text("message")) else {
             return Ok(Some(Ok(answer)));
         };
+        if code == LATE {
+            return Ok(None);
+        }
         let after_ms = answer.get("afterMs").and_then(Value::as_u64);
         Ok(Some(Err(Error::Told { code, message, after_ms })))
+    }
+
+    async fn deliver(
+        &self,
+        session: SessionId,
+        letter: &Envelope,
+        (to_take, to_answer): (Duration, Duration),
+    ) -> Result<Delivery> {
+        let text =
+            serde_json::to_string(letter).map_err(|error| Error::Broken(error.to_string()))?;
+        let (to_take, to_answer) = (self.host.sleep(to_take), self.host.sleep(to_answer));
+        Ok(self.mailbox.ask(session, text, Patience { to_take, to_answer }).await?)
+    }
+
+    /// Learns what came of a letter that was taken and not answered, for as long as whoever took
+    /// it gives signs of life; none when that cannot be learnt.
+    async fn learn(&self, session: SessionId, letter: Envelope) -> Result<Option<String>> {
+        let until = self.host.uptime().saturating_add(TO_LEARN);
+        let question = Envelope { say: None, ..letter };
+        while self.host.uptime() < until {
+            match self.deliver(session, &question, (TO_TAKE_AGAIN, TO_TAKE)).await? {
+                Delivery::Answered(answer) if answer != notice(FORGOTTEN) => {
+                    return Ok(Some(answer));
+                }
+                // It lives, and has not come to an end with it.
+                Delivery::InDoubt => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     /// Says something to a run of another process; none when it was not taken, and never will be.
@@ -197,7 +289,7 @@ impl Post {
         command: &Command,
     ) -> Result<Option<Result<()>>> {
         let Some(letter) = written(run, command) else { return Ok(None) };
-        Ok(self.say(session, letter.to_string()).await?.map(|told| told.map(drop)))
+        Ok(self.say(session, letter).await?.map(|told| told.map(drop)))
     }
 
     /// Hands a request to whoever admits the runs of its workflow; none when it was not taken,
@@ -237,7 +329,7 @@ impl Post {
 
     async fn hand(&self, desk: SessionId, handed: &Handed) -> Result<Option<Result<Asked>>> {
         let letter =
-            serde_json::to_string(handed).map_err(|error| Error::Broken(error.to_string()))?;
+            serde_json::to_value(handed).map_err(|error| Error::Broken(error.to_string()))?;
         let Some(answer) = self.say(desk, letter).await? else { return Ok(None) };
         let run = handed.run;
         Ok(Some(answer.and_then(|answer| match answer.get("replayed").and_then(Value::as_bool) {
@@ -318,8 +410,7 @@ fn said(mut told: Value, by: &By) -> Value {
     told
 }
 
-fn read(line: &str) -> Option<(RunId, Command)> {
-    let asked: Value = serde_json::from_str(line).ok()?;
+fn read(asked: &Value) -> Option<(RunId, Command)> {
     let text = |name: &str| asked.get(name).and_then(Value::as_str);
     let value = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let by = || {
@@ -371,12 +462,17 @@ mod tests {
             Command::Acknowledge { instance: instance(), by: "agent".into(), output: json!([1]) },
             Command::Resolve { instance: instance(), by, decision: InterruptDecision::Skip },
         ] {
-            let line = written(run, &command).unwrap().to_string();
+            let line = written(run, &command).unwrap();
             assert_eq!(read(&line), Some((run, command)), "{line}");
         }
         assert_eq!(written(run, &Command::Recover), None, "that is nobody else's to say");
-        for line in ["", "{}", r#"{"do":"cancel"}"#, r#"{"do":"recover","run":"run_x"}"#] {
-            assert_eq!(read(line), None, "{line}");
+        for line in [
+            json!(null),
+            json!({}),
+            json!({"do": "cancel"}),
+            json!({"do": "recover", "run": "run_x"}),
+        ] {
+            assert_eq!(read(&line), None, "{line}");
         }
     }
 }

@@ -10,9 +10,8 @@ use std::time::Duration;
 use cairn_core::event::engine::{Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
-use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::id::{EventIndex, RunId};
 use cairn_core::text::Slug;
-use cairn_store::port::SessionRead;
 use cairn_store::{AppendPlan, Epoch};
 use serde_json::{Value, json};
 
@@ -56,9 +55,7 @@ impl Inner {
     pub(super) async fn take_received(self: &Arc<Self>) -> Result<()> {
         let workflows: Vec<Identity> =
             self.workflows.list()?.iter().map(|found| found.identity().clone()).collect();
-        let read = self.store.runs.sessions().await?;
-        let read: BTreeMap<SessionId, SessionRead> =
-            read.into_iter().map(|read| (read.session, read)).collect();
+        let read = self.index.sessions().await?;
         // One that cannot be begun, for want of a setting perhaps, holds up no other.
         let mut failed = None;
         for workflow in workflows {
@@ -77,8 +74,7 @@ impl Inner {
 
     /// Begins what was received at a desk and not begun when somebody ended.
     pub(super) async fn begin_received(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<()> {
-        let read = self.store.runs.sessions().await?;
-        let read = read.into_iter().find(|read| read.session == desk.session);
+        let read = self.index.sessions().await?.remove(&desk.session);
         // The list of runs has caught up, and says from where on there may be some.
         let from = match read {
             Some(read) if read.mark.is_some() => return Ok(()),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_store::Store;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::index::Index;
 use super::lanes::Lanes;
@@ -29,6 +29,8 @@ pub(super) struct Others {
     told: Mutex<BTreeMap<SessionId, Far>>,
     /// Whether others are followed. Held while something of theirs is told.
     follows: AsyncMutex<bool>,
+    /// Told when somebody who was followed lets go of a session.
+    left: Notify,
 }
 
 /// How far a session was told about.
@@ -57,8 +59,8 @@ impl Others {
         lanes: Arc<Lanes>,
         watchers: Arc<Watchers>,
     ) -> Self {
-        let (told, follows) = (Mutex::default(), AsyncMutex::default());
-        Self { host, store, index, lanes, watchers, told, follows }
+        let (told, follows, left) = (Mutex::default(), AsyncMutex::default(), Notify::new());
+        Self { host, store, index, lanes, watchers, told, follows, left }
     }
 
     fn far(&self) -> MutexGuard<'_, BTreeMap<SessionId, Far>> {
@@ -84,6 +86,11 @@ impl Others {
         Ok(())
     }
 
+    /// Completes when somebody who was followed has let go of a session since it last did.
+    pub(super) async fn left(&self) {
+        self.left.notified().await;
+    }
+
     /// Takes what is there now for known.
     async fn take_for_known(&self) -> Result<()> {
         let mut follows = self.follows.lock().await;
@@ -105,7 +112,7 @@ impl Others {
                 return;
             }
             self.tell_before_taking(session).await;
-            let Some(following) = &mut follower else { return };
+            let Some(following) = &mut follower else { return self.left.notify_one() };
             if !following.next().await {
                 // What it recorded last is told, too.
                 follower = None;

@@ -75,27 +75,36 @@ impl Inner {
     /// Says something to a run, wherever it is.
     pub(super) async fn tell(self: &Arc<Self>, run: RunId, command: Command) -> Result<()> {
         let ended = || Error::RunRefused { run, refused: Rejection::Ended };
-        let mut last = None;
+        let (mut last, mut may_have_happened) = (None, false);
         for _ in 0..TELL_TRIES {
             let told = match self.place_of(run).await? {
                 Place::Here(lane) => lane.tell(run, command.clone()).await,
                 Place::Over => return Err(ended()),
                 Place::There { session, owner } => {
                     let told = self.post.tell_owner(session, run, &command).await?;
+                    let told = told.map(|told| told.map_err(|e| e.of_owner(owner.as_deref())));
                     let elsewhere = Error::RunElsewhere { run, session, owner };
                     last = Some(elsewhere.clone());
                     told.unwrap_or(Err(elsewhere))
                 }
             };
             match told {
-                // Nothing was decided: whoever opens the session next hears it.
-                Err(error) if error.is_passing() => self.host.sleep(REVIVE_MIN).await,
+                // Whoever opens the session next hears it, and knows whether it was recorded.
+                Err(error) if error.is_passing() => {
+                    may_have_happened |= !matches!(error, Error::Unheard { .. });
+                    self.host.sleep(REVIVE_MIN).await;
+                }
+                // A later try knows of itself alone that nothing comes of it.
+                Err(error) if may_have_happened && error.code() != "RUN_IN_DOUBT" => {
+                    let session = self.reading.found(run).await?.session;
+                    return Err(Error::InDoubt { session, owner: None });
+                }
                 // The lane has let go of it, here or in another process, so it is over.
                 Err(error) if error.code() == "RUN_NOT_FOUND" => return Err(ended()),
                 told => return told,
             }
         }
         let session = self.reading.found(run).await?.session;
-        Err(last.unwrap_or(Error::LaneDown { session }))
+        Err(last.filter(|_| !may_have_happened).unwrap_or(Error::LaneDown { session }))
     }
 }

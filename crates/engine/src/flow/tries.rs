@@ -33,14 +33,18 @@ impl Tries {
     /// of itself alone: what an earlier one recorded goes on.
     pub(super) fn settle<T>(&mut self, asked: Result<T>) -> Option<Result<T>> {
         self.left = self.left.saturating_sub(1);
-        match asked {
+        let owner = match &self.elsewhere {
+            Some(Error::AdmittedElsewhere { owner, .. }) => owner.clone(),
+            _ => None,
+        };
+        match asked.map_err(|error| error.of_owner(owner.as_deref())) {
             Err(error) if error.is_passing() => {
                 self.may_have_happened |= !matches!(error, Error::Unheard { .. });
                 let who = self.elsewhere.take().filter(|_| !self.may_have_happened);
                 (self.left == 0).then(|| Err(who.unwrap_or(error)))
             }
-            Err(error) if self.may_have_happened && !matches!(error, Error::Store(_)) => {
-                Some(Err(Error::InDoubt { session: self.desk }))
+            Err(_) if self.may_have_happened => {
+                Some(Err(Error::InDoubt { session: self.desk, owner }))
             }
             asked => Some(asked),
         }
@@ -69,12 +73,13 @@ mod tests {
     fn who_may_have_been_taken_is_not_refused() {
         let unheard = || Err(Error::Unheard { session: DESK });
         let full = || Err(Error::Store(cairn_store::Error::Full { context: "x".to_owned() }));
-        let cases: [(Vec<Result<()>>, &str); 6] = [
+        let cases: [(Vec<Result<()>>, &str); 7] = [
             (vec![no()], "TRIGGER_DROPPED"),
             (vec![unheard(), no()], "TRIGGER_DROPPED"),
             (vec![down(), no()], "RUN_IN_DOUBT"),
             (vec![down(), unheard(), no()], "RUN_IN_DOUBT"),
-            (vec![down(), full()], "STORE_FULL"),
+            (vec![full()], "STORE_FULL"),
+            (vec![down(), full()], "RUN_IN_DOUBT"),
             (vec![down(), Ok(())], "OK"),
         ];
         for (tries, said) in cases {

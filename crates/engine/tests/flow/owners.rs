@@ -19,6 +19,11 @@ fn desk(world: &World, workflow: &str) -> SessionId {
     SessionId::derive(&["triggers", Identity::of_place(&file).key()])
 }
 
+/// What an owner says to a letter that came too late.
+fn late() -> serde_json::Value {
+    json!({"code": "LETTER_LATE", "message": ""})
+}
+
 const WAITS: &str = "{ id: q, type: wait, duration_sec: 3600 }";
 
 #[tokio::test]
@@ -57,11 +62,35 @@ async fn a_command_is_refused_or_in_doubt_while_the_owner_of_its_run_is_silent()
     let engine = world.engine();
     let refused = engine.cancel(run, "ada", "").await.unwrap_err();
     assert_eq!(refused.code(), "RUN_ELSEWHERE");
-    // It takes the command, and goes away without an answer.
-    let mut inbox = store.mailbox.open(session).await.unwrap();
-    let taken = async { drop(inbox.next().await.unwrap()) };
+    // It takes the command, and then says nothing more.
+    let mut inbox = store.mailbox.open(&*lease).await.unwrap();
+    let taken = async {
+        let letter = inbox.next().await.unwrap();
+        let text: serde_json::Value = serde_json::from_str(&letter.text).unwrap();
+        assert!(text["id"].is_string() && text["notAfterMs"].is_u64(), "{text}");
+        assert_eq!(text["say"]["do"], "cancel");
+        drop(letter);
+        // It is asked again what came of it.
+        let letter = inbox.next().await.unwrap();
+        let again: serde_json::Value = serde_json::from_str(&letter.text).unwrap();
+        assert_eq!((&again["id"], again.get("say")), (&text["id"], None));
+        letter.answer(json!({"code": "LETTER_UNKNOWN", "message": ""}).to_string());
+    };
     let (told, ()) = tokio::join!(engine.cancel(run, "ada", ""), taken);
-    assert_eq!(told.unwrap_err().code(), "RUN_IN_DOUBT");
+    let told = told.unwrap_err();
+    assert_eq!(told.code(), "RUN_IN_DOUBT");
+    let owner = format!("process {} since", std::process::id());
+    assert!(told.to_string().contains(&owner), "{told}");
+    // It is late with its answer, and heard all the same.
+    for (said, code) in [(json!({"ok": true}), None), (late(), Some("RUN_ELSEWHERE"))] {
+        let slow = async {
+            drop(inbox.next().await.unwrap());
+            drop(inbox.next().await.unwrap());
+            inbox.next().await.unwrap().answer(said.to_string());
+        };
+        let (told, ()) = tokio::join!(engine.cancel(run, "ada", ""), slow);
+        assert_eq!(told.err().map(|error| error.code()), code);
+    }
     drop((inbox, lease));
     assert_eq!(engine.past(run).await.unwrap().summary.status.name(), "waiting");
     engine.cancel(run, "ada", "").await.unwrap();

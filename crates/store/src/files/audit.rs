@@ -5,20 +5,22 @@ mod head;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
 
 use super::durable::{ensure_dir, failed, not_durable, sync_parent};
 use super::fs::{File, Fs, Open};
 use super::layout::Layout;
+use super::leases::{encode, owner_at, this_process};
 use super::lock::LockFile;
 use super::pace::blocking;
 use crate::error::{Error, Result};
 use crate::port::audit::{AuditLog, Head, LINE_MAX, NextLine};
 use head::{HeadFile, Known};
 
-/// How often the file's lock is tried, a hundredth of a second apart.
-const TRIES: u32 = 500;
+/// What whoever adds a line says to do.
+const PURPOSE: &str = "add to the audit record";
 /// How much is read at once.
 const CHUNK: u64 = 1 << 20;
 
@@ -35,26 +37,33 @@ impl FileAudit {
     }
 
     fn add(&self, next: NextLine<'_>) -> Result<bool> {
+        let begun = Instant::now();
         let mut lost = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lost) = &*lost {
             return Err(lost.clone());
         }
-        let added = self.add_line(next);
+        let added = self.add_line(next, begun);
         if let Err(error @ Error::DurabilityLost { .. }) = &added {
             *lost = Some(error.clone());
         }
         added
     }
 
-    fn add_line(&self, next: NextLine<'_>) -> Result<bool> {
+    fn add_line(&self, next: NextLine<'_>, begun: Instant) -> Result<bool> {
         let (fs, path) = (&*self.fs, self.layout.audit());
         if let Some(folder) = path.parent() {
             ensure_dir(fs, folder)?;
         }
         let mut lock = LockFile::open(fs, path.clone())?;
-        let Some(_held) = lock.acquire_within(fs, TRIES)? else {
-            return Err(Error::LockBusy { what: "the audit record".to_owned() });
+        let holder = self.layout.audit_holder();
+        let Some(_held) = lock.acquire_since(fs, begun)? else {
+            let holder = owner_at(fs, &holder).map(|owner| owner.to_string());
+            return Err(Error::LockBusy { what: "the audit record".to_owned(), holder });
         };
+        // The lock is on the record itself, where nothing but lines may stand.
+        let note = fs.open(&holder, Open::Create).map_err(failed("opening", &holder))?;
+        let noted = note.write_all_at(&encode(&this_process(PURPOSE)), 0);
+        noted.map_err(failed("writing", &holder))?;
         let file = fs.open(&path, Open::Write).map_err(failed("opening", &path))?;
         let (last, end) = last_line(&*file, &path)?;
         let mut head = HeadFile::open(fs, &self.layout.audit_head())?;

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use cairn_core::id::SessionId;
@@ -19,8 +19,8 @@ use crate::port::{Derived, Mark, Row};
 const VERSION: i64 = 5;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How often the file is opened again while somebody else makes it, and after which pause.
-const OPEN_TRIES: u32 = 100;
+/// How long it is tried to open the file while somebody else makes it, and after which pause.
+const OPEN_PATIENCE: Duration = Duration::from_millis(750);
 const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) struct Sqlite {
@@ -70,6 +70,9 @@ impl Sqlite {
             source: Arc::new(std::io::Error::other(what)),
         };
         match done.await {
+            Ok(Err(error)) if is_busy(&error) => {
+                Err(Error::LockBusy { what: "the index of runs".to_owned(), holder: None })
+            }
             Ok(done) => done.map_err(|error| failed(error.to_string())),
             Err(error) => Err(failed(error.to_string())),
         }
@@ -91,14 +94,15 @@ impl Shared {
 
     /// Opens the file. Of several processes that make it, the others wait for the first.
     fn open(&self) -> rusqlite::Result<Connection> {
-        let mut tries = OPEN_TRIES;
+        let begun = Instant::now();
         loop {
             match self.try_open() {
                 // SQLite waits for nobody where the way of writing is chosen.
-                Err(error) if tries > 0 && is_busy(&error) => std::thread::sleep(OPEN_PAUSE),
+                Err(error) if is_busy(&error) && begun.elapsed() < OPEN_PATIENCE => {
+                    std::thread::sleep(OPEN_PAUSE);
+                }
                 opened => return opened,
             }
-            tries -= 1;
         }
     }
 

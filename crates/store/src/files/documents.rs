@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 
@@ -11,15 +11,13 @@ use super::checkup;
 use super::durable::{ensure_dir, failed, read_if_there, replace, sync_parent};
 use super::fs::Fs;
 use super::layout::Layout;
+use super::leases::{encode, owner_at, this_process};
 use super::lock::LockFile;
 use super::pace::blocking;
 use crate::error::{Error, Result};
 use crate::port::documents::{Document, Documents, Name, Stamp, Version};
 use crate::regular;
 
-/// How often the lock of a folder is tried, a hundredth of a second apart. It is held for one
-/// write, so a holder that takes longer has stopped.
-const TRIES: u32 = 500;
 /// How long a document may be. What is longer is none that was written here.
 const BYTES_MAX: u64 = 256 << 20;
 /// Clocks of file systems tick this often at least: what changed longer ago has been seen to.
@@ -46,15 +44,19 @@ impl FileDocuments {
         write: impl FnOnce(&dyn Fs, &Path) -> Result<()>,
     ) -> Result<()> {
         let (fs, path) = (&*self.fs, self.layout.document(name));
+        let begun = Instant::now();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
         if folder != self.layout.root {
             ensure_dir(fs, &folder)?;
         }
-        let mut lock = LockFile::open(fs, folder.join(".documents.lock"))?;
-        let Some(_held) = lock.acquire_within(fs, TRIES)? else {
-            return Err(Error::LockBusy { what: format!("the document {name}") });
+        let place = folder.join(".documents.lock");
+        let mut lock = LockFile::open(fs, place.clone())?;
+        let Some(held) = lock.acquire_since(fs, begun)? else {
+            let holder = owner_at(fs, &place).map(|owner| owner.to_string());
+            return Err(Error::LockBusy { what: format!("the document {name}"), holder });
         };
+        held.note(&encode(&this_process("change a document")))?;
         let found = read_if_there(fs, &path)?.map(|bytes| Version::of(&bytes));
         if found.as_ref() != seen {
             return Err(Error::DocumentMoved { name: name.to_string() });

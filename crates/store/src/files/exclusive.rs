@@ -1,18 +1,18 @@
 //! Locks of the data directory: files whose lock is held for as long as it is needed.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 
 use super::durable::ensure_dir;
 use super::fs::Fs;
 use super::layout::Layout;
-use super::lock::{Kept, LockFile, PAUSE};
+use super::leases::this_process;
+use super::lock::{Kept, LockFile, PATIENCE, PAUSE};
 use crate::error::{Error, Result};
 use crate::port::locks::{Claim, Exclusive, Lock, Locks};
 
-/// How often a lock is tried that somebody else has.
-const TRIES: u32 = 1_000;
 /// How much room a note takes, so that a shorter one leaves nothing of a longer.
 const NOTE_LEN: usize = 256;
 
@@ -53,14 +53,17 @@ impl Locks for FileLocks {
     }
 
     async fn lock(&self, what: Exclusive) -> Result<Box<dyn Lock>> {
-        for _ in 0..TRIES {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
             if let Some(lock) = self.take(what)? {
+                lock.sign(&this_process(&format!("change {}", what.name())).to_string());
                 return Ok(Box::new(lock));
             }
             // The holder may be another task of this thread, which needs its turn.
             tokio::time::sleep(PAUSE).await;
         }
-        Err(Error::LockBusy { what: what.name().to_owned() })
+        let holder = self.holder(what);
+        Err(Error::LockBusy { what: what.name().to_owned(), holder })
     }
 }
 

@@ -57,6 +57,11 @@ impl Layout {
         self.root.join("audit.head")
     }
 
+    /// Who is adding a line to that record.
+    pub(super) fn audit_holder(&self) -> PathBuf {
+        self.root.join("audit.holder")
+    }
+
     /// The lock on what one process does at a time.
     pub(super) fn exclusive(&self, what: Exclusive) -> PathBuf {
         match what {

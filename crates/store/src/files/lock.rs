@@ -1,7 +1,7 @@
 //! Locks of the operating system: free when their holder is gone, never stolen.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::durable::failed;
 use super::fs::{File, Fs, Open};
@@ -9,6 +9,9 @@ use crate::error::Result;
 
 const TRIES: u32 = 20;
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
+/// How long somebody waits for a lock that is held for one write: a holder that takes longer has
+/// stopped, and whoever waits says so before it seems to have stopped itself.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1_200);
 
 /// A lock file, held open.
 pub(super) struct LockFile {
@@ -87,6 +90,18 @@ impl LockFile {
             }
         }
         Ok(None)
+    }
+
+    /// The same, for as long as is left of [`PATIENCE`] since somebody began to wait, in line
+    /// with others of this process or for the lock itself.
+    pub(super) fn acquire_since(
+        &mut self,
+        fs: &dyn Fs,
+        begun: Instant,
+    ) -> Result<Option<Held<'_>>> {
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        let tries = left.as_millis() / PAUSE.as_millis();
+        self.acquire_within(fs, u32::try_from(tries).unwrap_or(u32::MAX).max(1))
     }
 
     /// Takes the lock if it is free now.

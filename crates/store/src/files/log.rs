@@ -170,9 +170,24 @@ impl FileLog {
 
     /// Compares an owner's epoch with the session's own; an owner that was replaced is told.
     pub(super) fn verify_epoch(&self, session: SessionId, held_epoch: Epoch) -> Result<()> {
+        self.under_epoch(session, held_epoch, || Ok(()))
+    }
+
+    /// Does something for the owner of an epoch while nobody else can acquire the session; an
+    /// owner that was replaced is told, and nothing is done.
+    pub(super) fn under_epoch<T>(
+        &self,
+        session: SessionId,
+        held_epoch: Epoch,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let slot = self.slot(session);
-        let checked = held(&slot.session).write()?.check_epoch(held_epoch);
-        checked.inspect_err(|refusal| self.book.tell(refusal))
+        let done = {
+            let mut known = held(&slot.session);
+            let writer = known.write()?;
+            writer.check_epoch(held_epoch).and_then(|()| act())
+        };
+        done.inspect_err(|refusal| self.book.tell(refusal))
     }
 
     /// Seals what was appended so far.

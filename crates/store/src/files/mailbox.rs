@@ -22,9 +22,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
+use super::log::FileLog;
+use super::pace::blocking;
 use super::watch::Ear;
 use crate::error::{Error, Result};
+use crate::fence::Epoch;
 use crate::memory::mailbox::within;
+use crate::port::Lease;
 use crate::port::mailbox::{
     Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Openings, Patience,
 };
@@ -41,6 +45,8 @@ const FOLLOW: &str = "follow";
 /// The sockets of a data directory.
 pub(super) struct Sockets {
     folder: PathBuf,
+    /// Knows who owns a session.
+    log: Arc<FileLog>,
 }
 
 /// The folder, held open: a socket is named below its descriptor, since the path of a socket is
@@ -65,9 +71,9 @@ fn name(session: SessionId) -> String {
     format!("{}{SUFFIX}", session.to_string().trim_start_matches(PREFIX))
 }
 
-/// What a socket is called before anybody listens.
+/// How the names of a session's sockets begin before they are known under their own name.
 fn fresh(session: SessionId) -> String {
-    format!(".{}", name(session))
+    format!(".{}-", name(session))
 }
 
 /// The session whose socket has a name.
@@ -76,8 +82,43 @@ fn named(name: &str) -> Option<SessionId> {
 }
 
 impl Sockets {
-    pub(super) const fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) const fn new(folder: PathBuf, log: Arc<FileLog>) -> Self {
+        Self { folder, log }
+    }
+
+    /// Listens under the name of a session, for its owner of this epoch.
+    fn listen(&self, session: SessionId, epoch: Epoch) -> Result<UnixListener> {
+        let failed = |source| self.failed("listening in", source);
+        self.make().map_err(failed)?;
+        let folder = Folder::open(&self.folder).map_err(failed)?;
+        let new = format!("{}{:016x}", fresh(session), crate::random()?);
+        // Whoever finds it under its name can be heard.
+        let listener = UnixListener::bind(folder.at(&new)).map_err(failed)?;
+        let named = self.log.under_epoch(session, epoch, || {
+            std::fs::rename(folder.at(&new), folder.at(&name(session))).map_err(failed)?;
+            self.remove_left(session, &folder).map_err(failed)
+        });
+        if named.is_err() {
+            // It was never known; whoever opens the inbox next removes what is left.
+            let _ = std::fs::remove_file(folder.at(&new));
+        }
+        named.map(|()| listener)
+    }
+
+    /// Removes the sockets that processes left which died before anybody could find them, or
+    /// which are about to be refused.
+    fn remove_left(&self, session: SessionId, folder: &Folder) -> io::Result<()> {
+        let left = fresh(session);
+        for entry in std::fs::read_dir(&self.folder)? {
+            let name = entry?.file_name();
+            if let Some(name) = name.to_str().filter(|name| name.starts_with(&left)) {
+                match std::fs::remove_file(folder.at(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn connect(&self, session: SessionId) -> Option<UnixStream> {
@@ -106,22 +147,8 @@ impl Drop for Ends {
 
 #[async_trait]
 impl Mailbox for Sockets {
-    async fn open(&self, session: SessionId) -> Result<Inbox> {
-        let listen = || {
-            self.make()?;
-            let folder = Folder::open(&self.folder)?;
-            // Whoever finds it under its name can be heard. Whoever listened there before is
-            // gone: the session is ours.
-            let (path, new) = (folder.at(&name(session)), folder.at(&fresh(session)));
-            match std::fs::remove_file(&new) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let listener = UnixListener::bind(&new)?;
-            std::fs::rename(&new, &path)?;
-            Ok(listener)
-        };
-        let listener = listen().map_err(|source| self.failed("listening in", source))?;
+    async fn open(&self, lease: &dyn Lease) -> Result<Inbox> {
+        let listener = blocking(|| self.listen(lease.session(), lease.epoch()))?;
         let (letters, inbox) = mpsc::channel(LETTERS_MAX);
         let followers = Followers::default();
         let moved = followers.moved();

@@ -179,8 +179,7 @@ impl RunIndex for Sqlite {
             put(&change, &rows, &read)?;
             change.commit()
         };
-        // It may keep nothing: what is missing is read from the sessions again.
-        self.with(write).await.or(Ok(()))
+        self.with(write).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
@@ -287,6 +286,22 @@ mod tests {
         }
         files.forget(vec![SessionId::from_bits(1)]).await.unwrap();
         assert_eq!(files.list(&RunFilter::default()).await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn a_list_that_somebody_else_is_writing_says_so_and_keeps_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("index.sqlite");
+        let files = Sqlite::new(path.clone());
+        files.record(vec![run(1, "a", true)], Vec::new()).await.unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let busy = files.record(vec![run(2, "a", true)], Vec::new()).await.unwrap_err();
+        assert_eq!(busy.code(), "STORE_BUSY");
+        assert_eq!(files.list(&RunFilter::default()).await.unwrap(), [run(1, "a", true)]);
+        other.execute_batch("COMMIT").unwrap();
+        files.record(vec![run(2, "a", true)], Vec::new()).await.unwrap();
+        assert_eq!(files.list(&RunFilter::default()).await.unwrap().len(), 2);
     }
 
     #[tokio::test]

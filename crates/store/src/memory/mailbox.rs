@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use cairn_core::id::SessionId;
 use tokio::sync::{mpsc, watch};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::fence::Epoch;
+use crate::port::Lease;
 use crate::port::mailbox::{
     Delivery, Follower, Followers, Inbox, LETTERS_MAX, Letter, Mailbox, Openings, Patience, Pause,
 };
@@ -24,6 +26,7 @@ pub(crate) struct Inboxes {
 
 #[derive(Clone)]
 struct Open {
+    epoch: Epoch,
     letters: mpsc::Sender<Letter>,
     moved: watch::Receiver<u64>,
 }
@@ -56,10 +59,20 @@ pub(crate) async fn within<T>(work: impl Future<Output = T>, pause: Pause) -> Op
 
 #[async_trait]
 impl Mailbox for Inboxes {
-    async fn open(&self, session: SessionId) -> Result<Inbox> {
+    async fn open(&self, lease: &dyn Lease) -> Result<Inbox> {
+        lease.verify().await?;
+        let (session, epoch) = (lease.session(), lease.epoch());
         let (letters, inbox) = mpsc::channel(LETTERS_MAX);
         let followers = Followers::default();
-        self.open().insert(session, Open { letters, moved: followers.moved() });
+        {
+            let mut open = self.open();
+            // Somebody else may have acquired the session since it was looked at.
+            if let Some(later) = open.get(&session).filter(|known| known.epoch > epoch) {
+                let (held, current) = (epoch, later.epoch);
+                return Err(Error::Fenced { session, held, current });
+            }
+            open.insert(session, Open { epoch, letters, moved: followers.moved() });
+        }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|told| told.send(session).is_ok());
         Ok(Inbox::new(inbox, followers, ()))

@@ -8,6 +8,7 @@ use cairn_core::id::SessionId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::error::Result;
+use crate::port::Lease;
 
 /// How many letters may lie in an inbox.
 pub(crate) const LETTERS_MAX: usize = 256;
@@ -15,9 +16,12 @@ pub(crate) const LETTERS_MAX: usize = 256;
 /// Letters between processes. Nothing of it is durable: what counts is what the owner records.
 #[async_trait]
 pub trait Mailbox: Send + Sync {
-    /// Opens the inbox of a session that this process owns. An earlier one of the same session
-    /// gets no more letters.
-    async fn open(&self, session: SessionId) -> Result<Inbox>;
+    /// Opens the inbox of a session under the lease of its owner. An earlier one of the same
+    /// session gets no more letters.
+    ///
+    /// An owner that was replaced is refused with `Fenced`, like one that appends: the inbox of
+    /// whoever replaced it stays where others find it.
+    async fn open(&self, lease: &dyn Lease) -> Result<Inbox>;
 
     /// Says something to the owner of a session and waits for its answer.
     ///

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cairn_core::id::EventIndex;
-use cairn_store::{Config, open};
+use cairn_store::port::documents::Name;
+use cairn_store::port::locks::Exclusive;
+use cairn_store::{Config, Error, open};
 
 use crate::given::{SESSION, notes, start};
 
@@ -104,4 +106,55 @@ async fn a_spawn_storm_leaves_no_lock_behind() {
     done.store(true, Ordering::Relaxed);
     let children = storm.join().unwrap();
     assert!(children > 10, "{children} children");
+}
+
+/// What is said of a lock that another process holds and does not give back, within two seconds
+/// however many wait for it in one process.
+async fn require_holder_is_named<T, W>(path: &std::path::Path, wait: impl Fn() -> W)
+where
+    T: Send + 'static,
+    W: Future<Output = cairn_store::Result<T>> + Send + 'static,
+{
+    let holder = std::fs::File::open(path).unwrap();
+    holder.try_lock().unwrap();
+    let before = Instant::now();
+    let waiting: Vec<_> = (0..4).map(|_| tokio::spawn(wait())).collect();
+    for waiting in waiting {
+        let error = waiting.await.unwrap().map(drop).unwrap_err();
+        assert_eq!(error.code(), "STORE_BUSY", "{error}");
+        let named = format!("process {} since 20", std::process::id());
+        assert!(error.to_string().contains(&named), "{error}");
+    }
+    assert!(before.elapsed() < Duration::from_secs(2), "{:?}", before.elapsed());
+    holder.unlock().unwrap();
+    wait().await.map(drop).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_long_where_somebody_was_stopped_and_hears_who_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(&Config::files(home.path())).unwrap();
+    let audit = store.audit.clone();
+    let add = move || {
+        let audit = audit.clone();
+        async move { audit.append(Box::new(|_| Some(b"{}".to_vec()))).await }
+    };
+    // Whoever holds it now was the last to do so.
+    add().await.unwrap();
+    require_holder_is_named(&home.path().join("audit/audit.jsonl"), add).await;
+    let documents = store.documents.clone();
+    let change = move || {
+        let documents = documents.clone();
+        let content = |_: Option<&[u8]>| Ok((Some(b"{}".to_vec()), ()));
+        async move { documents.update::<(), Error>(&Name::fixed("schedules.json"), content).await }
+    };
+    change().await.unwrap();
+    require_holder_is_named(&home.path().join(".documents.lock"), change).await;
+    let locks = store.locks.clone();
+    let seal = move || {
+        let locks = locks.clone();
+        async move { locks.lock(Exclusive::Vault).await }
+    };
+    drop(seal().await.unwrap());
+    require_holder_is_named(&home.path().join("secrets/.lock"), seal).await;
 }

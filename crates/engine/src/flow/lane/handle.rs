@@ -68,6 +68,11 @@ impl Lane {
         }
     }
 
+    /// The right to decide for the session; none when the lane is over.
+    pub(in crate::flow) fn lease(&self) -> Option<Arc<dyn Lease>> {
+        self.lease.upgrade()
+    }
+
     /// Completes when it is over and its lease given back.
     pub(in crate::flow) async fn gone(&self) {
         self.messages.closed().await;
