@@ -116,6 +116,11 @@ impl World {
         self.serve_traced(None).await
     }
 
+    /// A server that sees the data in its own way.
+    pub(crate) async fn serve_on(&self, store: Store) -> Server {
+        Server::over(self.folder.path(), self.vault(), store, None, None).await
+    }
+
     /// A server that sends its traces somewhere.
     pub(crate) async fn serve_traced(&self, telemetry: Option<Telemetry>) -> Server {
         Server::over(self.folder.path(), self.vault(), self.store(), None, telemetry).await

@@ -9,6 +9,7 @@
 mod access;
 mod client;
 mod env;
+mod fallen;
 mod hooks;
 mod hooks_bad;
 mod limits;
