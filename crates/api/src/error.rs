@@ -409,8 +409,8 @@ impl Error {
     /// How long to wait, where that is known better than its code says.
     const fn own_after_ms(&self) -> Option<u64> {
         match self {
-            Self::Engine(engine::Error::RateLimited { after_ms, .. })
-            | Self::TokensTried { after_ms } => Some(*after_ms),
+            Self::Engine(error) => error.after_ms(),
+            Self::TokensTried { after_ms } => Some(*after_ms),
             _ => None,
         }
     }

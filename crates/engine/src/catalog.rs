@@ -94,6 +94,8 @@ pub struct Found {
     pub alias: Option<String>,
     /// The file's bytes.
     pub bytes: Vec<u8>,
+    /// When the file was last changed; none for one that is in no file.
+    pub(crate) changed_ms: Option<u64>,
     /// The files beside it that belong to its plan, by their path from its folder.
     pub assets: BTreeMap<String, Arc<[u8]>>,
     /// What it compiled to, or everything that is wrong with it.
@@ -446,6 +448,7 @@ impl Source {
             id: shown,
             alias: None,
             bytes: Vec::new(),
+            changed_ms: None,
             assets: BTreeMap::new(),
             outcome: Err(vec![problem]),
             last_good: None,
@@ -491,6 +494,7 @@ impl Source {
             None => Identity::built_in(&id, &shown),
         };
         Found {
+            changed_ms: self.root.as_ref().and_then(|_| tree::changed_ms(&shown)),
             path: shown,
             kind: self.tree.kind,
             id,

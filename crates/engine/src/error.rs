@@ -454,6 +454,34 @@ impl Error {
         }
     }
 
+    /// Whether it says nothing of what was asked: the same request may be taken later.
+    #[must_use]
+    pub(crate) fn goes_by(&self) -> bool {
+        self.is_passing()
+            || matches!(
+                self.code(),
+                "RUN_IN_DOUBT"
+                    | "RUN_ELSEWHERE"
+                    | "WORKFLOW_ELSEWHERE"
+                    | "SESSION_LOCKED"
+                    | "SESSION_OWNED"
+                    | "STORE_BUSY"
+                    | "STORE_FULL"
+            )
+    }
+
+    /// How long to wait before asking again, where the error itself knows better than its code.
+    #[must_use]
+    pub const fn after_ms(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { after_ms, .. }
+            | Self::Busy { after_ms, .. }
+            | Self::Overflow { after_ms, .. } => Some(*after_ms),
+            Self::Told { after_ms, .. } => *after_ms,
+            _ => None,
+        }
+    }
+
     /// What to do next, where the error itself knows better than its code.
     #[must_use]
     pub fn fix(&self) -> Option<&str> {

@@ -28,6 +28,7 @@ mod lanes;
 mod letters;
 mod mail;
 mod options;
+mod orphans;
 mod ownership;
 mod papers;
 mod payload;
@@ -203,8 +204,6 @@ pub(crate) struct Inner {
     refusals: refusals::Refusals,
     /// Knows who is told of failures.
     takers: failures::Takers,
-    /// Held while others are told of a failure.
-    telling: tokio::sync::Mutex<()>,
     /// Keeps who asked for what.
     record: Record,
     /// Knows what tokens allow.
@@ -247,6 +246,7 @@ impl Inner {
                 lanes: Arc::clone(&lanes),
                 steps: Arc::clone(&steps),
                 others: Arc::clone(&others),
+                options: Arc::clone(&options),
             },
             post: mail::Post {
                 host: Arc::clone(&host),
@@ -280,7 +280,6 @@ impl Inner {
                 workflows: Arc::clone(&workflows),
             },
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
-            telling: tokio::sync::Mutex::default(),
             record,
             rights,
             host,

@@ -76,8 +76,8 @@ const MUTANTS: [Mutant; 10] = [
         name: "effect-before-commit",
         changes: &[Change {
             file: "crates/engine/src/flow/lane/commit.rs",
-            find: "let Batch { events, blobs, effects, moved, replies, room: _ } = batch;",
-            put: "let Batch { events, blobs, mut effects, moved, replies, room: _ } = batch;
+            find: "let Batch { events, blobs, effects, moved, replies, orphans, room: _ } = batch;",
+            put: "let Batch { events, blobs, mut effects, moved, replies, orphans, room: _ } = batch;
         if PLANTED {
             for (run, effect) in std::mem::take(&mut effects) {
                 self.let_happen(inner, run, effect, false).await;
@@ -104,11 +104,10 @@ const MUTANTS: [Mutant; 10] = [
         changes: &[
             Change {
                 file: "crates/engine/src/flow/desk.rs",
-                find: "let is_free = turns.queue.is_empty() && turns.under_way < limits.most;",
+                find: "let is_free = turns.has_place(limits.most);",
                 put: "let own = |turn: &&Turn| matches!(turn, Turn::UnderWay { session: at } if *at == session);
                 let own = turns.runs.values().filter(own).count();
-                let is_free = PLANTED && own < limits.most
-                    || turns.queue.is_empty() && turns.under_way < limits.most;",
+                let is_free = PLANTED && own < limits.most || turns.has_place(limits.most);",
             },
             Change {
                 file: "crates/engine/src/flow/desk.rs",

@@ -91,7 +91,7 @@ impl Kept {
         }
         let hidden = Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)));
         let values = secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().into()));
-        Ok(Bindings { values: values.collect(), redact: Some(Arc::new(Hidden(hidden))) })
+        Ok(Bindings::new(values.collect(), Arc::new(Hidden(hidden))))
     }
 }
 

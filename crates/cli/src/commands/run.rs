@@ -18,7 +18,7 @@ use crate::{automate, home, somebody};
 mod follow;
 mod given;
 
-pub(crate) use follow::follow;
+pub(crate) use follow::{ask, end, follow};
 pub(crate) use given::{Given, limited, text_note, text_of, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
@@ -64,17 +64,20 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         if args.detach {
             engine.hold();
         }
-        let watch = engine.watch();
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
         let by = somebody::by();
         let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
-        let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
+        let asked = async {
+            let asked = engine.submit(request).await;
+            asked.map(|asked| Some(asked.run)).map_err(|error| with_flag(error, &given))
+        };
         if args.detach {
+            let asked = asked.await;
             engine.stop(PATIENCE).await;
-            return detach(asked.run, config);
+            return asked?.map_or(Ok(Exit::Success), |run| detach(run, config));
         }
-        follow(&engine, asked.run, watch, config).await
+        ask(&engine, asked, config).await
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -118,6 +119,19 @@ impl World {
         text.lines().skip(known).map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// All runs, once each of them waits for somebody or is over: a run that was just started
+    /// moves by itself until then.
+    fn runs_at_rest(&self) -> Vec<Value> {
+        let by = Instant::now() + Duration::from_secs(20);
+        loop {
+            let runs = self.http("GET /api/v1/runs?limit=200", None).answer;
+            let runs = runs["items"].as_array().unwrap().clone();
+            let moves = |run: &&Value| ["queued", "running"].iter().any(|s| run["status"] == *s);
+            let Some(moving) = runs.iter().find(moves) else { return runs };
+            assert!(Instant::now() < by, "it never comes to rest: {moving}");
+        }
+    }
+
     /// What there is that a principal can change.
     fn state(&self) -> BTreeMap<String, String> {
         let mut state = BTreeMap::new();
@@ -130,8 +144,7 @@ impl World {
                 state.insert(entry.path().display().to_string(), kept.join("\n"));
             }
         }
-        let runs = self.http("GET /api/v1/runs?limit=200", None).answer;
-        for run in runs["items"].as_array().unwrap() {
+        for run in self.runs_at_rest() {
             state.insert(run["runId"].to_string(), run["status"].to_string());
         }
         for folder in ["sessions", "papers/sessions"] {

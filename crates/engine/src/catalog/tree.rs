@@ -7,6 +7,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use cairn_lang::ids::SourceKind;
 use cairn_lang::source::{BYTES_MAX, SourceTree};
@@ -100,6 +101,12 @@ pub(super) fn stamps(directories: &[Directory], beside: Option<&Path>) -> Vec<St
         Some(Stamp { path, len: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) })
     };
     all.into_iter().filter_map(stamp).collect()
+}
+
+/// When a file was last changed, in milliseconds since 1970.
+pub(super) fn changed_ms(path: &Path) -> Option<u64> {
+    let changed = fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
+    u64::try_from(changed.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
 
 /// Reads a directory, as far as it can be read.

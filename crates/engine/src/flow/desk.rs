@@ -11,7 +11,7 @@ use cairn_core::id::{RunId, SessionId};
 use cairn_core::plan::RateLimit;
 use cairn_store::Epoch;
 use cairn_store::port::Lease;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use super::lane::Message;
 use super::rate::RateLimiter;
@@ -34,19 +34,30 @@ pub(super) struct Desk {
     /// Whether somebody sees to what was received and not begun.
     owes: AtomicBool,
     pub(super) rate: RateLimiter,
+    /// The places there are for steps of the workflow, in all its sessions.
+    pub(super) slots: Arc<Semaphore>,
     host: Arc<dyn Host>,
 }
 
 /// Where a run stands.
 enum Turn {
-    /// Its request is being looked at.
-    Arriving,
+    /// Its request is being looked at. One whose trigger takes no place in the queue has its turn
+    /// from the moment it is let through.
+    Arriving { reserved: bool },
     /// It waits until its limits let it begin.
-    Waiting { place: u64, limits: Limits, session: SessionId, lane: Messages },
+    Waiting { place: u64, session: SessionId },
     /// It is under way.
     UnderWay { session: SessionId },
     /// The lane of its session fell, and what the session holds of it is not known yet.
     Unknown { session: SessionId, was_under_way: bool },
+}
+
+/// A run that waits, and who is told when it may begin.
+struct Waiter {
+    run: RunId,
+    limits: Limits,
+    session: SessionId,
+    lane: Messages,
 }
 
 /// The runs of a session that are not over, as they were loaded from it.
@@ -73,7 +84,12 @@ pub(super) struct Limits {
 impl Turn {
     /// Whether it counts for the limit of how many may be under way.
     const fn counts(&self) -> bool {
-        matches!(self, Self::UnderWay { .. } | Self::Unknown { was_under_way: true, .. })
+        matches!(
+            self,
+            Self::Arriving { reserved: true }
+                | Self::UnderWay { .. }
+                | Self::Unknown { was_under_way: true, .. }
+        )
     }
 
     const fn session(&self) -> Option<SessionId> {
@@ -81,7 +97,7 @@ impl Turn {
             Self::Waiting { session, .. }
             | Self::UnderWay { session }
             | Self::Unknown { session, .. } => Some(*session),
-            Self::Arriving => None,
+            Self::Arriving { .. } => None,
         }
     }
 }
@@ -91,7 +107,9 @@ impl Turn {
 #[derive(Default)]
 struct Turns {
     runs: BTreeMap<RunId, Turn>,
-    queue: BTreeMap<u64, RunId>,
+    queue: BTreeMap<u64, Waiter>,
+    /// The runs whose request is being looked at, until whatever comes of it is recorded.
+    claimed: BTreeSet<RunId>,
     arriving: usize,
     under_way: usize,
     next: u64,
@@ -104,18 +122,26 @@ impl Turns {
         let before = self.runs.remove(&run);
         self.under_way -= usize::from(before.as_ref().is_some_and(Turn::counts));
         match before {
-            Some(Turn::Arriving) => self.arriving -= 1,
+            Some(Turn::Arriving { .. }) => self.arriving -= 1,
             Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),
             _ => {}
         }
         let Some(turn) = turn else { return };
         self.under_way += usize::from(turn.counts());
-        match &turn {
-            Turn::Arriving => self.arriving += 1,
-            Turn::Waiting { place, .. } => drop(self.queue.insert(*place, run)),
-            _ => {}
-        }
+        self.arriving += usize::from(matches!(turn, Turn::Arriving { .. }));
         self.runs.insert(run, turn);
+    }
+
+    /// Has a run wait at a place in the queue.
+    fn wait(&mut self, place: u64, waiter: Waiter) {
+        let (run, session) = (waiter.run, waiter.session);
+        self.set(run, Some(Turn::Waiting { place, session }));
+        self.queue.insert(place, waiter);
+    }
+
+    /// Whether one more may be under way at once, behind whoever waits.
+    fn has_place(&self, most: usize) -> bool {
+        self.queue.is_empty() && self.under_way < most
     }
 
     /// The runs whose turn is one of these.
@@ -139,11 +165,7 @@ impl Turns {
     /// Gives turns to those who have waited longest, as long as there are any.
     fn give(&mut self, rate: &RateLimiter, now_ms: u64) {
         self.due_ms = None;
-        while let Some((_, run)) = self.queue.first_key_value() {
-            let run = *run;
-            let Some(Turn::Waiting { limits, session, lane, .. }) = self.runs.get(&run) else {
-                return;
-            };
+        while let Some((_, Waiter { run, limits, session, lane })) = self.queue.first_key_value() {
             if self.under_way >= limits.most {
                 return;
             }
@@ -151,7 +173,7 @@ impl Turns {
                 self.due_ms = Some(now_ms.saturating_add(after_ms));
                 return;
             }
-            let session = *session;
+            let (run, session) = (*run, *session);
             // A lane that is gone is recovered, and its runs are enlisted again.
             drop(lane.send(Message::Turn(run)));
             self.set(run, Some(Turn::UnderWay { session }));
@@ -171,11 +193,27 @@ pub(super) struct Claim<'d> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut turns = self.desk.turns();
-        if matches!(turns.runs.get(&self.run), Some(Turn::Arriving)) {
+        turns.claimed.remove(&self.run);
+        if matches!(turns.runs.get(&self.run), Some(Turn::Arriving { .. })) {
             turns.set(self.run, None);
+            // What was reserved for it is free.
+            turns.give(&self.desk.rate, self.desk.host.now_ms());
         }
         drop(turns);
         self.desk.changed.notify_waiters();
+    }
+}
+
+impl Claim<'_> {
+    /// Reserves its turn for a run that takes no place in the queue; says no when it would have
+    /// to wait. Whoever asks next finds one place less.
+    pub(super) fn reserve(&self, most: usize) -> bool {
+        let mut turns = self.desk.turns();
+        let has_place = turns.has_place(most);
+        if has_place {
+            turns.set(self.run, Some(Turn::Arriving { reserved: true }));
+        }
+        has_place
     }
 }
 
@@ -192,7 +230,12 @@ pub(super) enum Arrived<'d> {
 }
 
 impl Desk {
-    pub(super) fn new(workflow: Identity, lease: Arc<dyn Lease>, host: Arc<dyn Host>) -> Self {
+    pub(super) fn new(
+        workflow: Identity,
+        lease: Arc<dyn Lease>,
+        steps_at_once: usize,
+        host: Arc<dyn Host>,
+    ) -> Self {
         Self {
             workflow,
             session: lease.session(),
@@ -201,6 +244,7 @@ impl Desk {
             changed: Notify::new(),
             owes: AtomicBool::new(false),
             rate: RateLimiter::default(),
+            slots: Arc::new(Semaphore::new(steps_at_once)),
             host,
         }
     }
@@ -258,14 +302,17 @@ impl Desk {
             {
                 let mut turns = self.turns();
                 match turns.runs.get(&run) {
+                    // It has its turn before it is recorded, and nobody is told of it before.
+                    _ if turns.claimed.contains(&run) => {}
+                    Some(Turn::Arriving { .. }) => {}
                     Some(Turn::Waiting { .. } | Turn::UnderWay { .. }) => return Arrived::Known,
                     Some(Turn::Unknown { session, .. }) => return Arrived::Unknown(*session),
-                    Some(Turn::Arriving) => {}
                     None if turns.arriving >= REQUESTS_MAX || turns.queue.len() >= WAITING_MAX => {
                         return Arrived::Busy;
                     }
                     None => {
-                        turns.set(run, Some(Turn::Arriving));
+                        turns.set(run, Some(Turn::Arriving { reserved: false }));
+                        turns.claimed.insert(run);
                         return Arrived::New(Claim { desk: self, run, epoch: self.epoch() });
                     }
                 }
@@ -288,8 +335,12 @@ impl Desk {
         let place = match turns.runs.get(&run) {
             Some(Turn::UnderWay { .. }) => return true,
             Some(Turn::Waiting { place, .. }) => *place,
-            Some(Turn::Arriving | Turn::Unknown { .. }) | None => {
-                let is_free = turns.queue.is_empty() && turns.under_way < limits.most;
+            Some(Turn::Arriving { reserved: true }) => {
+                turns.set(run, Some(Turn::UnderWay { session }));
+                return true;
+            }
+            Some(Turn::Arriving { .. } | Turn::Unknown { .. }) | None => {
+                let is_free = turns.has_place(limits.most);
                 let may_begin = |rate: &RateLimit| self.rate.take(rate, now_ms).is_ok();
                 if is_free && limits.rate.as_ref().is_none_or(may_begin) {
                     turns.set(run, Some(Turn::UnderWay { session }));
@@ -299,7 +350,7 @@ impl Desk {
                 turns.next
             }
         };
-        turns.set(run, Some(Turn::Waiting { place, limits, session, lane: lane.clone() }));
+        turns.wait(place, Waiter { run, limits, session, lane: lane.clone() });
         // The one in front may be allowed more than those before it.
         turns.give(&self.rate, now_ms);
         false
@@ -314,13 +365,6 @@ impl Desk {
     /// When the one in front may begin, when it is only the rate that it waits for.
     pub(super) fn due_ms(&self) -> Option<u64> {
         self.turns().due_ms
-    }
-
-    /// Whether a run that asks now would have to wait for others to end.
-    pub(super) fn is_full(&self, most: usize) -> bool {
-        let turns = self.turns();
-        // Of several that are looked at at once more than one may pass; the others of them wait.
-        !turns.queue.is_empty() || turns.under_way >= most
     }
 
     /// Counts a run that was begun before.

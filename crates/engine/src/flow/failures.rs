@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use cairn_core::canonical;
 use cairn_core::event::engine::Payload;
@@ -39,6 +38,8 @@ const LOOKED_AT_MAX: usize = 1_000;
 struct Taker {
     found: Arc<Found>,
     trigger: Slug,
+    /// Whether the workflow that failed names it.
+    is_named: bool,
 }
 
 impl Inner {
@@ -64,8 +65,6 @@ impl Inner {
         let Some(End::Failed { .. }) = state.end else { return Ok(Vec::new()) };
         let ready = self.plans.get(started.workflow_hash).await?;
         let report = self.takers.report(&ready.graph.plan, &state).await?;
-        // Whoever comes second finds what the first began.
-        let _telling = self.telling.lock().await;
         let mut told = Vec::new();
         for taker in self.takers.of_plan(&Identity::of_run(started), &ready.graph.plan).await? {
             let event = TriggerEvent {
@@ -85,6 +84,7 @@ impl Inner {
                 by: by_run(run, Door::Error, None),
                 roles: Roles::Any,
             };
+            // Whoever tells it a second time finds what the first began.
             told.push(self.submit_patiently(&taker.found, entry).await?.run);
         }
         Ok(told)
@@ -186,13 +186,15 @@ impl Takers {
         }
     }
 
-    /// Whether somebody should have been told of a failure and was not. Those whose file is
-    /// younger than the failure may not have been there.
+    /// Whether somebody should have been told of a failure and was not. One that the failed
+    /// workflow names was meant; of the others those whose file is younger than the failure may
+    /// not have been there.
     async fn is_untold(&self, failed: &Summary, takers: &[Taker]) -> Result<bool> {
-        let ended = UNIX_EPOCH + Duration::from_millis(failed.ended_ms.unwrap_or_default());
+        let ended_ms = failed.ended_ms.unwrap_or_default();
         for taker in takers {
-            let changed = std::fs::metadata(&taker.found.path).and_then(|file| file.modified());
-            let was_there = changed.is_ok_and(|changed| changed < ended);
+            let changed_ms = taker.found.changed_ms;
+            let was_there =
+                taker.is_named || changed_ms.is_none_or(|changed_ms| changed_ms < ended_ms);
             let key = failed.run.to_string();
             let run = keyed(taker.found.identity(), &taker.trigger, &key);
             if was_there && self.index.find(run).await?.is_none() {
@@ -211,14 +213,14 @@ impl Takers {
                 let trigger = error_triggers(&found).next().map(|trigger| trigger.id.clone());
                 let trigger = trigger.map_or_else(|| "error".parse(), Ok);
                 let trigger = trigger.map_err(|_| Error::Broken("no name".to_owned()))?;
-                takers.push(Taker { found, trigger });
+                takers.push(Taker { found, trigger, is_named: true });
             }
         }
         for found in self.workflows.around(workflow).await? {
             let known = takers.iter().any(|taker| taker.found.id == found.id);
             let trigger = error_triggers(&found).find(|trigger| names(trigger, &plan.workflow_id));
             if let Some(trigger) = trigger.map(|trigger| trigger.id.clone()).filter(|_| !known) {
-                takers.push(Taker { found, trigger });
+                takers.push(Taker { found, trigger, is_named: false });
             }
         }
         Ok(takers)

@@ -22,7 +22,7 @@ use super::index::{self, Filter, Index, Summary};
 use super::intake::triggers_of;
 use super::lane::Adopted;
 use super::lanes::Lanes;
-use super::options::overflow;
+use super::options::{Options, overflow};
 use super::perform::Steps;
 use super::plans::{Plans, Ready};
 use super::reading::Reading;
@@ -35,8 +35,8 @@ use crate::host::Host;
 
 /// What others are told that a session is owned for.
 const PERFORM: &str = "perform its runs";
-/// How many runs of before count for a limit of runs in a span of time.
-const LEARNT_MAX: usize = 1_000;
+/// How many runs of before are read at most to count them for a limit of runs in a span of time.
+const LEARNT_MAX: usize = 100_000;
 
 /// Acquires what can be owned, and reads what is left in it.
 pub(super) struct Holdings {
@@ -49,6 +49,7 @@ pub(super) struct Holdings {
     pub(super) lanes: Arc<Lanes>,
     pub(super) steps: Arc<Steps>,
     pub(super) others: Arc<Others>,
+    pub(super) options: Arc<Options>,
 }
 
 /// What is left to do in a session that this process owns.
@@ -101,6 +102,8 @@ impl Holdings {
                 lane.gone().await;
                 Ok(false)
             }
+            // Somebody deleted the session: there is nothing to decide for.
+            Err(Error::Store(store::Error::NotFound(_))) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -166,10 +169,13 @@ impl Holdings {
     /// When runs of a workflow began that may still count, as the list of runs has them: a
     /// restart does not let in what it would not have.
     pub(super) async fn begun_lately(&self, workflow: &Identity) -> Result<Vec<u64>> {
-        let (limit, with_retired) = (Some(LEARNT_MAX), true);
-        let filter = Filter { limit, with_retired, ..index::of(workflow) };
         let found = self.workflows.find_same(workflow).await.ok();
         let plan = found.as_ref().and_then(|found| found.compiled().ok());
+        // No more of them can count than the limit lets in, beside those that wait for it.
+        let most = plan.map(|compiled| self.options.rate(&compiled.plan).runs_max);
+        let most = most.map_or(0, |most| usize::try_from(most).unwrap_or(LEARNT_MAX));
+        let limit = Some(most.saturating_mul(2).clamp(1_000, LEARNT_MAX));
+        let filter = Filter { limit, with_retired: true, ..index::of(workflow) };
         // One that waits for the rate counts when it begins, and any other when it is asked for.
         let waits = |run: &Summary| {
             let trigger = run.trigger.as_ref().and_then(|trigger| trigger.parse().ok());

@@ -236,9 +236,15 @@ impl Index {
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
                 continue;
             }
-            let from = read.as_ref().map_or(EventIndex(0), |read| read.next);
+            let mut from = read.as_ref().map_or(EventIndex(0), |read| read.next);
             let workflow = read.as_ref().and_then(|read| read.workflow.clone());
             // A damaged session is told about by those who ask for it.
+            let Ok(status) = self.store.log.status(session).await else { continue };
+            if status.events < from.0 && status.damage.is_none() {
+                // Somebody put an older copy back. The log counts, whatever the list knew.
+                self.store.runs.forget(vec![session]).await?;
+                from = EventIndex(0);
+            }
             let Ok(events) = self.store.log.read(session, from).await else { continue };
             self.take_in(session, workflow, from, &events, mark).await?;
             self.take_listed(&events).await?;

@@ -28,7 +28,7 @@ pub(super) use checks::{PAYLOAD_DEPTH_MAX, fitting, require_role};
 use checks::{require_recordable, require_start};
 
 use super::chain;
-use super::desk::{Arrived, Desk};
+use super::desk::{Arrived, Claim, Desk};
 use super::holdings::started;
 use super::lane::NewRun;
 use super::options::overflow;
@@ -46,6 +46,9 @@ use crate::record::{Action, Deed};
 
 /// How long whoever finds the desk busy is to wait.
 const BUSY_MS: u64 = 1_000;
+/// How long the engine itself waits before it asks again, at first and at most.
+const PATIENCE_MIN: Duration = Duration::from_millis(200);
+const PATIENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Somebody asks for a run.
 #[derive(Clone, Debug)]
@@ -178,18 +181,31 @@ impl Inner {
     }
 
     /// Asks for a run on behalf of the engine itself, which waits as long as the limits of the
-    /// workflow say.
+    /// workflow say, and until whatever is in the way has passed. Its run is the same at each try,
+    /// so that asking again begins nothing twice.
     pub(super) async fn submit_patiently(
         self: &Arc<Self>,
         found: &Found,
         entry: Entry,
     ) -> Result<Asked> {
+        let parent = entry.parent.as_ref().map(|parent| parent.run_id);
+        let mut pause = PATIENCE_MIN;
         loop {
-            match self.enter(found, entry.clone()).await {
+            let asked = self.enter(found, entry.clone()).await;
+            let after = match &asked {
                 Err(Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. }) => {
-                    self.host.sleep(Duration::from_millis(after_ms)).await;
+                    Duration::from_millis(*after_ms)
                 }
-                asked => return asked,
+                Err(error) if error.goes_by() => pause,
+                asked => return asked.clone(),
+            };
+            pause = (pause * 2).min(PATIENCE_MAX);
+            self.host.sleep(after).await;
+            // Whoever is over waits for nobody.
+            if let Some(parent) = parent
+                && self.reading.state(parent).await?.1.end.is_some()
+            {
+                return asked;
             }
         }
     }
@@ -238,6 +254,10 @@ impl Inner {
         loop {
             let asked = match self.desk(found.identity()).await {
                 Ok(desk) => self.admit(&desk, &loaded, entry.clone()).await,
+                Err(elsewhere @ Error::AdmittedElsewhere { .. }) if tries.is_in_doubt => {
+                    tries.elsewhere = Some(elsewhere);
+                    Err(Error::InDoubt { session, owner: None })
+                }
                 Err(elsewhere @ Error::AdmittedElsewhere { .. }) => {
                     tries.elsewhere = Some(elsewhere.clone());
                     let handed = self.post.hand_over(session, found, &entry).await;
@@ -282,7 +302,7 @@ impl Inner {
         let event = fitting(plan, entry.trigger.as_ref(), entry.event.clone())?;
         require_recordable(&event, entry.key.as_deref())?;
         self.store.log.room(Room::Run).await?;
-        let counted = self.count_within(desk, plan, entry.trigger.as_ref())?;
+        let counted = self.count_within(desk, &claim, plan, entry.trigger.as_ref())?;
         let workflow = Identity::of_run(&loaded.started);
         let env = self.steps.environment.settings(&workflow, plan).await?;
         let is_keyed = entry.key.is_some();
@@ -339,6 +359,7 @@ impl Inner {
     fn count_within(
         &self,
         desk: &Arc<Desk>,
+        claim: &Claim<'_>,
         plan: &Plan,
         trigger: Option<&Slug>,
     ) -> Result<Option<Counted>> {
@@ -347,9 +368,9 @@ impl Inner {
         let dropped = || Error::Dropped { workflow: desk.workflow.id().to_owned() };
         match overflow {
             Some(Overflow::Queue) => Ok(None),
-            Some(Overflow::Drop) if desk.is_full(most) => Err(dropped()),
+            Some(Overflow::Drop) if !claim.reserve(most) => Err(dropped()),
             Some(Overflow::Drop) => self.count(desk, plan).map(Some).map_err(|_| dropped()),
-            Some(Overflow::Reject) if desk.is_full(most) => {
+            Some(Overflow::Reject) if !claim.reserve(most) => {
                 let workflow = desk.workflow.id().to_owned();
                 Err(Error::Overflow { workflow, most, after_ms: BUSY_MS })
             }

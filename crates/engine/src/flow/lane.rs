@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cairn_core::digest::WorkflowHash;
-use cairn_core::event::engine::RunQueued;
+use cairn_core::event::engine::{Advance, RunQueued};
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{By, NewEvent, Scope};
 use cairn_core::flow::{Command, Decision, Moment, Rejection, Run};
@@ -24,11 +24,11 @@ use cairn_core::projection::run::RunState;
 use cairn_store::port::Lease;
 use cairn_store::{Blob, Epoch};
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 pub(super) use handle::Lane;
 
-use commit::{Batch, EVENTS_MAX, ROOM_NAP, Reply, wait_for_room};
+use commit::{Batch, EVENTS_MAX, ROOM_NAP, Reply};
 use handle::Shared;
 
 use super::desk::Desk;
@@ -64,6 +64,20 @@ pub(super) enum Message {
     StopIfIdle(oneshot::Sender<Left>),
 }
 
+impl Message {
+    /// The message, unless nothing comes of it and somebody waits who can be told so.
+    fn unless(self, refused: bool, why: impl FnOnce() -> Error) -> Option<Self> {
+        match self {
+            Self::Begin(_, reply) | Self::Tell(_, _, Some(reply)) if refused => {
+                // Whoever asked may be gone.
+                drop(reply.send(Err(why())));
+                None
+            }
+            message => Some(message),
+        }
+    }
+}
+
 /// A run that is to begin.
 pub(super) struct NewRun {
     pub(super) id: RunId,
@@ -88,6 +102,13 @@ pub(super) struct Adopted {
     pub(super) started_ms: Option<u64>,
     /// Why it can never begin.
     pub(super) unfit: Option<String>,
+}
+
+impl Adopted {
+    /// Whether each of its steps is asked for, so that nobody goes on with it by himself.
+    fn is_by_hand(&self) -> bool {
+        self.state.queued.as_ref().is_some_and(|queued| queued.advance == Some(Advance::ByHand))
+    }
 }
 
 /// A run under way.
@@ -132,7 +153,6 @@ struct Actor {
     /// Runs that have their turn and are not begun yet.
     admitted: VecDeque<RunId>,
     timers: BinaryHeap<Reverse<(u64, RunId, TimerId)>>,
-    slots: Arc<Semaphore>,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
     stopped: Option<oneshot::Sender<Left>>,
@@ -174,7 +194,6 @@ impl Actor {
             runs: BTreeMap::new(),
             admitted: VecDeque::new(),
             timers: BinaryHeap::new(),
-            slots: Arc::new(Semaphore::new(inner.options.steps_at_once_per_workflow)),
             messages,
             shared,
             stopped: None,
@@ -202,20 +221,20 @@ impl Actor {
             if self.lease.is_lost() {
                 return Err(Error::LeaseLost { session: self.session });
             }
-            wait_for_room(&inner, &*self.lease).await;
+            let mut heard: VecDeque<Message> = first.into_iter().collect();
+            self.wait_for_room(&inner, &mut heard, inbox).await;
             let mut batch = Batch::default();
-            let mut next = first;
             let mut taken = 0;
-            while let Some(message) = next.take() {
-                self.take(&inner, message, &mut batch).await;
+            while let Some(message) = heard.pop_front() {
+                self.take(&inner, message, &mut batch).await?;
                 taken += 1;
-                if taken < BATCH_MAX && batch.events.len() < EVENTS_MAX {
-                    next = inbox.try_recv().ok();
+                if heard.is_empty() && taken < BATCH_MAX && batch.events.len() < EVENTS_MAX {
+                    heard.extend(inbox.try_recv().ok());
                 }
             }
             self.desk.give();
             self.fire_timers(&mut batch);
-            self.begin_admitted(&inner, &mut batch).await;
+            self.begin_admitted(&inner, &mut batch).await?;
             self.commit(&inner, batch).await?;
             self.tell_drained();
             if self.stopped.is_some() {
@@ -254,16 +273,25 @@ impl Actor {
         Left { finished, parked: under_way.collect() }
     }
 
-    async fn take(&mut self, inner: &Arc<Inner>, message: Message, batch: &mut Batch) {
+    /// Hears a message; fails when an invariant is broken.
+    async fn take(
+        &mut self,
+        inner: &Arc<Inner>,
+        message: Message,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        // Whoever stops hears nothing more: what it would take in would lie until the next one
+        // comes.
+        let Some(message) = message.unless(self.stopped.is_some(), || self.down()) else {
+            return Ok(());
+        };
         match message {
             Message::Begin(run, reply) => {
                 // The desk lets nobody ask twice, so this only holds while a lane is revived.
                 let fresh = !self.runs.contains_key(&run.id);
                 let begun = match fresh {
                     // Whoever asks looks again.
-                    true if run.admitted != self.desk.epoch() => {
-                        Err(Error::LaneDown { session: self.session })
-                    }
+                    true if run.admitted != self.desk.epoch() => Err(self.down()),
                     true => batch.room(inner).await,
                     false => Ok(()),
                 };
@@ -272,7 +300,7 @@ impl Actor {
                 }
                 batch.replies.push(Reply { to: reply, outcome: begun });
             }
-            Message::Adopt(adopted) => self.adopt(inner, *adopted, batch),
+            Message::Adopt(adopted) => self.adopt(inner, *adopted, batch)?,
             Message::Turn(run) => self.admitted.push_back(run),
             Message::Stored(run, stored) => self.stored(run, stored, batch),
             Message::Tell(run, command, reply) => {
@@ -287,6 +315,12 @@ impl Actor {
             // Who asked hears that nothing comes of it.
             Message::StopIfIdle(_) => {}
         }
+        Ok(())
+    }
+
+    /// Whoever asks is to ask again.
+    fn down(&self) -> Error {
+        Error::LaneDown { session: self.session }
     }
 
     fn queue(&mut self, inner: &Inner, new: NewRun, batch: &mut Batch) {
@@ -325,7 +359,10 @@ impl Actor {
         self.runs.insert(active.run.state.run_id, active);
     }
 
-    fn adopt(&mut self, inner: &Inner, adopted: Adopted, batch: &mut Batch) {
+    fn adopt(&mut self, inner: &Arc<Inner>, adopted: Adopted, batch: &mut Batch) -> Result<()> {
+        let is_by_hand = adopted.is_by_hand();
+        let parent = adopted.state.queued.as_ref().and_then(|queued| queued.parent.as_ref());
+        let parent = parent.map(|parent| parent.run_id);
         let Adopted { state, progress, ready, started, first, last, queued_ms, started_ms, unfit } =
             adopted;
         let (id, begun) = (state.run_id, state.started.is_some());
@@ -335,23 +372,44 @@ impl Actor {
         if begun {
             self.desk.goes_on(id, self.session);
         }
-        if self.draining.is_some() {
-            // Whoever comes next goes on with it.
+        if let Some(parent) = parent {
+            inner.cancel_if_orphaned_later(id, parent);
+        }
+        if self.draining.is_some() || is_by_hand {
+            // Whoever comes next goes on with it, or whoever asks for its next step.
         } else if let Some(reason) = unfit {
             let by = By::engine();
-            let _ = self.tell(id, Command::Cancel { by, reason }, batch);
+            self.must(id, Command::Cancel { by, reason }, batch)?;
         } else if begun {
-            // It cannot be over, and so there is nothing to refuse.
-            let _ = self.tell(id, Command::Recover, batch);
+            self.must(id, Command::Recover, batch)?;
             batch.moved.push(id);
         } else {
             self.enter(inner, id);
         }
+        Ok(())
+    }
+
+    /// Says something to a run that has no reason to refuse it.
+    fn must(&mut self, id: RunId, command: Command, batch: &mut Batch) -> Result<()> {
+        let told = self.tell(id, command, batch);
+        told.map_err(|error| Error::Broken(format!("{id} refuses what it cannot: {error}")))
     }
 
     /// Decides what something means for a run.
     fn tell(&mut self, id: RunId, command: Command, batch: &mut Batch) -> Result<()> {
+        let begun = match &command {
+            Command::ChildStarted { child, .. } => Some(*child),
+            _ => None,
+        };
+        let told = self.decide(id, command, batch);
+        // A child whose parent is over, or has no use for it, is nobody's.
+        batch.orphans.extend(begun.filter(|_| told.is_err()));
+        told
+    }
+
+    fn decide(&mut self, id: RunId, command: Command, batch: &mut Batch) -> Result<()> {
         let active = self.runs.get_mut(&id).ok_or(Error::RunUnknown(id))?;
+        let children: Vec<RunId> = active.run.state.children.keys().copied().collect();
         if let Command::Complete { instance, .. } | Command::Evaluated { instance, .. } = &command {
             let was_under_way = active.under_way.remove(instance).is_some();
             if let Some(drain) = self.draining.as_mut().filter(|_| was_under_way) {
@@ -368,6 +426,10 @@ impl Actor {
         let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
         if events.iter().any(|event| status_after(&event.data).is_some()) {
             batch.moved.push(id);
+        }
+        // Whoever is over, or about to be, waits for nobody.
+        if active.run.state.end.is_some() || active.run.state.cancel_requested {
+            batch.orphans.extend(children);
         }
         if active.progress.count(events.len(), self.snapshot_every) {
             self.due.push(id);
@@ -408,14 +470,14 @@ impl Actor {
     }
 
     /// Begins the runs that have their turn, as far as there is room on the disk.
-    async fn begin_admitted(&mut self, inner: &Inner, batch: &mut Batch) {
+    async fn begin_admitted(&mut self, inner: &Inner, batch: &mut Batch) -> Result<()> {
         self.crowded = false;
         if self.stopped.is_some() || self.draining.is_some() || self.admitted.is_empty() {
-            return;
+            return Ok(());
         }
         if batch.room(inner).await.is_err() {
             self.crowded = true;
-            return;
+            return Ok(());
         }
         for id in std::mem::take(&mut self.admitted) {
             // One that was cancelled while it waited has left already.
@@ -424,11 +486,11 @@ impl Actor {
                 continue;
             };
             let started = active.started.clone();
-            // It cannot have begun, and so there is nothing to refuse.
-            let _ = self.tell(id, Command::Start(started), batch);
+            self.must(id, Command::Start(started), batch)?;
             let now_ms = self.host.now_ms();
             self.runs.entry(id).and_modify(|active| active.started_ms = Some(now_ms));
         }
+        Ok(())
     }
 
     fn next_timer(&self) -> Duration {

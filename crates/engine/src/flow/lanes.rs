@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cairn_core::id::SessionId;
 use cairn_store::Epoch;
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard as MutexGuardAsync};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as MutexGuardAsync, watch};
 
 use super::Left;
 use super::desk::Desk;
@@ -30,6 +30,8 @@ pub(super) struct Lanes {
     pub(super) open: Mutex<BTreeMap<SessionId, Lane>>,
     /// What hears other processes, for each desk.
     pub(super) listening: Mutex<BTreeMap<SessionId, Task>>,
+    /// Held by whoever answers a letter.
+    hearing: Hearing,
     /// Held while sessions are taken over, so that none is taken twice.
     taking: AsyncMutex<()>,
     /// Whether nothing more is begun.
@@ -38,6 +40,24 @@ pub(super) struct Lanes {
     pub(super) holding: AtomicBool,
     /// Whether nothing more is taken over or opened.
     stopped: AtomicBool,
+}
+
+/// How many letters are being answered.
+struct Hearing(watch::Sender<usize>);
+
+impl Default for Hearing {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+/// A letter that is being answered.
+pub(super) struct Answering(watch::Sender<usize>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
 }
 
 /// The right to take sessions over, which one at a time has, and nobody in a process that stopped.
@@ -82,6 +102,12 @@ impl Lanes {
         self.open().values().cloned().collect()
     }
 
+    /// Notes that a letter is being answered, for as long as this is held.
+    pub(super) fn hearing(&self) -> Answering {
+        self.hearing.0.send_modify(|count| *count += 1);
+        Answering(self.hearing.0.clone())
+    }
+
     /// Begins nothing more, and waits until nothing is under way.
     pub(super) async fn drain(&self) {
         self.draining.store(true, Ordering::Release);
@@ -110,6 +136,9 @@ impl Lanes {
         let mut left = Left::default();
         // What was opened behind this would be opened without what the desks know.
         self.stopped.store(true, Ordering::Release);
+        // Whoever writes from now on is heard by the next one, and whoever was heard is answered.
+        let listeners = std::mem::take(&mut *self.listening());
+        listeners.values().for_each(Task::abort);
         let all = async {
             // Whoever is about to open one does so before.
             drop(self.taking.lock().await);
@@ -118,12 +147,13 @@ impl Lanes {
                 left.finished += finished;
                 left.parked.extend(parked);
             }
+            let mut hearing = self.hearing.0.subscribe();
+            // Its sender is this one, which is there.
+            let _ = hearing.wait_for(|count| *count == 0).await;
         };
         // Whoever takes longer is recovered like anybody else.
         let _ = host.within(patience, all).await;
-        let desks = std::mem::take(&mut *self.desks());
-        let listeners = desks.values().map(|desk| self.listening().remove(&desk.session));
-        listeners.flatten().for_each(|listener| listener.abort());
+        self.desks().clear();
         left
     }
 }

@@ -5,6 +5,8 @@
 //! again by its id: an owner that lives says what it did, and one that is stopped is not waited
 //! for.
 
+mod refusal;
+
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -21,6 +23,7 @@ use cairn_store::port::Lease;
 use cairn_store::port::mailbox::{Delivery, Inbox, Letter, Mailbox, Patience};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::Inner;
 use super::desk::Desk;
@@ -49,6 +52,9 @@ const TO_LEARN: Duration = Duration::from_secs(10);
 const LATE: &str = "LETTER_LATE";
 /// What it says when somebody asks for a letter that it knows nothing of.
 const FORGOTTEN: &str = "LETTER_UNKNOWN";
+/// How many letters to a session are acted on at once. The others wait in its inbox, which is
+/// bounded, too.
+const LETTERS_AT_ONCE: usize = 256;
 
 /// Hears what other processes say to the runs of a lane, for as long as it is there. A lane that
 /// ends closes its inbox, and with that tells those who follow it.
@@ -90,11 +96,19 @@ impl Inner {
         hear: impl Fn(Arc<Self>, Letter) -> BoxFuture<()> + Send + Sync + 'static,
     ) -> Task {
         let (weak, host) = (Arc::downgrade(self), Arc::clone(&self.host));
+        let slots = Arc::new(Semaphore::new(LETTERS_AT_ONCE));
         self.host.spawn(Box::pin(async move {
             let mut until = pin!(until);
             while let Either::Second(Some(letter)) = either(&mut until, || inbox.next()).await {
+                // It is never closed.
+                let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
                 let Some(inner) = weak.upgrade() else { return };
-                host.spawn(hear(inner, letter));
+                let hearing = inner.lanes.hearing();
+                let heard = hear(inner, letter);
+                host.spawn(Box::pin(async move {
+                    heard.await;
+                    drop((slot, hearing));
+                }));
             }
         }))
     }
@@ -110,7 +124,7 @@ fn hear(inner: Arc<Inner>, lane: Lane, letter: Letter) -> BoxFuture<()> {
             };
             match done {
                 Ok(()) => json!({"ok": true}),
-                Err(error) => refusal(&error),
+                Err(error) => refusal::write(&error),
             }
         };
         answer(&inner, letter, act).await;
@@ -134,7 +148,7 @@ fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFutur
             };
             match asked {
                 Ok(asked) => json!({"run": asked.run, "replayed": asked.replayed}),
-                Err(error) => refusal(&error),
+                Err(error) => refusal::write(&error),
             }
         };
         answer(&inner, letter, act).await;
@@ -144,7 +158,7 @@ fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFutur
 /// Acts on a letter, once and in time, and answers it. Whoever asks again gets the same answer.
 async fn answer(inner: &Inner, letter: Letter, act: impl AsyncFnOnce(Value) -> Value) {
     let text = match serde_json::from_str::<Envelope>(&letter.text) {
-        Err(_) => refusal(&unknown()).to_string(),
+        Err(_) => refusal::write(&unknown()).to_string(),
         Ok(envelope) => match inner.letters.take(envelope, inner.host.now_ms()) {
             Taken::New(answering, say) => {
                 let text = act(say).await.to_string();
@@ -170,19 +184,6 @@ fn notice(code: &str) -> String {
 fn unknown() -> Error {
     let message = "the command is not one that this version knows".to_owned();
     Error::Told { code: "VALIDATION_ERROR".to_owned(), message, after_ms: None }
-}
-
-fn refusal(error: &Error) -> Value {
-    let after_ms = match error {
-        Error::RateLimited { after_ms, .. }
-        | Error::Busy { after_ms, .. }
-        | Error::Overflow { after_ms, .. } => Some(*after_ms),
-        Error::Told { after_ms, .. } => *after_ms,
-        _ => None,
-    };
-    // Whoever asks again is answered by whoever decides by then.
-    let code = if error.is_passing() { "RUN_LANE_DOWN" } else { error.code() };
-    json!({"code": code, "message": error.to_string(), "afterMs": after_ms})
 }
 
 /// A request that is handed to whoever admits the runs of its workflow. The plan is in the store
@@ -240,15 +241,10 @@ impl Post {
         };
         let answer: Value = serde_json::from_str(&answer)
             .map_err(|error| Error::Broken(format!("an answer that is no JSON: {error}")))?;
-        let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-        let (Some(code), Some(message)) = (text("code"), text("message")) else {
-            return Ok(Some(Ok(answer)));
-        };
-        if code == LATE {
+        if answer.get("code").and_then(Value::as_str) == Some(LATE) {
             return Ok(None);
         }
-        let after_ms = answer.get("afterMs").and_then(Value::as_u64);
-        Ok(Some(Err(Error::Told { code, message, after_ms })))
+        Ok(Some(refusal::read(&answer).map_or(Ok(answer), Err)))
     }
 
     async fn deliver(

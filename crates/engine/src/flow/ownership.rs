@@ -15,7 +15,7 @@ use cairn_store as store;
 use super::desk::Desk;
 use super::holdings::Unfinished;
 use super::index::{Filter, Summary};
-use super::lane::{Lane, Message};
+use super::lane::Lane;
 use super::lanes::Taking;
 use super::{Inner, mail};
 use crate::catalog::Identity;
@@ -68,9 +68,11 @@ impl Inner {
         // A desk that was lost is renewed once everything is loaded: whoever fails on the way has
         // no desk, and nobody is admitted by what was known before.
         let known = self.lanes.desks().get(workflow).cloned();
-        let host = Arc::clone(&self.host);
-        let desk = known
-            .unwrap_or_else(|| Arc::new(Desk::new(workflow.clone(), Arc::clone(&lease), host)));
+        let desk = known.unwrap_or_else(|| {
+            let (lease, host) = (Arc::clone(&lease), Arc::clone(&self.host));
+            let steps_at_once = self.options.steps_at_once_per_workflow;
+            Arc::new(Desk::new(workflow.clone(), lease, steps_at_once, host))
+        });
         // Whoever had it meanwhile has let in some.
         desk.rate.learn(lately);
         desk.renew(lease, &open, |session| self.lanes.get(session).is_some());
@@ -114,11 +116,8 @@ impl Inner {
     /// Goes on with what is left to do in a session.
     async fn open_left(self: &Arc<Self>, left: Unfinished, desk: &Arc<Desk>) -> Result<Lane> {
         let Unfinished { lease, runs, bytes } = left;
-        let lane = Lane::open(self, desk, lease)?;
+        let lane = Lane::open(self, desk, lease, runs)?;
         lane.has_bytes(bytes);
-        for run in runs {
-            lane.send(Message::Adopt(Box::new(run)))?;
-        }
         // It may have been opened while all others were told.
         if self.lanes.is_draining() {
             drop(lane.drain());

@@ -51,13 +51,17 @@ impl Environment for NoSettings {
     }
 }
 
-/// The secrets of a workflow, by name.
+/// The secrets of a workflow, by name: there are none without something that takes them out of
+/// whatever is recorded.
 #[derive(Clone, Default)]
-pub struct Bindings {
-    /// Their values.
-    pub values: BTreeMap<String, String>,
-    /// What takes them out of whatever is recorded.
-    pub redact: Option<Arc<dyn Redact>>,
+pub struct Bindings(Option<(BTreeMap<String, String>, Arc<dyn Redact>)>);
+
+impl Bindings {
+    /// Secrets, and what takes them out of whatever is recorded.
+    #[must_use]
+    pub fn new(values: BTreeMap<String, String>, redact: Arc<dyn Redact>) -> Self {
+        Self(Some((values, redact)))
+    }
 }
 
 /// Takes secrets out of values.
@@ -70,7 +74,7 @@ pub trait Redact: Send + Sync {
 
 impl Secrets for Bindings {
     fn reveal(&self, name: &str) -> Option<String> {
-        self.values.get(name).cloned()
+        self.0.as_ref().and_then(|(values, _)| values.get(name).cloned())
     }
 }
 
@@ -242,7 +246,7 @@ impl Steps {
 
 /// Takes secrets out of what came of a step.
 fn redacted(done: Result<Outcome, Fault>, bindings: &Bindings) -> Result<Outcome, Fault> {
-    let Some(redact) = &bindings.redact else { return done };
+    let Some((_, redact)) = &bindings.0 else { return done };
     match done {
         Ok(outcome) => Ok(Outcome { output: redact.value(outcome.output), ..outcome }),
         Err(mut fault) => {

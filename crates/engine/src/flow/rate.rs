@@ -23,8 +23,9 @@ impl RateLimiter {
     /// Counts a run, or says how long to wait.
     pub(super) fn take(&self, limit: &RateLimit, now_ms: u64) -> Result<(), u64> {
         let mut times = self.times();
-        // What lies ahead was counted before the clock went back.
-        while times.pop_back_if(|at| *at > now_ms).is_some() {}
+        // What lies ahead was counted before the clock went back, and counts as of now: a clock
+        // that is put back lets nobody in.
+        times.iter_mut().for_each(|at| *at = (*at).min(now_ms));
         while times.pop_front_if(|at| now_ms - *at >= limit.per_ms).is_some() {}
         if times.len() < usize::try_from(limit.runs_max).unwrap_or(usize::MAX) {
             times.push_back(now_ms);
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(rate.take(&limit, 1_100), Ok(()));
         rate.give_back(1_100);
         assert_eq!(rate.take(&limit, 1_101), Ok(()));
-        assert_eq!(rate.take(&limit, 50), Ok(()), "the clock went back");
+        assert_eq!(rate.take(&limit, 50), Err(1_000), "the clock went back");
     }
 
     #[test]

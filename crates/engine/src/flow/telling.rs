@@ -35,6 +35,10 @@ impl Inner {
         if let Some(lane) = self.lanes.get(summary.session) {
             return Ok(Place::Here(lane));
         }
+        // Nobody takes over the work of others for one that is over.
+        if summary.is_over() {
+            return Ok(Place::Over);
+        }
         let owner = match self.take_up(&summary.identity()).await {
             Ok(()) => match self.lanes.get(summary.session) {
                 Some(lane) => return Ok(Place::Here(lane)),

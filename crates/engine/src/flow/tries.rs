@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// How often to ask.
 const TRIES: usize = 8;
+/// How often to look whether the owner that is in doubt is gone.
+const DOUBTED_TRIES: usize = 4;
 /// How long to wait before asking again.
 pub(super) const PAUSE: Duration = Duration::from_millis(150);
 
@@ -18,13 +20,16 @@ pub(super) struct Tries {
     left: usize,
     /// Whether an earlier try may have recorded something.
     may_have_happened: bool,
+    /// Whether an owner took it and did not say what came of it. It is not asked a second time:
+    /// either it is gone by the next try, or it is stopped.
+    pub(super) is_in_doubt: bool,
     /// Who was asked last, when that is another process.
     pub(super) elsewhere: Option<Error>,
 }
 
 impl Tries {
     pub(super) const fn at(desk: SessionId) -> Self {
-        Self { desk, left: TRIES, may_have_happened: false, elsewhere: None }
+        Self { desk, left: TRIES, may_have_happened: false, is_in_doubt: false, elsewhere: None }
     }
 
     /// What to say of what came of a try; nothing when it is to be tried again.
@@ -38,6 +43,12 @@ impl Tries {
             _ => None,
         };
         match asked.map_err(|error| error.of_owner(owner.as_deref())) {
+            // The run is the same at each try: whoever decides by then knows what came of it.
+            Err(error @ Error::InDoubt { .. }) => {
+                (self.may_have_happened, self.is_in_doubt) = (true, true);
+                self.left = self.left.min(DOUBTED_TRIES);
+                (self.left == 0).then_some(Err(error))
+            }
             Err(error) if error.is_passing() => {
                 self.may_have_happened |= !matches!(error, Error::Unheard { .. });
                 let who = self.elsewhere.take().filter(|_| !self.may_have_happened);
@@ -73,7 +84,10 @@ mod tests {
     fn who_may_have_been_taken_is_not_refused() {
         let unheard = || Err(Error::Unheard { session: DESK });
         let full = || Err(Error::Store(cairn_store::Error::Full { context: "x".to_owned() }));
-        let cases: [(Vec<Result<()>>, &str); 7] = [
+        let doubt = || Err(Error::InDoubt { session: DESK, owner: None });
+        let cases: [(Vec<Result<()>>, &str); 9] = [
+            (vec![doubt(), Ok(())], "OK"),
+            (vec![doubt(), no()], "RUN_IN_DOUBT"),
             (vec![no()], "TRIGGER_DROPPED"),
             (vec![unheard(), no()], "TRIGGER_DROPPED"),
             (vec![down(), no()], "RUN_IN_DOUBT"),

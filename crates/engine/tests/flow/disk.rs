@@ -184,6 +184,25 @@ async fn a_run_waits_for_room_and_repeats_nothing() {
 }
 
 #[tokio::test]
+async fn whoever_asks_while_the_disk_is_full_is_told_so_and_nothing_comes_of_it() {
+    let world = World::new(&[("w", TWO)]);
+    world.done.holds.store(true, Ordering::SeqCst);
+    let (engine, disk) = narrow(&world);
+    let run = engine.submit(request("w", json!({}))).await.unwrap().run;
+    world.done.held.notified().await;
+    disk.no_steps.store(true, Ordering::SeqCst);
+    let limit = Duration::from_secs(20);
+    let told = tokio::time::timeout(limit, engine.cancel(run, "tester", "enough")).await.unwrap();
+    assert_eq!(told.unwrap_err().code(), "STORE_FULL");
+    let told = tokio::time::timeout(limit, engine.pause(run, "tester")).await.unwrap();
+    assert_eq!(told.unwrap_err().code(), "STORE_FULL");
+    disk.no_steps.store(false, Ordering::SeqCst);
+    world.done.go.notify_one();
+    assert_eq!(ended(&engine, run).await, EndStatus::Succeeded);
+    assert_eq!(world.tries(), [1, 1]);
+}
+
+#[tokio::test]
 async fn a_commit_that_failed_is_made_good_without_a_restart() {
     let world = World::new(&[("w", TWO)]);
     world.done.holds.store(true, Ordering::SeqCst);

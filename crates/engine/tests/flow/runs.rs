@@ -464,3 +464,87 @@ async fn runs_that_are_asked_for_at_once_have_each_a_first_event_of_their_own() 
         assert_eq!(past.summary.first, past.events[0].index, "{:?}", past.summary);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_burst_no_more_are_let_in_than_may_be_under_way() {
+    for (overflow, wanted) in [("drop", "TRIGGER_DROPPED"), ("reject", "TRIGGER_OVERFLOW")] {
+        let world = World::new(&[("w", &limited(overflow, "concurrency: 2"))]);
+        world.done.holds.store(true, Ordering::SeqCst);
+        let engine = world.engine();
+        let asked = (0..20).map(|key| {
+            let engine = engine.clone();
+            tokio::spawn(async move { engine.submit(fired(&key.to_string())).await })
+        });
+        let (mut begun, mut refused) = (0, Vec::new());
+        for asked in asked.collect::<Vec<_>>() {
+            match asked.await.unwrap() {
+                Ok(_) => begun += 1,
+                Err(error) => refused.push(error.code()),
+            }
+        }
+        assert_eq!(begun, 2, "{overflow}: {refused:?}");
+        assert!(refused.iter().all(|code| *code == wanted), "{overflow}: {refused:?}");
+        assert_eq!(engine.list(&Filter::default()).await.unwrap().len(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_told_of_a_run_finds_it() {
+    let world = World::new(&[("w", &limited("queue", "concurrency: 1"))]);
+    let engine = world.engine();
+    for key in 0..30 {
+        let asked = (0..6).map(|_| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                let asked = engine.submit(fired(&key.to_string())).await.unwrap();
+                (asked, engine.state(asked.run).await.map(|(found, _)| found.run))
+            })
+        });
+        let mut fresh = 0;
+        for asked in asked.collect::<Vec<_>>() {
+            let (asked, found) = asked.await.unwrap();
+            assert_eq!(found.unwrap(), asked.run, "key {key}");
+            fresh += usize::from(!asked.replayed);
+        }
+        assert_eq!(fresh, 1, "key {key}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_is_cancelled_with_its_parent_also_by_whoever_takes_both_over() {
+    for is_taken_over in [false, true] {
+        let world = World::new(&[
+            ("outer", "{ id: c, type: workflow, workflow: project.inner }"),
+            ("inner", "{ id: a, type: wait, duration_sec: 3600 }"),
+        ]);
+        let engine = world.engine();
+        let parent = engine.submit(request("outer", json!({}))).await.unwrap().run;
+        let of_parent = |engine: cairn_engine::flow::Automations| async move {
+            loop {
+                let runs = engine.list(&Filter::default()).await.unwrap();
+                if let Some(child) = runs.iter().find(|run| run.parent == Some(parent)) {
+                    return child.run;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let child = of_parent(engine.clone()).await;
+        engine.cancel(parent, "tester", "enough").await.unwrap();
+        let engine = if is_taken_over {
+            // Whoever cancelled it is gone at once.
+            drop(engine);
+            let engine = world.engine();
+            while engine.recover().await.is_err() {
+                tokio::task::yield_now().await;
+            }
+            engine
+        } else {
+            engine
+        };
+        for run in [parent, child] {
+            let ended = tokio::time::timeout(Duration::from_secs(20), engine.ended(run));
+            let ended = ended.await.unwrap().unwrap();
+            assert_eq!(ended.status, EndStatus::Cancelled, "taken over: {is_taken_over}");
+        }
+    }
+}

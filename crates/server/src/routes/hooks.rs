@@ -173,7 +173,7 @@ async fn start(
 ) -> Result<Response, Failure> {
     let Firing { key, earlier, payload, event } = firing;
     let key = match earlier {
-        Some(earlier) if is_known(shared, place, &earlier).await => earlier,
+        Some(earlier) if is_known(shared, place, &earlier).await? => earlier,
         _ => key,
     };
     let request = RunRequest {
@@ -246,11 +246,12 @@ fn dropped() -> Response {
     (StatusCode::ACCEPTED, Json(json!({"dropped": true}))).into_response()
 }
 
-/// Whether something with this key started a run.
-async fn is_known(shared: &Shared, place: &Place, key: &str) -> bool {
+/// Whether something with this key started a run. Whoever cannot be told is to send it again:
+/// taken for new it might start a second one.
+async fn is_known(shared: &Shared, place: &Place, key: &str) -> Result<bool, Failure> {
     let engine = &shared.automation.engine;
     let known = engine.asked_before(&place.workflow, &place.trigger, key).await;
-    known.is_ok_and(|run| run.is_some())
+    known.map(|run| run.is_some()).map_err(|_| Failure(Error::NotReady))
 }
 
 /// What came of a run, if it is over.

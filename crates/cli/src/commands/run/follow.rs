@@ -22,6 +22,34 @@ use crate::stop;
 /// After what time a step that is not over is told of.
 const SLOW: Duration = Duration::from_secs(2);
 
+/// Asks for a run, and shows how it goes until it is over; nothing of one that is left to another
+/// process.
+///
+/// Whatever comes of asking, this process ends well: other processes may have handed runs to it
+/// meanwhile, and steps of theirs be under way.
+pub(crate) async fn ask(
+    engine: &Automations,
+    asked: impl Future<Output = Result<Option<RunId>>>,
+    config: &Config,
+) -> Result<Exit> {
+    let watch = engine.watch();
+    let shown = match asked.await {
+        Ok(Some(run)) => follow(engine, run, watch, config).await,
+        Ok(None) => Ok(Exit::Success),
+        Err(error) => Err(error),
+    };
+    end(engine, config).await;
+    shown
+}
+
+/// Ends an engine whose own runs are seen to: steps of other runs that are under way end first,
+/// unless a signal parks them.
+pub(crate) async fn end(engine: &Automations, config: &Config) {
+    // A process that is about to end has nobody to tell of the signal.
+    drop(stop::by_signal(leave(engine, config)).await);
+    engine.stop(PATIENCE).await;
+}
+
 /// Shows how a run goes, until it is over. A signal leaves it where it is.
 pub(crate) async fn follow(
     engine: &Automations,
@@ -35,8 +63,9 @@ pub(crate) async fn follow(
         // What another process records is shown as far as it can be read.
         tokio::spawn(async move { drop(engine.follow_others().await) })
     });
-    let exit = stop::by_signal(until_over(engine, run, watch, config, is_here)).await?;
+    let exit = stop::by_signal(until_over(engine, run, watch, config, is_here)).await;
     others.into_iter().for_each(|others| others.abort());
+    let exit = exit?;
     if matches!(exit, Exit::Interrupted | Exit::Terminated) {
         // It may have been taken over meanwhile.
         let was_here = engine.is_here(run).await?;
@@ -51,9 +80,6 @@ pub(crate) async fn follow(
         config.output.remark(&left);
         return Ok(exit);
     }
-    // The run is over; a signal parks what is under way of others.
-    stop::by_signal(leave(engine, config)).await?;
-    engine.stop(PATIENCE).await;
     Ok(exit)
 }
 

@@ -64,9 +64,8 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     if !config.output.json {
         print(&preview, &changed, &config.output);
     }
-    let watch = engine.watch();
-    let forked = engine.fork(&from, &asker).await?;
-    crate::commands::run::follow(&engine, forked.run, watch, config).await
+    let forked = async { Ok(Some(engine.fork(&from, &asker).await?.run)) };
+    crate::commands::run::ask(&engine, forked, config).await
 }
 
 fn change(set: &str) -> Result<Change> {

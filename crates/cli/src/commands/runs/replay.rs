@@ -19,7 +19,6 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
-    let watch = engine.watch();
-    let again = engine.replay(run, somebody::by(), Roles::Any).await?;
-    crate::commands::run::follow(&engine, again.run, watch, config).await
+    let again = async { Ok(Some(engine.replay(run, somebody::by(), Roles::Any).await?.run)) };
+    crate::commands::run::ask(&engine, again, config).await
 }

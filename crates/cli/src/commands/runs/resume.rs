@@ -1,11 +1,13 @@
 //! `cairn runs resume`: goes on with a run that was left, or that rests.
 
+use std::cell::Cell;
+
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::run::Shown;
 use cairn_core::event::By;
 use cairn_engine::Error as Engine;
-use cairn_engine::flow::Past;
+use cairn_engine::flow::{Automations, Past};
 use serde_json::json;
 
 use super::RunArg;
@@ -31,27 +33,18 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
     let run = args.run.find(&engine).await?;
     let past = engine.past(run).await?;
-    let was_over = past.summary.is_over();
-    let watch = engine.watch();
-    // Who left a run to a process of its own was recorded when it began.
-    let by = if args.stay { By::engine() } else { somebody::by() };
-    // One that does not rest was left by whoever performed it, and is taken over by being
-    // spoken to.
-    let elsewhere = match engine.resume(run, by).await {
-        Ok(()) => !engine.is_here(run).await?,
-        Err(error @ (Engine::RunRefused { .. } | Engine::Told { .. })) => {
-            // It may come to its end as soon as somebody takes it over.
-            let ended_now = error.code() == "RUN_ENDED" && !was_over;
-            if error.code() != "RUN_STATE" && !ended_now {
-                return Err(error.into());
-            }
-            !engine.is_here(run).await?
+    let elsewhere = Cell::new(false);
+    let resumed = async {
+        elsewhere.set(resume(args, &engine, &past).await? && !args.stay);
+        if elsewhere.get() {
+            return Ok(None);
         }
-        Err(error) => return Err(error.into()),
-    };
-    if !elsewhere || args.stay {
         tell_tasks(&past, config);
-        return crate::commands::run::follow(&engine, run, watch, config).await;
+        Ok(Some(run))
+    };
+    let exit = crate::commands::run::ask(&engine, resumed, config).await?;
+    if !elsewhere.get() {
+        return Ok(exit);
     }
     if config.output.json {
         config.output.object(&json!({"runId": run, "resumed": true}))?;
@@ -59,6 +52,24 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         config.output.line(&format!("{run} is performed by another process, and goes on"))?;
     }
     Ok(Exit::Success)
+}
+
+/// Has a run go on; says whether another process performs it.
+async fn resume(args: &Args, engine: &Automations, past: &Past) -> Result<bool> {
+    let (run, was_over) = (past.summary.run, past.summary.is_over());
+    // Who left a run to a process of its own was recorded when it began.
+    let by = if args.stay { By::engine() } else { somebody::by() };
+    // One that does not rest was left by whoever performed it, and is taken over by being
+    // spoken to.
+    if let Err(error) = engine.resume(run, by).await {
+        // It may come to its end as soon as somebody takes it over.
+        let ended_now = error.code() == "RUN_ENDED" && !was_over;
+        let is_refusal = matches!(error, Engine::RunRefused { .. } | Engine::Told { .. });
+        if !is_refusal || (error.code() != "RUN_STATE" && !ended_now) {
+            return Err(error.into());
+        }
+    }
+    Ok(!engine.is_here(run).await?)
 }
 
 /// What the run has asked before, and how it is answered.

@@ -11,7 +11,7 @@ use cairn_engine::Error as Engine;
 use serde_json::json;
 
 use super::trust;
-use crate::commands::run::follow;
+use crate::commands::run::{end, follow};
 use crate::config::Config;
 use crate::{automate, home, render, somebody, sources};
 
@@ -77,14 +77,22 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     }
     trust::show(&claims, &config.output);
     trust::trust(&engine, &claims, (&args.how, None), config).await?;
-    let mut exit = Exit::Success;
-    // What people decided elsewhere is asked again in a fork, as was said.
-    for run in trust::open(&claims).filter(|run| run.decided.is_empty()) {
-        let watch = engine.watch();
-        engine.resume(run.run, somebody::by()).await?;
-        exit = follow(&engine, run.run, watch, config).await?;
-    }
-    Ok(exit)
+    let resumed = async {
+        let mut exit = Exit::Success;
+        // What people decided elsewhere is asked again in a fork, as was said.
+        for run in trust::open(&claims).filter(|run| run.decided.is_empty()) {
+            let watch = engine.watch();
+            engine.resume(run.run, somebody::by()).await?;
+            exit = follow(&engine, run.run, watch, config).await?;
+            if matches!(exit, Exit::Interrupted | Exit::Terminated) {
+                break;
+            }
+        }
+        Ok(exit)
+    };
+    let resumed = resumed.await;
+    end(&engine, config).await;
+    resumed
 }
 
 /// Reads no more than one byte beyond what a bundle may have; that one tells it is too long.

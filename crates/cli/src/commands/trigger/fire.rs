@@ -7,7 +7,7 @@ use cairn_engine::trigger::Watch;
 use cairn_server::watched;
 use serde_json::json;
 
-use crate::commands::run::{Given, follow, with_flag};
+use crate::commands::run::{Given, ask, with_flag};
 use crate::config::Config;
 use crate::{automate, fresh, home, somebody, sources};
 
@@ -53,14 +53,16 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     runtime.block_on(async {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
-        let watch = engine.watch();
         let given = payload.clone();
         let event = TriggerEvent { payload, kind, more }.within(automate::trace());
         let (workflow, depth) = (found.id.clone(), automate::chain());
         let (key, roles) = (None, Roles::Any);
         let by = somebody::by();
         let request = RunRequest { workflow, trigger, key, event, depth, by, roles };
-        let asked = engine.submit(request).await.map_err(|error| with_flag(error, &given))?;
-        follow(&engine, asked.run, watch, config).await
+        let asked = async {
+            let asked = engine.submit(request).await;
+            asked.map(|asked| Some(asked.run)).map_err(|error| with_flag(error, &given))
+        };
+        ask(&engine, asked, config).await
     })
 }

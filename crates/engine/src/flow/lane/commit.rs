@@ -1,6 +1,6 @@
 //! Making durable what a lane decided.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use cairn_core::event::{Event, EventData, NewEvent};
 use cairn_core::flow::{Effect, part};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_store as store;
+use cairn_store::port::Room;
 use cairn_store::port::mailbox::Followers;
-use cairn_store::port::{Lease, Room};
 use cairn_store::{AppendPlan, Appended, Blob};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use super::{Actor, summary};
+use super::{Actor, Message, summary};
 use crate::error::{Error, Result};
 use crate::flow::watch::Told;
 use crate::flow::{Inner, payload};
@@ -34,6 +34,8 @@ pub(super) struct Batch {
     /// Runs that stand elsewhere now than the list of runs says.
     pub(super) moved: Vec<RunId>,
     pub(super) replies: Vec<Reply>,
+    /// Child runs whose parent does not wait for them any more.
+    pub(super) orphans: Vec<RunId>,
     /// Whether there is room for new runs, once somebody asked.
     pub(super) room: Option<Result<()>>,
 }
@@ -47,17 +49,6 @@ impl Batch {
     }
 }
 
-/// Waits until there is room to record what runs under way come to, or there is nothing to
-/// record any more. They lose nothing by it.
-pub(super) async fn wait_for_room(inner: &Inner, lease: &dyn Lease) {
-    while let Err(store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
-        if lease.is_lost() {
-            return;
-        }
-        inner.host.sleep(ROOM_NAP).await;
-    }
-}
-
 /// Somebody who waits for what was decided to be durable.
 pub(super) struct Reply {
     pub(super) to: oneshot::Sender<Result<()>>,
@@ -65,14 +56,41 @@ pub(super) struct Reply {
 }
 
 impl Actor {
+    /// Waits until there is room to record what runs under way come to, or there is nothing to
+    /// record any more. They lose nothing by it. Whoever asks for something meanwhile is told that
+    /// the disk is full, and everything else is heard later.
+    pub(super) async fn wait_for_room(
+        &self,
+        inner: &Inner,
+        heard: &mut VecDeque<Message>,
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+    ) {
+        while let Err(full @ store::Error::Full { .. }) = inner.store.log.room(Room::Step).await {
+            if self.lease.is_lost() {
+                return;
+            }
+            heard.extend(std::iter::from_fn(|| inbox.try_recv().ok()));
+            let all = std::mem::take(heard).into_iter();
+            heard.extend(all.filter_map(|one| one.unless(true, || full.clone().into())));
+            inner.host.sleep(ROOM_NAP).await;
+        }
+    }
+
     /// Makes durable what was decided, and then lets it happen.
     pub(super) async fn commit(&mut self, inner: &Arc<Inner>, batch: Batch) -> Result<()> {
-        let Batch { events, blobs, effects, moved, replies, room: _ } = batch;
+        let Batch { events, blobs, effects, moved, replies, orphans, room: _ } = batch;
         if let Err(error) = self.record(inner, events, blobs).await {
             // Before anybody asks again.
             self.desk.fell(self.session);
+            // A session that somebody deleted is not what anybody asked for: the next one is.
+            let told = match &error {
+                Error::Store(store::Error::NotFound(session)) => {
+                    Error::LaneDown { session: *session }
+                }
+                error => error.clone(),
+            };
             // Whoever asked may be gone.
-            replies.into_iter().for_each(|reply| drop(reply.to.send(Err(error.clone()))));
+            replies.into_iter().for_each(|reply| drop(reply.to.send(Err(told.clone()))));
             return Err(error);
         }
         for active in moved.iter().filter_map(|run| self.runs.get(run)) {
@@ -83,6 +101,7 @@ impl Actor {
         for (run, effect) in effects {
             self.let_happen(inner, run, effect, is_alone).await;
         }
+        orphans.into_iter().for_each(|child| inner.cancel_orphan_later(child));
         // Whoever knows how far the session is knows of all runs in it.
         if self.through > EventIndex(0) {
             inner.index.moved(self.session, self.desk.workflow.key(), self.through);

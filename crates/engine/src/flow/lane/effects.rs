@@ -45,7 +45,7 @@ impl Actor {
                 .and_then(|queued| queued.forked_from.as_ref().map(|from| from.run_id)),
             ready: Arc::clone(&active.ready),
             settings: settings(active, &instance),
-            slots: Arc::clone(&self.slots),
+            slots: Arc::clone(&self.desk.slots),
         };
         let (inner, messages) = (Arc::clone(inner), self.messages.clone());
         let mut step: BoxFuture<()> = Box::pin(async move {

@@ -8,11 +8,13 @@ use cairn_core::id::{RunId, SessionId};
 use cairn_store::Epoch;
 use cairn_store::port::Lease;
 use cairn_store::port::mailbox::Followers;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
-use super::{Actor, Message, NewRun};
+use super::{Actor, Adopted, Message, NewRun};
+use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::flow::desk::Desk;
+use crate::flow::intake::busy;
 use crate::flow::{Inner, Left};
 use crate::host::unpanicked;
 
@@ -22,15 +24,20 @@ pub(in crate::flow) struct Lane {
     pub(in crate::flow) session: SessionId,
     /// The number of the ownership that it decides under.
     pub(in crate::flow) epoch: Epoch,
+    workflow: Identity,
     messages: mpsc::UnboundedSender<Message>,
     shared: Arc<Shared>,
     /// Held by the lane itself, and given back with it.
     lease: Weak<dyn Lease>,
 }
 
+/// How many may wait for an answer of a lane before others are asked to come back.
+const WAITING_MAX: usize = 2_048;
+
 /// What is known of a lane from outside.
-#[derive(Default)]
 pub(super) struct Shared {
+    /// The places of those who wait for an answer.
+    places: Semaphore,
     /// How many bytes its session has.
     pub(super) bytes: AtomicU64,
     /// Whether it takes no new runs.
@@ -39,19 +46,35 @@ pub(super) struct Shared {
     pub(super) followers: OnceLock<Followers>,
 }
 
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            places: Semaphore::new(WAITING_MAX),
+            bytes: AtomicU64::default(),
+            closed: AtomicBool::default(),
+            followers: OnceLock::default(),
+        }
+    }
+}
+
 impl Lane {
-    /// Begins to decide for a session that this process owns.
+    /// Begins to decide for a session that this process owns, and in which these runs are left.
     pub(in crate::flow) fn open(
         inner: &Arc<Inner>,
         desk: &Arc<Desk>,
         lease: Arc<dyn Lease>,
+        left: Vec<Adopted>,
     ) -> Result<Self> {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (session, shared, epoch) = (lease.session(), Arc::<Shared>::default(), lease.epoch());
         let parts = (messages.clone(), Arc::clone(&shared));
         let held = Arc::downgrade(&lease);
         let actor = Actor::new(inner, Arc::clone(desk), lease, parts)?;
-        let lane = Self { session, epoch, messages, shared, lease: held };
+        let workflow = desk.workflow.clone();
+        let lane = Self { session, epoch, workflow, messages, shared, lease: held };
+        // Before anybody can say something to one of them: a run that the lane does not know is
+        // over.
+        left.into_iter().try_for_each(|run| lane.send(Message::Adopt(Box::new(run))))?;
         // It is known before it begins: one that falls at once is forgotten after that.
         inner.lanes.open().insert(session, lane.clone());
         let supervised = supervise(Arc::downgrade(inner), Arc::clone(desk), actor, inbox);
@@ -87,13 +110,21 @@ impl Lane {
         Error::LaneDown { session: self.session }
     }
 
+    /// A place among those who wait for an answer of the lane. What its own steps come to needs
+    /// none: there are never more of them than were begun.
+    fn place(&self) -> Result<SemaphorePermit<'_>> {
+        self.shared.places.try_acquire().map_err(|_| busy(self.workflow.id()))
+    }
+
     pub(in crate::flow) async fn begin(&self, run: NewRun) -> Result<()> {
+        let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
         self.send(Message::Begin(Box::new(run), reply))?;
         answer.await.map_err(|_| self.down())?
     }
 
     pub(in crate::flow) async fn tell(&self, run: RunId, command: Command) -> Result<()> {
+        let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
         self.send(Message::Tell(run, Box::new(command), Some(reply)))?;
         answer.await.map_err(|_| self.down())?
