@@ -139,6 +139,8 @@ pub struct Question {
     pub step: Slug,
     /// Whom.
     pub asks: Asked,
+    /// Whether it counts as approved when nobody answers.
+    pub unattended: bool,
 }
 
 /// Who is asked.
@@ -187,7 +189,7 @@ impl Capabilities {
         let id = || step.id.clone();
         if let Some(confirmation) = &step.require_confirmation {
             let asks = Asked::Confirmation(confirmation.by);
-            self.people.push(Question { step: id(), asks });
+            self.people.push(Question { step: id(), asks, unattended: false });
         }
         let Action::Typed { config, r#type } = &step.action else {
             return self.prompts.push(id());
@@ -225,7 +227,8 @@ impl Capabilities {
                     Some(Value::Array(who)) => Asked::OneOf(who.iter().map(plain).collect()),
                     Some(who) => Asked::OneOf(vec![plain(who)]),
                 };
-                self.people.push(Question { step: id(), asks });
+                let unattended = config.get("on_expire").is_some_and(|what| what == "approve");
+                self.people.push(Question { step: id(), asks, unattended });
             }
             "webhook_respond" => self.answers.push(id()),
             inner if INNER.contains(&inner) => {}

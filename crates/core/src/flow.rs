@@ -17,6 +17,7 @@ mod end;
 mod fork;
 mod frontier;
 mod graph;
+mod imported;
 mod parts;
 mod people;
 mod scope;

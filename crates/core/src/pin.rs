@@ -124,6 +124,7 @@ impl EventData {
             Self::TaskAnswered(task) => payload(&task.answer),
             Self::ChildFinished(child) => payload(&child.output),
             Self::RunCompleted(run) => payload(&run.result),
+            Self::RunResumed(run) => run.input.as_ref().and_then(payload),
             Self::RunQueued(run) => {
                 let fork = run.forked_from.as_ref();
                 let fork = fork.map(|fork| (BlobKind::Snapshot, fork.snapshot_ref.0));

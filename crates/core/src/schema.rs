@@ -5,6 +5,8 @@
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use crate::expression::takes_anything;
+
 /// What a value as a whole is called in most places.
 const WHOLE: &str = "the artifact";
 
@@ -20,6 +22,70 @@ pub fn faults(schema: &Value, value: &Value, what: &str) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Whether values of a schema are of few or harmless forms: numbers, flags, fixed words and
+/// texts whose whole form is written out.
+#[must_use]
+pub fn is_harmless(schema: &Value) -> bool {
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    schema.get("enum").is_some()
+        || schema.get("const").is_some()
+        || pattern.is_some_and(is_anchored)
+        || matches!(
+            schema.get("type").and_then(Value::as_str),
+            Some("integer" | "number" | "boolean")
+        )
+}
+
+/// Whether a pattern is of whole texts: both ends are anchored, in each of its choices.
+fn is_anchored(pattern: &str) -> bool {
+    let inner = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+    // A choice outside of a group, or inside of the only one, would end at the anchors. With
+    // `(?m)` they would be those of a line.
+    let is_form = |inner: &str| {
+        !inner.ends_with('\\')
+            && !inner.contains('|')
+            && !inner.replace("(?:", "(").contains("(?")
+            && !takes_anything(inner)
+    };
+    inner.is_some_and(is_form)
+}
+
+/// What in a value is not of the harmless form that a schema says it has. Anything else about it
+/// is left alone, and so is what is not there.
+#[must_use]
+pub fn forms(schema: &Value, value: &Value, what: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    walk_forms(schema, value, what, &mut faults);
+    faults
+}
+
+fn walk_forms(schema: &Value, value: &Value, what: &str, found: &mut Vec<String>) {
+    if value.is_null() {
+        return;
+    }
+    if is_harmless(schema) {
+        return found.extend(faults(schema, value, what));
+    }
+    match value {
+        Value::Array(items) => {
+            let Some(schema) = schema.get("items") else { return };
+            for (place, item) in items.iter().enumerate() {
+                walk_forms(schema, item, &format!("{what}[{place}]"), found);
+            }
+        }
+        Value::Object(members) => {
+            let own = schema.get("properties").and_then(Value::as_object);
+            let each = schema.get("additionalProperties");
+            for (name, member) in members {
+                let schema = own.and_then(|own| own.get(name)).or(each);
+                let Some(schema) = schema else { continue };
+                walk_forms(schema, member, &format!("{what}.{name}"), found);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn check(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {

@@ -29,6 +29,13 @@ impl Names {
         self.0.insert(from.to_string(), to.to_string());
     }
 
+    /// Other names as well. What has one already keeps it.
+    pub fn add(&mut self, others: Self) {
+        for (from, to) in others.0 {
+            self.0.entry(from).or_insert(to);
+        }
+    }
+
     /// Whether nothing gets another name.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -404,6 +404,7 @@ impl Error {
             Self::RunRefused { refused: Rejection::NoTask(_), .. } => "TASK_NOT_FOUND",
             Self::RunRefused { refused: Rejection::Unfit(_), .. } => "VALIDATION_ERROR",
             Self::RunRefused { refused: Rejection::Elsewhere(_), .. } => "RUN_DECIDED_ELSEWHERE",
+            Self::RunRefused { refused: Rejection::Foreign(_), .. } => "RUN_HISTORY_UNFIT",
             Self::RunRefused { .. } => "RUN_STATE",
             Self::RunNotThere { .. } => "RUN_FORK_POINT",
             Self::RateLimited { .. } => "RUN_RATE_LIMITED",
@@ -565,7 +566,7 @@ fn count(diagnostics: &[Diagnostic]) -> String {
 
 /// The stable name of what another process said no with.
 fn told(code: &str) -> &'static str {
-    const KNOWN: [&str; 45] = [
+    const KNOWN: [&str; 46] = [
         "AUDIT_UNWRITABLE",
         "AUTH_FORBIDDEN",
         "CHILD_FORBIDDEN",
@@ -573,6 +574,7 @@ fn told(code: &str) -> &'static str {
         "RUN_DECIDED_ELSEWHERE",
         "RUN_ENDED",
         "RUN_FORK_POINT",
+        "RUN_HISTORY_UNFIT",
         "RUN_IN_DOUBT",
         "RUN_LANE_DOWN",
         "RUN_NOT_FOUND",

@@ -19,6 +19,7 @@ mod decisions;
 mod desk;
 mod failures;
 mod forks;
+mod given;
 mod hand;
 mod holdings;
 mod index;
@@ -467,7 +468,7 @@ impl Automations {
     /// Lets a paused run go on.
     pub async fn resume(&self, run: RunId, by: impl Into<By>) -> Result<()> {
         let (by, change) = (by.into(), self.inner.host.change_id()?);
-        let command = Command::Resume { change, by: by.clone() };
+        let command = Command::Resume { change, by: by.clone(), input: None };
         self.inner.steer(run, (by, Action::ResumeRun), &json!({}), command).await
     }
 

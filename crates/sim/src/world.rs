@@ -83,7 +83,11 @@ pub fn plan(number: usize) -> AppendPlan {
         RunPaused { by: by.clone(), change_id, imported: false, via: None }.into(),
     )];
     if number % 2 == 1 {
-        events.push(event("resumed", run, RunResumed { by, change_id, via: None }.into()));
+        events.push(event(
+            "resumed",
+            run,
+            RunResumed { by, change_id, input: None, via: None }.into(),
+        ));
     }
     let mut blobs = Vec::new();
     if number >= 2 {

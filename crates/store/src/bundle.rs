@@ -152,10 +152,32 @@ fn pack(
 ) -> Result<Vec<u8>> {
     // What a later format says is carried as it stands.
     if events.iter().all(|event| event.newer.is_none()) {
-        let names = places(&events);
+        let names = places(&events, |place| place.starts_with('/'));
         (events, blobs) = translate::translate(events, blobs, names)?;
         pins = pin::once(events.iter().flat_map(Event::pins));
     }
+    seal(session, (events, pins), blobs, salvage, info)
+}
+
+/// Packs events and blobs as they stand, whatever they name and say. An export names no place of
+/// this machine; whoever makes a bundle by hand is not held to that.
+pub fn as_told(
+    session: SessionId,
+    (events, blobs): (Vec<Event>, translate::Blobs),
+    info: ExportInfo,
+) -> Result<Vec<u8>> {
+    let pins = pin::once(events.iter().flat_map(Event::pins));
+    seal(session, (events, pins), blobs, None, info)
+}
+
+/// A bundle of these events, with a manifest that fits them.
+fn seal(
+    session: SessionId,
+    (events, pins): (Vec<Event>, Vec<Pin>),
+    blobs: translate::Blobs,
+    salvage: Option<Salvage>,
+    info: ExportInfo,
+) -> Result<Vec<u8>> {
     let manifest = attest(session, &events, &pins)?;
     let ExportInfo { bundle_id, exported_at, app_version } = info;
     let producer = Producer { app_version, applied_config_hash: None };
@@ -200,6 +222,7 @@ pub async fn import(store: &Store, bytes: &[u8]) -> Result<Imported> {
         return Ok(Imported { session, again: true, as_new, ..imported });
     }
     let mut names = elsewhere(&events, root);
+    names.add(places(&events, |place| !is_elsewhere(place)));
     // What a desk remembers would begin runs: under another id it is nobody's.
     let taken = is_taken(store, &papers, original).await? || events.iter().any(is_of_desk);
     if taken {
@@ -302,8 +325,9 @@ async fn with_pins(
 
 /// What a place of this machine is called in a bundle: which it is stays ours, whether two are
 /// the same can be told.
-fn place_elsewhere(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or_default();
+#[must_use]
+pub fn place_elsewhere(path: &str) -> String {
+    let name = path.rsplit('/').next().filter(|name| is_name(name)).unwrap_or("place");
     let digest = Digest::of_parts("place", &[path]).hex();
     format!("{ELSEWHERE}{}/{name}", digest.get(..16).unwrap_or_default())
 }
@@ -311,10 +335,25 @@ fn place_elsewhere(path: &str) -> String {
 /// How the name of a place begins that another machine has.
 const ELSEWHERE: &str = "elsewhere:";
 
-/// The places of this machine that events name, under names that say nothing of it.
-fn places(events: &[Event]) -> Names {
+/// Whether a place is one of another machine, under the name that a bundle has for it.
+#[must_use]
+pub fn is_elsewhere(place: &str) -> bool {
+    let named = place.strip_prefix(ELSEWHERE).and_then(|place| place.split_once('/'));
+    named.is_some_and(|(digest, name)| {
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        digest.len() == 16 && digest.bytes().all(is_hex) && is_name(name)
+    })
+}
+
+/// Whether something can be the name of a file, and leads nowhere else.
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
+}
+
+/// The places that events name and that are of one machine, under names that say nothing of it.
+fn places(events: &[Event], is_ours: impl Fn(&str) -> bool) -> Names {
     let mut names = Names::default();
-    for path in events.iter().flat_map(named_places).filter(|path| path.starts_with('/')) {
+    for path in events.iter().flat_map(named_places).filter(|path| is_ours(path)) {
         names.set(path, place_elsewhere(path));
     }
     names

@@ -165,6 +165,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "see how it ended with `cairn runs show`; to do it again, replay or fork it"),
     person("RUN_FORK_POINT", 422, Exit::Invalid, NEVER,
         "name a step that the run reached; `cairn runs show` lists them"),
+    person("RUN_HISTORY_UNFIT", 409, Exit::Conflict, NEVER,
+        "go on from the step that it names in a run of its own, which does it again: `cairn runs fork RUN --from STEP`"),
     person("RUN_IN_DOUBT", 503, Exit::Failed, after_ms(2_000),
         "look at that process: continue it if it is stopped, or end it; then look at the run with `cairn runs show` before you say it again"),
     answer("RUN_LANE_DOWN", 503, Exit::Failed, after_ms(1_000),

@@ -128,6 +128,9 @@ pub struct Question {
     /// Those who may answer, when they are listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
+    /// Whether it counts as approved when nobody answers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// A step of a type that this version does not know.
@@ -230,6 +233,6 @@ impl From<capabilities::Question> for Question {
             Asked::Confirmation(ConfirmedBy::HumanApproval) => ("human_approval", Vec::new()),
             Asked::Confirmation(ConfirmedBy::CoordinatorEval) => ("coordinator_eval", Vec::new()),
         };
-        Self { step_id, asks, who }
+        Self { step_id, asks, who, unattended: found.unattended }
     }
 }

@@ -83,7 +83,11 @@ impl Capabilities {
                     "asks another agent".to_owned()
                 }
             };
-            lines.extend(block("person", &format!("{}: {whom}", question.step)));
+            let late = match question.unattended {
+                true => ", and is approved when nobody answers in time",
+                false => "",
+            };
+            lines.extend(block("person", &format!("{}: {whom}{late}", question.step)));
         }
         for step in &self.answers {
             lines.extend(block("answer", &format!("{step}: answers the webhook")));

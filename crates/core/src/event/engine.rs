@@ -456,13 +456,16 @@ pub struct RunPaused {
 }
 
 /// The run goes on.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunResumed {
     /// Who resumed it.
     pub by: String,
     /// The resumption's own id.
     pub change_id: ChangeId,
+    /// What the run is given here, when it came from elsewhere and is resumed for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Payload>,
     /// How it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Via>,

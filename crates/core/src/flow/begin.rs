@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::command::{Ask, Effect, Fault, Outcome, inline};
-use super::decide::{Deciding, Fate, is_taken};
+use super::decide::{Deciding, Fate, Todo, is_taken};
 use super::graph::{Does, Place, Strategy, When};
 use super::scope::value;
 use crate::canonical;
@@ -82,15 +82,16 @@ impl Deciding<'_, '_> {
     }
 
     /// Tries again what was cut off, with the same settings: whoever got the first request may
-    /// know the second by its key, and must find the same in it.
+    /// know the second by its key, and must find the same in it. Settings that were recorded
+    /// elsewhere are not kept, and follow from the plan here.
     fn repeat(&mut self, instance: &StepInstanceKey, attempt: u32) {
-        let Some(input) = self.run.state.steps.get(instance).and_then(|step| step.input.clone())
-        else {
-            return;
-        };
+        let input = self.run.state.steps.get(instance).and_then(|step| step.input.clone());
         let (By { name: by, via }, decision) = (By::engine(), InterruptDecision::Retry);
         self.emit(StepResolved { attempt, by, decision, instance: instance.clone(), via });
-        self.intend(instance, input);
+        match input {
+            Some(input) => self.intend(instance, input),
+            None => self.todo.push_back(Todo::Begin(instance.clone())),
+        }
     }
 
     /// Tries a step, for the first time or again.

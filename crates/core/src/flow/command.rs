@@ -104,6 +104,8 @@ pub enum Command {
         change: ChangeId,
         /// Who asks.
         by: By,
+        /// What a run is given here that came from elsewhere; nothing for any other.
+        input: Option<Value>,
     },
     /// It ends.
     Cancel {
@@ -126,6 +128,7 @@ impl Command {
         match self {
             Self::Answer { answer, .. } => value("the answer", &answer.values)?,
             Self::Acknowledge { output, .. } => value("the output", output)?,
+            Self::Resume { input: Some(input), .. } => value("what the run is given", input)?,
             Self::Cancel { reason, .. } if reason.len() > limits::SUMMARY => {
                 let max = limits::SUMMARY;
                 return Err(unfit(format!(
@@ -310,6 +313,9 @@ pub enum Rejection {
         listed(.0)
     )]
     Elsewhere(Vec<StepInstanceKey>),
+    /// The run came from elsewhere, and its plan cannot have led to what it says.
+    #[error("the run was imported, and its history does not fit its plan: {}", .0.join("; "))]
+    Foreign(Vec<String>),
 }
 
 /// When a decision is made, and the chance in it.

@@ -10,7 +10,9 @@ use super::graph::{Graph, Out, Place, When};
 use super::scope::{Hidden, Secrets, Seen};
 use super::turn::last_turn;
 use crate::canonical;
-use crate::event::engine::{RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet};
+use crate::event::engine::{
+    Payload, RunCancelRequested, RunCancelled, RunPaused, RunResumed, TimerSet,
+};
 use crate::event::{By, EventData, NewEvent, Scope};
 use crate::expression::Prepared;
 use crate::id::RunId;
@@ -227,7 +229,7 @@ impl Deciding<'_, '_> {
                 let imported = false;
                 self.emit(RunPaused { by: by.name, change_id: change, imported, via: by.via });
             }
-            Command::Resume { change, by } => {
+            Command::Resume { change, by, input } => {
                 if !self.run.state.paused {
                     return Err(Rejection::OutOfPlace("not been paused"));
                 }
@@ -236,8 +238,13 @@ impl Deciding<'_, '_> {
                     return Err(Rejection::Elsewhere(decided));
                 }
                 let was_untouched = self.run.state.is_untouched();
-                self.emit(RunResumed { by: by.name, change_id: change, via: by.via });
+                let input = input.filter(|_| was_untouched).map(Payload::inline);
                 if was_untouched {
+                    super::imported::check(self.graph, &self.run.state, input.as_ref())?;
+                }
+                self.emit(RunResumed { by: by.name, change_id: change, input, via: by.via });
+                if was_untouched {
+                    self.set_limit();
                     self.recover();
                 }
                 self.begin_ready();
@@ -429,6 +436,16 @@ impl Deciding<'_, '_> {
 
     pub(super) const fn run_id(&self) -> RunId {
         self.run.state.run_id
+    }
+
+    /// The id of something that is named after the run and a part of it.
+    pub(super) fn named<T>(&self, derive: fn(&[&str]) -> T, parts: &[&str]) -> T {
+        let run = self.run_id().to_string();
+        let rebegun = self.run.state.rebegun.map(|change| change.to_string());
+        let mut named = vec![run.as_str()];
+        named.extend(parts);
+        named.extend(rebegun.as_deref());
+        derive(&named)
     }
 
     /// Records something about the run.

@@ -92,7 +92,7 @@ impl Deciding<'_, '_> {
     }
 
     pub(super) fn timer_id(&self, instance: &StepInstanceKey, purpose: &str) -> TimerId {
-        TimerId::derive(&[&self.run_id().to_string(), &instance.to_string(), purpose])
+        self.named(TimerId::derive, &[&instance.to_string(), purpose])
     }
 
     /// The run fails.
@@ -141,7 +141,7 @@ impl Deciding<'_, '_> {
     /// Sets the timer that ends the run when it takes too long.
     pub(super) fn set_limit(&mut self) {
         let Some(limit) = self.graph.plan.policy.duration_max_ms else { return };
-        let timer_id = TimerId::derive(&[&self.run_id().to_string(), "run", "limit"]);
+        let timer_id = self.named(TimerId::derive, &["run", "limit"]);
         let due_ms = self.at.now_ms.saturating_add(limit);
         let purpose = TimerPurpose::RunTimeout;
         self.emit_timer(TimerSet { due_ms, instance: None, purpose, timer_id });

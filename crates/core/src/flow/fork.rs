@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::command::inline;
 use super::graph::{Does, Graph};
+use super::imported::{unfit, unfit_output};
 use super::scope::value;
 use super::settings::Question;
 use crate::catalog::Class;
@@ -94,6 +95,9 @@ pub enum NotThere {
     /// What was recorded in a cycle cannot be read by a plan with another one.
     #[error("the plan changes the cycle that `{0}` is in")]
     Changed(StepInstanceKey),
+    /// An output that is kept or given is none that such a step can have.
+    #[error("{}", .0.1)]
+    Unfit(Box<(StepInstanceKey, String)>),
 }
 
 /// Every step that a run ever began, with its place in the order in which they began.
@@ -147,7 +151,9 @@ impl Fork {
         let mut gone = from_visit_on(graph, at, from);
         gone.extend(asked_again(graph, state, from, asker));
         let mut left = RunState { end: None, run_id, paused: false, ..state.clone() };
+        let is_foreign = !left.elsewhere.is_empty();
         left.elsewhere.clear();
+        (left.imported, left.rebegun) = (false, None);
         (left.cancel_requested, left.retired, left.started) = (false, false, None);
         (left.children, left.tasks, left.timers) = Default::default();
         left.steps.retain(|key, step| {
@@ -171,6 +177,13 @@ impl Fork {
             let step = step.filter(|step| step.output.is_some());
             let step = step.ok_or_else(|| NotThere::NotKept(change.instance.clone()))?;
             step.output = Some(inline(change.output.clone()));
+            let unfit = unfit_output(graph, &change.instance, &change.output);
+            if !unfit.is_empty() {
+                return Err(NotThere::Unfit(Box::new((change.instance.clone(), unfit.join("; ")))));
+            }
+        }
+        if let Some((key, fault)) = unfit(graph, &left).next().filter(|_| is_foreign) {
+            return Err(NotThere::Unfit(Box::new((key.clone(), fault))));
         }
         // A loop around the step goes on, and is neither done again nor over.
         let known = |key: &&StepInstanceKey| {

@@ -42,6 +42,8 @@ pub(super) struct Place {
     pub(super) condition: Option<Prepared>,
     pub(super) settings: Prepared,
     pub(super) outs: Vec<Out>,
+    /// The JSON schema of what comes of it.
+    pub(super) output: Value,
     /// How many edges lead here; to the first place of a cycle, those that lead into the cycle.
     pub(super) incoming: u32,
     /// The first place of the cycle that it is in.
@@ -394,9 +396,10 @@ fn place_of_step(plan: &Plan, step: &Step, at: usize, catalog: &Catalog) -> Resu
     };
     let settings = settings.map_err(|fault| unfit(fault.message))?;
     let condition = condition(plan, step.condition.as_ref())?;
+    let output = catalog.get(r#type.as_str()).map(|kind| kind.output.clone()).unwrap_or_default();
     let (id, outs) = (step.id.clone(), Vec::new());
     let (around, incoming, cycle) = (None, 0, None);
-    Ok(Place { id, around, does, condition, settings, outs, incoming, cycle, at })
+    Ok(Place { id, around, does, condition, settings, outs, output, incoming, cycle, at })
 }
 
 fn place_of_loop(plan: &Plan, looped: &Loop, at: usize) -> Result<Place, Unfit> {
@@ -415,8 +418,8 @@ fn place_of_loop(plan: &Plan, looped: &Loop, at: usize) -> Result<Place, Unfit> 
     let settings = settings.map_err(|fault| unfit(fault.message))?;
     let condition = condition(plan, looped.condition.as_ref())?;
     let (id, outs, does) = (looped.id.clone(), Vec::new(), Does::Loop);
-    let (around, incoming, cycle) = (None, 0, None);
-    Ok(Place { id, around, does, condition, settings, outs, incoming, cycle, at })
+    let (around, incoming, cycle, output) = (None, 0, None, Value::Null);
+    Ok(Place { id, around, does, condition, settings, outs, output, incoming, cycle, at })
 }
 
 fn condition(plan: &Plan, id: Option<&Slug>) -> Result<Option<Prepared>, Unfit> {

@@ -68,7 +68,7 @@ impl Deciding<'_, '_> {
     }
 
     fn task_id(&self, instance: &StepInstanceKey) -> TaskId {
-        TaskId::derive(&[&self.run_id().to_string(), &instance.to_string()])
+        self.named(TaskId::derive, &[&instance.to_string()])
     }
 
     /// A person answered.
@@ -186,7 +186,7 @@ impl Deciding<'_, '_> {
     }
 
     fn owe_child(&mut self, instance: &StepInstanceKey, asked: Child) {
-        let child = RunId::derive(&[&self.run_id().to_string(), &instance.to_string()]);
+        let child = self.named(RunId::derive, &[&instance.to_string()]);
         let Child { workflow, input } = asked;
         let instance = instance.clone();
         self.decision.effects.push(Effect::Child { instance, child, workflow, input });

@@ -24,7 +24,7 @@ impl<'r> Question<'r> {
             who: settings.get("who").map(who).transpose()?,
             form: settings.get("form").map(form).transpose()?,
             expires_ms: settings.get("expires_sec").map(expires).transpose()?,
-            on_expire: settings.get("on_expire").map_or(Ok(None), on_expire)?,
+            on_expire: expiry(settings)?,
         })
     }
 }
@@ -59,6 +59,19 @@ fn on_expire(setting: &Value) -> Result<Option<Verdict>, Fault> {
         Some("reject") => Ok(Some(Verdict::Rejected)),
         Some("fail") => Ok(None),
         _ => Err(unfit(format!("`on_expire` is approve, reject or fail, and not {setting}"))),
+    }
+}
+
+/// What counts when nobody answers. An approval by nobody has to be asked for twice.
+fn expiry(settings: &Value) -> Result<Option<Verdict>, Fault> {
+    let verdict = settings.get("on_expire").map_or(Ok(None), on_expire)?;
+    let is_meant = settings.get("approves_unattended") == Some(&Value::Bool(true));
+    match verdict {
+        Some(Verdict::Approved) if !is_meant => Err(unfit(
+            "`on_expire: approve` approves what nobody looked at, and needs \
+             `approves_unattended: true` beside it",
+        )),
+        verdict => Ok(verdict),
     }
 }
 
@@ -104,6 +117,8 @@ mod tests {
             json!({"expires_sec": 0}),
             json!({"expires_sec": -1}),
             json!({"on_expire": "Approve"}),
+            json!({"on_expire": "approve"}),
+            json!({"on_expire": "approve", "approves_unattended": "true"}),
         ] {
             assert_eq!(code(other.clone()), Err("TASK_SETTINGS".to_owned()), "{other}");
         }
@@ -111,6 +126,8 @@ mod tests {
             code(json!({"who": ["ada"], "form": {}, "expires_sec": 1, "on_expire": "fail"})),
             Ok(())
         );
+        let meant = json!({"on_expire": "approve", "approves_unattended": true});
+        assert_eq!(code(meant), Ok(()));
         assert_eq!(code(json!({})), Ok(()));
         assert!(Child::read(&json!({"workflow": 3})).is_err());
         assert!(Child::read(&json!({})).is_err());

@@ -14,7 +14,7 @@ use crate::event::engine::{
     EndStatus, Failure, InterruptDecision, Payload, RunQueued, TimerPurpose, WaitingFor,
 };
 use crate::event::guided::RunStarted;
-use crate::id::{NodeId, RunId, SessionId, TaskId, TimerId};
+use crate::id::{ChangeId, NodeId, RunId, SessionId, TaskId, TimerId};
 use crate::instance::{LoopTurn, StepInstanceKey};
 use crate::text::Slug;
 
@@ -42,6 +42,9 @@ pub struct RunState {
     /// How many events it has.
     #[serde(default)]
     pub events: u32,
+    /// Whether it came from elsewhere, and nobody has resumed it since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
     /// The last completed step's node, which the next step starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_node_id: Option<NodeId>,
@@ -55,6 +58,10 @@ pub struct RunState {
     pub queued: Option<RunQueued>,
     /// How many instances of steps were reached.
     pub reached: u32,
+    /// The pause with which it came from elsewhere, if it did. What is named after the run and a
+    /// step is named after that as well, so that it has no name that was recorded elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebegun: Option<ChangeId>,
     /// Whether its time to be kept is over.
     pub retired: bool,
     /// Whether a cycle came back to a step. From then on the order of steps is kept.
@@ -299,11 +306,13 @@ impl RunState {
             end: None,
             ended_by: None,
             events: 0,
+            imported: false,
             last_node_id: None,
             loops: BTreeMap::new(),
             paused: false,
             queued: None,
             reached: 0,
+            rebegun: None,
             retired: false,
             revisits: false,
             run_id,
@@ -347,8 +356,19 @@ impl RunState {
 
     /// Whether it came from elsewhere, and nobody has let it go on since: nothing of it moves.
     #[must_use]
-    pub fn is_untouched(&self) -> bool {
-        self.paused && !self.elsewhere.is_empty()
+    pub const fn is_untouched(&self) -> bool {
+        self.paused && self.imported
+    }
+
+    /// Takes everything so far as recorded elsewhere: what is over is history to be read, and of
+    /// what is not, nothing is left but that it was tried. Its settings, questions, timers and
+    /// child runs are made again here, from the plan.
+    pub fn from_elsewhere(&mut self) {
+        self.elsewhere = self.begun();
+        (self.children, self.tasks, self.timers) = Default::default();
+        for step in self.steps.values_mut().filter(|step| !step.status.is_final()) {
+            step.leave_elsewhere();
+        }
     }
 
     /// Whether something was over elsewhere, in whichever way, or has turns that are.

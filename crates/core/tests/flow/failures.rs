@@ -265,7 +265,12 @@ fn a_paused_run_finishes_what_is_under_way_and_begins_nothing() {
         }
         assert!(play.told().ends_with("run paused\ndone a {\"message\":\"a\"}"), "{}", play.told());
         assert!(play.owed.is_empty());
-        play.tell(Command::Resume { change: ChangeId::from_bits(2), by: "ada".into() }).unwrap();
+        play.tell(Command::Resume {
+            change: ChangeId::from_bits(2),
+            by: "ada".into(),
+            input: None,
+        })
+        .unwrap();
         assert!(play.play().ends_with("run completed {\"message\":\"b\"}"), "{}", play.told());
     }
 }

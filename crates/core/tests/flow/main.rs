@@ -6,6 +6,7 @@ mod cases;
 mod cycles;
 mod failures;
 mod forks;
+mod imported;
 mod loops;
 mod numbers;
 mod play;

@@ -33,7 +33,8 @@ pub(crate) fn graph(nodes: &str) -> Graph {
 fn catalog() -> Catalog {
     let levels = one_of(&["debug", "info", "warning", "error"]);
     let input = closed(&json!({"level": levels, "message": text()}), &["message"]);
-    let log = StepType::new("log", Class::Effectful, input, closed(&json!({}), &[]));
+    let output = closed(&json!({"count": {"type": "integer"}}), &[]);
+    let log = StepType::new("log", Class::Effectful, input, output);
     let engines = one_of(&["jq", "jsonpath", "template"]);
     let input = json!({"engine": engines, "expression": text(), "input": {}, "template": text()});
     let transform = StepType::new("transform", Class::Evaluated, closed(&input, &[]), json!({}))
@@ -96,7 +97,9 @@ impl Play {
             by: None,
             depth: 0,
             forked_from: None,
-            input: Payload::inline(json!({"event": {"payload": payload, "at": "now"}, "env": {}})),
+            input: Payload::inline(
+                json!({"event": {"payload": payload, "at": "now"}, "env": {"who": "there"}}),
+            ),
             parent: None,
             trigger_id: None,
             via: None,

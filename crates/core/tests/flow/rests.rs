@@ -12,7 +12,8 @@ fn pause(play: &mut Play) {
 }
 
 fn resume(play: &mut Play) {
-    play.tell(Command::Resume { change: ChangeId::from_bits(2), by: "ada".into() }).unwrap();
+    play.tell(Command::Resume { change: ChangeId::from_bits(2), by: "ada".into(), input: None })
+        .unwrap();
 }
 
 fn cancel(play: &mut Play) {

@@ -94,6 +94,7 @@ impl Inner {
             return Err(Error::RunRefused { run: from.run, refused });
         };
         let old = self.plans.get(was.workflow_hash).await?;
+        let is_imported = super::papers::is_imported(&self.store, summary.session).await?;
         let (ready, started) = if from.on_new_plan {
             let found = self.workflows.find_same(&Identity::of_run(&was)).await?;
             if let Some(queued) = &state.queued {
@@ -109,6 +110,13 @@ impl Inner {
         // taken its place.
         if !from.step.loop_path.is_empty() || old.graph.is_in_cycle(&from.step.step) {
             state = self.reading.state_at(&summary, &from.step).await?;
+        }
+        // Of a run that came from elsewhere the steps are kept, and not what it was given.
+        if is_imported {
+            state.from_elsewhere();
+            let (workflow, plan) = (Identity::of_run(&started), &ready.graph.plan);
+            let input = self.given_here(&state, &workflow, plan).await?;
+            state.queued.iter_mut().for_each(|q| q.input = Payload::inline(input.clone()));
         }
         let done = begun(&self.reading.past(from.run).await?.events);
         let decided = self.decisions.in_children(&ready.graph, &state).await?;
@@ -234,11 +242,14 @@ pub(super) fn unfit(plan: &Plan, queued: &RunQueued) -> Option<Error> {
 
 /// Why a run cannot be gone on from somewhere, with the nearest step that it did.
 fn not_there(run: RunId, source: NotThere, done: &Begun) -> Error {
-    let (NotThere::Unreached(given)
-    | NotThere::NotInPlan(given)
-    | NotThere::NotKept(given)
-    | NotThere::Changed(given)
-    | NotThere::Decided(given)) = &source;
+    let given = match &source {
+        NotThere::Unreached(given)
+        | NotThere::NotInPlan(given)
+        | NotThere::NotKept(given)
+        | NotThere::Changed(given)
+        | NotThere::Decided(given) => given,
+        NotThere::Unfit(unfit) => &unfit.0,
+    };
     let others =
         done.keys().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
     let nearest = nearest(given.step.as_str(), others).map(str::to_owned);

@@ -535,7 +535,7 @@ mod tests {
     fn a_paused_run_stays_paused_until_it_is_resumed_or_over() {
         use RunStatus::{Cancelled, Paused, Queued, Running, Waiting};
         let (by, change_id, via) = ("ada".to_owned(), ChangeId::from_bits(1), None);
-        let resumed = EventData::from(RunResumed { by, change_id, via });
+        let resumed = EventData::from(RunResumed { by, change_id, input: None, via });
         let other = EventData::from(RunRetired {});
         for (from, to, data, expected) in [
             (Queued, Paused, &other, true),

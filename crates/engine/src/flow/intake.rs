@@ -24,8 +24,8 @@ use cairn_store::port::Room;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-pub(super) use checks::{PAYLOAD_DEPTH_MAX, fitting, require_role};
-use checks::{require_recordable, require_start};
+use checks::require_start;
+pub(super) use checks::{PAYLOAD_DEPTH_MAX, fitting, require_recordable, require_role};
 
 use super::chain;
 use super::desk::{Arrived, Claim, Desk};

@@ -374,8 +374,8 @@ fn written(run: RunId, command: &Command) -> Option<Value> {
         Command::Pause { change, by } => {
             said(json!({"do": "pause", "change": change.to_string()}), by)
         }
-        Command::Resume { change, by } => {
-            said(json!({"do": "resume", "change": change.to_string()}), by)
+        Command::Resume { change, by, input } => {
+            said(json!({"do": "resume", "change": change.to_string(), "input": input}), by)
         }
         Command::Answer { task, by, answer } => {
             let told = json!({
@@ -418,7 +418,10 @@ fn read(asked: &Value) -> Option<(RunId, Command)> {
     let command = match text("do")? {
         "cancel" => Command::Cancel { by: by()?, reason: text("reason")?.to_owned() },
         "pause" => Command::Pause { change: change()?, by: by()? },
-        "resume" => Command::Resume { change: change()?, by: by()? },
+        "resume" => {
+            let input = Some(value("input")).filter(|input| !input.is_null());
+            Command::Resume { change: change()?, by: by()?, input }
+        }
         "answer" => {
             let approved = asked.get("approved").and_then(Value::as_bool)?;
             let verdict = if approved { Verdict::Approved } else { Verdict::Rejected };
@@ -453,7 +456,8 @@ mod tests {
         for command in [
             Command::Cancel { by: by.clone(), reason: "enough".into() },
             Command::Pause { change, by: by.clone() },
-            Command::Resume { change, by: by.clone() },
+            Command::Resume { change, by: by.clone(), input: None },
+            Command::Resume { change, by: by.clone(), input: Some(json!({"env": {"a": 1}})) },
             Command::Answer { task: cairn_core::id::TaskId::from_bits(5), by: by.clone(), answer },
             Command::Acknowledge { instance: instance(), by: "agent".into(), output: json!([1]) },
             Command::Resolve { instance: instance(), by, decision: InterruptDecision::Skip },

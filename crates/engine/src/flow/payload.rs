@@ -22,6 +22,7 @@ fn payloads(data: &mut EventData) -> Vec<&mut Payload> {
         EventData::TaskAnswered(e) => vec![&mut e.answer],
         EventData::ChildFinished(e) => vec![&mut e.output],
         EventData::RunCompleted(e) => vec![&mut e.result],
+        EventData::RunResumed(e) => e.input.iter_mut().collect(),
         _ => Vec::new(),
     }
 }

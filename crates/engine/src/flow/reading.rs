@@ -133,7 +133,11 @@ impl Reading {
             _ => None,
         });
         let state = match forked {
-            Some(from) => self.snapshot(from.snapshot_ref).await?,
+            // How it was asked for and what it is pinned to are its own.
+            Some(from) => {
+                let kept = self.snapshot(from.snapshot_ref).await?;
+                RunState { run_id: run, queued: None, started: None, ..kept }
+            }
             None => RunState::new(run),
         };
         self.fold_onto(state, events).await

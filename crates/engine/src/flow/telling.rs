@@ -71,6 +71,7 @@ impl Inner {
             if goes_on {
                 self.require_start_role(run, &by).await?;
             }
+            let command = self.with_input(run, command).await?;
             self.tell(run, command).await
         };
         self.record.change(deed, work).await

@@ -16,9 +16,10 @@ use cairn_core::event::engine::RunPaused;
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{By, Event, EventData, NewEvent, Scope};
 use cairn_core::id::{EventIndex, RunId, SessionId};
+use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::{RunState, RunStatus};
 use cairn_core::projection::session::SessionView;
-use cairn_core::translate::{self, Names};
+use cairn_core::translate::{self, Blobs, Names};
 use cairn_store as store;
 use cairn_store::bundle::{self, Imported};
 use cairn_store::port::{Origin, Trusted};
@@ -180,6 +181,8 @@ impl Trust {
         let papers = self.papers(session).await?;
         let (events, blobs) = bundle::whole(&papers, session).await?;
         require_known_ours(&claims, &events)?;
+        let (mut events, blobs) = without_snapshots(events, blobs);
+        put_in_place(&claims, &mut events);
         let names = self.names(&claims, &events, truster).await?;
         let translated = translate::translate(events, blobs, names);
         let (mut events, blobs) = translated.map_err(|error| Error::Broken(error.to_string()))?;
@@ -211,12 +214,6 @@ impl Trust {
         truster: &Truster<'_>,
     ) -> Result<Names> {
         let mut names = Names::default();
-        for started in events.iter().filter_map(started) {
-            let plan = claims.plans.iter().find(|plan| plan.hash == started.workflow_hash);
-            if let Some(place) = plan.and_then(|plan| plan.same_as.as_ref()) {
-                names.set(&started.workflow_source_ref, place);
-            }
-        }
         if let Some(folder) = truster.workspace {
             let folder = folder.display().to_string();
             claims.workspaces.iter().for_each(|claimed| names.set(claimed, &folder));
@@ -252,18 +249,78 @@ impl Trust {
     }
 }
 
-/// Refuses runs that call themselves what only this program has, with another plan.
+/// Refuses runs that call themselves what only this program has, with another plan or none.
 fn require_known_ours(claims: &Claims, events: &[Event]) -> Result<()> {
-    let known = |started: &RunStarted| {
-        claims.plans.iter().any(|plan| plan.hash == started.workflow_hash && plan.same_as.is_some())
-    };
+    let pinned = pinned(claims, events);
     for event in events {
-        let (Some(started), Some(run)) = (started(event), event.scope.run()) else { continue };
-        if started.workflow_id.starts_with(OURS) && !known(started) {
-            return Err(Error::NotOurs { run, workflow: started.workflow_id.clone() });
+        let named = match &event.data {
+            EventData::RunStarted(started) => &started.workflow_id,
+            EventData::RunQueued(queued) => &queued.workflow_id,
+            _ => continue,
+        };
+        let Some(run) = event.scope.run().filter(|_| named.starts_with(OURS)) else { continue };
+        let is_here = |place: &str| !bundle::is_elsewhere(place);
+        let of = pinned.get(&run);
+        let is_known = of.is_some_and(|(workflow, place)| workflow == named && is_here(place));
+        if !is_known {
+            return Err(Error::NotOurs { run, workflow: named.clone() });
         }
     }
     Ok(())
+}
+
+/// What each run that began is a run of, and where that is: in the file here whose plan is the
+/// same, or nowhere.
+fn pinned(claims: &Claims, events: &[Event]) -> BTreeMap<RunId, (String, String)> {
+    let of = |event: &Event| {
+        let (started, run) = (started(event)?, event.scope.run()?);
+        let (hash, workflow) = (started.workflow_hash, &started.workflow_id);
+        let is_it = |plan: &&ClaimedPlan| plan.hash == hash && plan.workflow == *workflow;
+        let place = claims.plans.iter().find(is_it).and_then(|plan| plan.same_as.clone());
+        let place = place.unwrap_or_else(|| nowhere(claims, &format!("{}/{workflow}", hash.0)));
+        Some((run, (workflow.clone(), place)))
+    };
+    events.iter().filter_map(of).collect()
+}
+
+/// A place that nothing of this machine is in, and nothing of another bundle.
+fn nowhere(claims: &Claims, what: &str) -> String {
+    bundle::place_elsewhere(&format!("/{}/{what}", claims.origin.root))
+}
+
+/// Makes each run one of the workflow here that has the plan it began with, or of none. What it
+/// calls itself, and what other runs of the session do, counts for nothing.
+fn put_in_place(claims: &Claims, events: &mut [Event]) {
+    let pinned = pinned(claims, events);
+    for event in events {
+        let of = event.scope.run().and_then(|run| pinned.get(&run));
+        match (&mut event.data, of) {
+            (EventData::RunStarted(started), Some((_, place))) => {
+                started.workflow_source_ref.clone_from(place);
+            }
+            (EventData::RunQueued(queued), Some((workflow, place))) => {
+                queued.workflow_id.clone_from(workflow);
+                queued.workflow_source_ref = Some(place.clone());
+            }
+            (EventData::RunQueued(queued), None) => {
+                queued.workflow_source_ref = Some(nowhere(claims, &queued.workflow_id));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A session without the states that it says it had: they follow from its events.
+fn without_snapshots(events: Vec<Event>, blobs: Blobs) -> (Vec<Event>, Blobs) {
+    let own = events.into_iter().filter(|e| !matches!(e.data, EventData::SnapshotTaken(_)));
+    let own = (0..).zip(own).map(|(at, event)| Event { index: EventIndex(at), ..event });
+    let events: Vec<Event> = own.collect();
+    let needed: BTreeSet<_> =
+        events.iter().flat_map(Event::pins).map(|pin| (pin.blob_kind, pin.snapshot_ref)).collect();
+    let is_needed = |(kind, bytes): &(BlobKind, Vec<u8>)| {
+        *kind != BlobKind::Snapshot || needed.contains(&(*kind, Digest::of(bytes)))
+    };
+    (events, blobs.into_iter().filter(is_needed).collect())
 }
 
 const fn started(event: &Event) -> Option<&RunStarted> {

@@ -7,7 +7,6 @@ use cairn_core::event::{DecodeError, Event};
 use cairn_core::id::{BundleId, RunId, SessionId};
 use cairn_engine::flow::{Automations, Filter, ForkPoint, Forker, Truster};
 use cairn_store::bundle::{self, ExportInfo};
-use cairn_store::{Config, open};
 use serde_json::{Value, json};
 
 use crate::recovery::left;
@@ -30,13 +29,14 @@ pub(crate) struct Known {
     pub(crate) desk: SessionId,
     pub(crate) run: RunId,
     pub(crate) over: RunId,
+    pub(crate) file: String,
 }
 
 /// Changes the events of a session.
 pub(crate) type Lie = fn(&mut Vec<Value>, &Known);
 
 /// Every lie.
-const LIES: [(&str, Lie); 20] = [
+const LIES: [(&str, Lie); 21] = [
     ("nothing is changed", |_, _| {}),
     ("the ids of a session that is here", |events, known| set_session(events, known.session)),
     ("the id of a desk that is here", |events, known| set_session(events, known.desk)),
@@ -82,6 +82,12 @@ const LIES: [(&str, Lie); 20] = [
     }),
     ("a folder of somebody else", |events, _| {
         queued(events)["data"]["workspace"] = "/root/.ssh".into();
+    }),
+    ("a file that is here", |events, known| {
+        let here = known.file.clone();
+        queued(events)["data"]["workflowSourceRef"] = here.clone().into();
+        let at = of_kind(events, "run_started");
+        events[at]["data"]["workflowSourceRef"] = here.into();
     }),
     ("a pause of its own, to be resumed", |events, _| {
         let run = queued(events)["scope"]["runId"].as_str().unwrap().parse().unwrap();
@@ -139,7 +145,12 @@ pub(crate) fn insert(events: &mut Vec<Value>, kind: &str, data: &Value, run: Opt
 
 /// The bundle of a session with a lie in it, as its author would attest it; none when it is no
 /// event.
-pub(crate) async fn forged(world: &World, run: RunId, known: &Known, lie: Lie) -> Option<Vec<u8>> {
+pub(crate) async fn forged(
+    world: &World,
+    run: RunId,
+    known: &Known,
+    lie: impl Fn(&mut Vec<Value>, &Known),
+) -> Option<Vec<u8>> {
     let session = world.engine().past(run).await.unwrap().summary.session;
     let (events, blobs) = bundle::whole(&world.store(), session).await.unwrap();
     let as_json = |event: &Event| serde_json::from_slice(&event.encode().unwrap()).unwrap();
@@ -149,14 +160,13 @@ pub(crate) async fn forged(world: &World, run: RunId, known: &Known, lie: Lie) -
     for value in values {
         events.push(keyed(value)?);
     }
-    let (store, session) = (open(&Config::Memory).unwrap(), events[0].session);
-    bundle::adopt(&store, session, (events, blobs), None).await.ok()?;
+    let session = events[0].session;
     let info = ExportInfo {
         bundle_id: BundleId::from_bits(1),
         exported_at: "2026-01-01T00:00:00Z".into(),
         app_version: "0.0.0".into(),
     };
-    bundle::export(&store, session, info).await.ok()
+    bundle::as_told(session, (events, blobs), info).ok()
 }
 
 /// The event with the key that it must have, which the refusal of another one names.
@@ -193,7 +203,9 @@ async fn a_lie_is_refused_or_paper_and_nothing_here_changes() {
     }
     let desk = there.store().sessions.list().await.unwrap();
     let desk = *desk.iter().find(|session| **session != past.summary.session).unwrap();
-    let known = Known { session: past.summary.session, desk, run: asks, over: past.summary.run };
+    let file = there.home.path().join("workflows/other/workflow.yaml").display().to_string();
+    let (session, over) = (past.summary.session, past.summary.run);
+    let known = Known { session, desk, run: asks, over, file };
     let (before, done) = (own(&engine, &there).await, there.tries().len());
     let mut taken = 0;
     for (name, lie) in LIES {
@@ -231,7 +243,7 @@ async fn a_lie_is_refused_or_paper_and_nothing_here_changes() {
 }
 
 /// Passes over the question of a session, in one of the ways in which a step can be over.
-fn passed_over(events: &mut Vec<Value>, kind: &str, data: &Value) {
+pub(crate) fn passed_over(events: &mut Vec<Value>, kind: &str, data: &Value) {
     let run = queued(events)["scope"]["runId"].as_str().unwrap().parse().unwrap();
     let question = ["task_opened", "step_waiting", "timer_set"];
     events.retain(|event| !question.contains(&event["kind"].as_str().unwrap()));
@@ -270,8 +282,8 @@ async fn a_question_that_was_passed_over_elsewhere_is_asked_here() {
             tokio::task::yield_now().await;
         }
         let past = engine.past(run).await.unwrap();
-        let known =
-            Known { session: past.summary.session, desk: past.summary.session, run, over: run };
+        let (session, file) = (past.summary.session, String::new());
+        let known = Known { session, desk: session, run, over: run, file };
         engine.stop(std::time::Duration::from_secs(5)).await;
         let bytes = forged(&liar, run, &known, lie).await.unwrap_or_else(|| panic!("lie {at}"));
         let engine = there.engine();

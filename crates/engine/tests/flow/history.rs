@@ -52,7 +52,7 @@ async fn trust_bytes(engine: &Automations, bytes: &[u8]) -> SessionId {
 }
 
 fn known(desk: SessionId, run: RunId) -> Known {
-    Known { session: desk, desk, run, over: run }
+    Known { session: desk, desk, run, over: run, file: String::new() }
 }
 
 // case: bundle.no-authority

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
+mod authority;
 mod disk;
 mod forged;
 mod hand;
 mod history;
+mod hostile;
 mod join;
 mod kept;
 mod listed;

@@ -112,7 +112,7 @@ impl Build<'_> {
         let path: Vec<Option<&str>> = members.collect();
         let harmless = |payload: &Payload| match &payload.schema {
             Some(schema) => match schema::follow(schema, &path) {
-                Output::Known(schema) => schema::is_harmless(schema),
+                Output::Known(schema) => cairn_core::schema::is_harmless(schema),
                 _ => false,
             },
             None => false,

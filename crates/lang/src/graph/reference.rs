@@ -298,7 +298,7 @@ impl Build<'_> {
                 let path: Vec<Option<&str>> =
                     reference.members.iter().skip(1).map(|(n, _)| n.as_deref()).collect();
                 !kind.is_some_and(|kind| match schema::follow(&kind.output, &path) {
-                    Output::Known(schema) => schema::is_harmless(schema),
+                    Output::Known(schema) => cairn_core::schema::is_harmless(schema),
                     _ => false,
                 })
             }

@@ -1,6 +1,5 @@
 //! Holds settings to the JSON schema of what takes them, and outputs to what is read of them.
 
-use cairn_core::expression::takes_anything;
 use serde_json::Value;
 
 use crate::diagnostic::Code;
@@ -129,33 +128,6 @@ pub(super) fn follow<'s>(mut schema: &'s Value, path: &[Option<&str>]) -> Output
         }
     }
     Output::Known(schema)
-}
-
-/// Whether values of a schema are of few or harmless forms: numbers, flags, fixed words and
-/// texts whose whole form is written out.
-pub(super) fn is_harmless(schema: &Value) -> bool {
-    let pattern = schema.get("pattern").and_then(Value::as_str);
-    schema.get("enum").is_some()
-        || schema.get("const").is_some()
-        || pattern.is_some_and(is_anchored)
-        || matches!(
-            schema.get("type").and_then(Value::as_str),
-            Some("integer" | "number" | "boolean")
-        )
-}
-
-/// Whether a pattern is of whole texts: both ends are anchored, in each of its choices.
-fn is_anchored(pattern: &str) -> bool {
-    let inner = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
-    // A choice outside of a group, or inside of the only one, would end at the anchors. With
-    // `(?m)` they would be those of a line.
-    let is_form = |inner: &str| {
-        !inner.ends_with('\\')
-            && !inner.contains('|')
-            && !inner.replace("(?:", "(").contains("(?")
-            && !takes_anything(inner)
-    };
-    inner.is_some_and(is_form)
 }
 
 /// `known are …`, for a hint.

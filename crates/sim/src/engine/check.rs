@@ -1,6 +1,6 @@
 //! What must hold once everything is over, as far as whoever asked can tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::event::engine::{Payload, StepInput};
 use cairn_core::event::{Event, EventData};
@@ -8,10 +8,11 @@ use cairn_core::flow::{Graph, Limits, Run, Secrets};
 use cairn_core::id::RunId;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_lang::graph;
+use serde_json::json;
 
 use super::book::{Entries, Told};
 use super::workflows::{self, ALLOWED};
-use super::world::NOBODY;
+use super::world::{EVIL, NOBODY};
 
 struct NoSecrets;
 
@@ -81,27 +82,57 @@ fn keys(book: &Entries, wrong: &mut Vec<String>) {
     }
 }
 
-/// What only a person allows begins in a run in which a person said yes, or in a fork for which
-/// somebody who may say it did. One yes is worth one begin.
+/// What only a person allows begins in a run in which a person said yes to what was asked there,
+/// or in a fork for which somebody who may say it did. One yes is worth one begin: tries of one
+/// instance are one. What was recorded elsewhere is not among the events.
 fn approved(run: RunId, events: &[&Event], wrong: &mut Vec<String>) {
-    let mut yes = false;
+    let (mut asked, mut yes, mut begun) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for event in events {
         match &event.data {
             EventData::RunQueued(queued) => {
-                let vouched =
-                    queued.forked_from.as_ref().is_some_and(|from| !from.vouched.is_empty());
-                if vouched && queued.by.as_deref() == Some(NOBODY) {
+                let vouched = queued.forked_from.iter().flat_map(|from| &from.vouched);
+                yes.extend(vouched.cloned());
+                if !yes.is_empty() && queued.by.as_deref() == Some(NOBODY) {
                     wrong.push(format!("{run} was vouched for by somebody who may not answer"));
                 }
-                yes |= vouched;
             }
-            EventData::TaskAnswered(_) => yes = true,
-            EventData::StepStarted(step) if step.instance.step.as_str() == ALLOWED && !yes => {
-                wrong.push(format!("`{}` of {run} began, and nobody allowed it", step.instance));
+            EventData::TaskOpened(task) => {
+                asked.insert(task.task_id, task.instance.clone());
+                if is_evil(&task.request) {
+                    wrong.push(format!("`{}` of {run} asks what its plan does not", task.instance));
+                }
+            }
+            EventData::TaskAnswered(answer) => match asked.remove(&answer.task_id) {
+                Some(instance) if is_yes(&answer.answer) => drop(yes.insert(instance)),
+                Some(_) => {}
+                None => wrong.push(format!("{run} has an answer to what it did not ask here")),
+            },
+            EventData::StepStarted(step) => {
+                if step.input.given().is_some_and(is_evil) {
+                    wrong.push(format!("`{}` of {run} does what its plan does not", step.instance));
+                }
+                if step.instance.step.as_str() == ALLOWED {
+                    begun.insert(step.instance.clone());
+                }
             }
             _ => {}
         }
+        if begun.len() > yes.len() {
+            let (begun, yes) = (begun.len(), yes.len());
+            wrong.push(format!("{run} began {begun} steps that need a yes, and was told {yes}"));
+            return;
+        }
     }
+}
+
+/// Whether a person said yes.
+fn is_yes(answer: &Payload) -> bool {
+    matches!(answer, Payload::Inline(value) if value.0.get("verdict") == Some(&json!("approved")))
+}
+
+/// Whether something is what only a forged history says.
+fn is_evil(payload: &Payload) -> bool {
+    matches!(payload, Payload::Inline(value) if value.0.to_string().contains(EVIL))
 }
 
 /// What a run went on with is what its log says.

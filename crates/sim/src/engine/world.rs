@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cairn_core::event::engine::InterruptDecision;
+use cairn_core::event::EventData;
+use cairn_core::event::engine::{InterruptDecision, Payload};
 use cairn_core::flow::{Answer, Verdict};
-use cairn_core::id::{BundleId, RunId};
+use cairn_core::id::{BundleId, RunId, SessionId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
@@ -18,6 +19,7 @@ use cairn_engine::flow::{
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
+use cairn_store::Store;
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::memory::{Control, Outside};
 use serde_json::json;
@@ -31,6 +33,8 @@ use super::workflows::{self, Written};
 
 /// How often something may be polled before a world counts as stuck.
 const POLLS_MAX: u64 = 2_000_000;
+/// What a forged history says that no plan does.
+pub(super) const EVIL: &str = "evil";
 /// Somebody who may ask for forks, and answers nothing.
 pub(super) const NOBODY: &str = "an agent";
 
@@ -362,7 +366,7 @@ impl World {
         let Some(session) = asked.get(self.machine.below(asked.len())).copied() else { return };
         self.count("imported");
         let (store, book) = (self.control.store(0), self.book.clone());
-        let trusts = self.machine.percent(80);
+        let (trusts, lies) = (self.machine.percent(80), self.machine.percent(50));
         let number = u128::from(self.counts.get("imported").copied().unwrap_or_default());
         self.within(seat, |engine| {
             Box::pin(async move {
@@ -370,7 +374,11 @@ impl World {
                 let info =
                     ExportInfo { bundle_id: BundleId::from_bits(number), exported_at, app_version };
                 // It may be gone.
-                let Ok(bytes) = bundle::export(&store, session, info).await else { return };
+                let bytes = match lies {
+                    true => forged(&store, session, info).await,
+                    false => bundle::export(&store, session, info).await.ok(),
+                };
+                let Some(bytes) = bytes else { return };
                 let Ok(imported) = engine.import(&bytes, "somebody").await else { return };
                 match engine.import(&bytes, "somebody").await {
                     Ok(again) if !again.again || again.session != imported.session => {
@@ -586,6 +594,29 @@ fn is_refusal(code: &str) -> bool {
         "WORKFLOW_ELSEWHERE",
     ]
     .contains(&code)
+}
+
+/// The bundle of a session whose history says other things than happened: what was under way was
+/// given something else, and what was asked is approved by nobody as soon as a timer fires.
+async fn forged(store: &Store, session: SessionId, info: ExportInfo) -> Option<Vec<u8>> {
+    let (mut events, blobs) = bundle::whole(store, session).await.ok()?;
+    for event in &mut events {
+        match &mut event.data {
+            EventData::StepStarted(step) => {
+                step.input = Payload::inline(json!({"say": EVIL})).into();
+            }
+            EventData::TaskOpened(task) => {
+                let asked = json!({
+                    "prompt": EVIL, "expires_sec": 1, "on_expire": "approve",
+                    "approves_unattended": true,
+                });
+                task.request = Payload::inline(asked);
+            }
+            EventData::TimerSet(timer) => timer.due_ms = 1,
+            _ => {}
+        }
+    }
+    bundle::as_told(session, (events, blobs), info).ok()
 }
 
 /// Does what a run asks of people.

@@ -58,8 +58,11 @@ impl World {
         let (change, by) =
             (ChangeId::mint(self.now_ms, u128::from(self.random.next())), "ada".into());
         let paused = self.folded.paused;
-        let wanted =
-            if paused { Command::Resume { change, by } } else { Command::Pause { change, by } };
+        let wanted = if paused {
+            Command::Resume { change, by, input: None }
+        } else {
+            Command::Pause { change, by }
+        };
         match self.tell(wanted)? {
             Reply::Refused(rejection) => Err(Violation(format!("pausing: {rejection}"))),
             Reply::Taken | Reply::Lost => Ok(()),

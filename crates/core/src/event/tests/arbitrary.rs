@@ -267,13 +267,12 @@ fn performed(kind: Kind) -> BoxedStrategy<EventData> {
                 RunPaused { by, change_id, imported, via }
             }))
         }
-        Kind::RunResumed => {
-            from(
-                (text(), id(4), via())
-                    .prop_map(change)
-                    .prop_map(|(by, change_id, via)| RunResumed { by, change_id, via }),
-            )
-        }
+        Kind::RunResumed => from((text(), id(4), via(), proptest::option::of(payload())).prop_map(
+            move |(by, id, via, input)| {
+                let (by, change_id, via) = change((by, id, via));
+                RunResumed { by, change_id, input, via }
+            },
+        )),
         Kind::RunCancelRequested => {
             from((text(), text(), via()).prop_map(|(by, reason, via)| RunCancelRequested {
                 by,

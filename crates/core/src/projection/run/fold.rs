@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{Child, End, Loop, RunState, StepState, StepStatus, Task, Timer};
 use crate::event::engine::{
-    AfterFailure, EarlierValue, InterruptDecision, Payload, StepCompleted, StepFailed, StepInput,
-    StepStarted,
+    AfterFailure, EarlierValue, InterruptDecision, Payload, RunResumed, StepCompleted, StepFailed,
+    StepInput, StepStarted,
 };
 use crate::event::{Event, EventData};
 use crate::instance::{LoopTurn, StepInstanceKey};
@@ -40,6 +40,7 @@ impl RunState {
             }
             EventData::StepWaiting(step) => {
                 let state = self.step(&step.instance);
+                state.attempts = state.attempts.max(step.attempt);
                 state.status = StepStatus::Waiting;
                 state.waiting_for = Some(step.waiting_for);
             }
@@ -49,6 +50,7 @@ impl RunState {
                 state.settle(StepStatus::Unknown);
             }
             EventData::StepResolved(step) => {
+                self.step(&step.instance).tried(step.attempt);
                 self.step(&step.instance).resolve(step.decision);
                 self.forget_earlier(&step.instance);
             }
@@ -81,12 +83,14 @@ impl RunState {
             EventData::RunPaused(paused) => {
                 self.paused = true;
                 if paused.imported {
-                    self.elsewhere = self.begun();
+                    (self.imported, self.rebegun) = (true, Some(paused.change_id));
+                    self.from_elsewhere();
                 }
             }
-            EventData::RunResumed(_) => {
-                self.paused = false;
+            EventData::RunResumed(resumed) => {
+                (self.paused, self.imported) = (false, false);
                 self.elsewhere.clear();
+                self.given_here(resumed);
             }
             EventData::RunCancelRequested(_) => self.cancel_requested = true,
             EventData::RunCompleted(run) => {
@@ -101,6 +105,16 @@ impl RunState {
             // The rest is about the session, about guided runs, or only says where to read from.
             _ => {}
         }
+    }
+
+    /// A run that came from elsewhere goes on as one of whoever resumed it, with what it is given
+    /// here.
+    fn given_here(&mut self, resumed: &RunResumed) {
+        let (Some(input), Some(queued)) = (&resumed.input, &mut self.queued) else { return };
+        queued.input.clone_from(input);
+        queued.by = Some(resumed.by.clone());
+        queued.via.clone_from(&resumed.via);
+        queued.parent = None;
     }
 
     fn step_started(&mut self, step: &StepStarted) {
@@ -275,6 +289,17 @@ impl StepState {
 
     fn tried(&mut self, attempt: u32) {
         self.attempts = self.attempts.max(attempt.saturating_add(1));
+    }
+
+    /// Forgets what was under way elsewhere. It counts as one more try that was cut off, so that
+    /// whatever is recorded from now on has a name of its own.
+    pub(super) fn leave_elsewhere(&mut self) {
+        self.input = None;
+        if self.status == StepStatus::Waiting {
+            self.settle(StepStatus::Pending);
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        self.cut_off = self.cut_off.saturating_add(1).min(self.attempts);
     }
 
     fn resolve(&mut self, decision: InterruptDecision) {

@@ -97,7 +97,7 @@ fn event(index: u64, line: &str) -> Event {
         }
         .into(),
         "pause" => RunPaused { by, change_id, imported: false, via }.into(),
-        "resume" => RunResumed { by, change_id, via }.into(),
+        "resume" => RunResumed { by, change_id, input: None, via }.into(),
         "cancel" => RunCancelRequested { by, reason: String::new(), via }.into(),
         "cancelled" => RunCancelled {}.into(),
         "done" => RunCompleted { result: value }.into(),

@@ -53,6 +53,8 @@ impl<'e> Stop<'e> {
                 self.open.retain(|open| open.task.task_id != task.task_id);
             }
             EventData::StepFailed(step) => self.close(&step.instance),
+            // What was asked elsewhere is not asked here.
+            EventData::RunPaused(paused) if paused.imported => self.open.clear(),
             EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
                 self.open.clear();
                 self.end = Some(&event.data);

@@ -83,7 +83,7 @@ pub(in crate::flow) fn fitting(
 }
 
 /// Whether what came in can be recorded.
-pub(super) fn require_recordable(event: &Value, key: Option<&str>) -> Result<()> {
+pub(in crate::flow) fn require_recordable(event: &Value, key: Option<&str>) -> Result<()> {
     let invalid = |message: String, fix: String| {
         Err(Error::Invalid { message, fix, details: json!({"field": "event"}) })
     };
