@@ -262,6 +262,7 @@ impl Inner {
                 workflows: Arc::clone(&workflows),
                 lanes: Arc::clone(&lanes),
                 options: Arc::clone(&options),
+                record: record.clone(),
             },
             trust: trust::Trust {
                 host: Arc::clone(&host),

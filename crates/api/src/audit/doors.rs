@@ -110,7 +110,7 @@ pub const HTTP: &[(&str, Call)] = &[
 pub const MCP: &[(&str, Call)] = &[
     // Of whoever comes without a token, the event log has all there is to say.
     ("checkpoint_workflow", Changes(&[Action::ContinueRun])),
-    ("continue_workflow", Changes(&[Action::ContinueRun, Action::ForkRun])),
+    ("continue_workflow", Changes(&[Action::ClaimRun, Action::ContinueRun, Action::ForkRun])),
     ("inspect_workflow", Reads),
     ("list_workflows", Reads),
     ("resume_session", Reads),

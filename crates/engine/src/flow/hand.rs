@@ -241,7 +241,7 @@ impl Hand {
         if let EventData::TaskOpened(task) = &spot.event.data {
             let now = log::last_stop(&past.events);
             if now.handed().any(|open| open.task.task_id == task.task_id) {
-                self.hold(&past, claim, by).await?;
+                self.claim(&past, claim, by).await?;
                 return self.replies().make(Reply::again(&past, spot)).await;
             }
             if let Some(answer) = self.rewound(&past, spot, task).await? {
@@ -255,7 +255,7 @@ impl Hand {
     async fn stands(&self, past: Past, claim: ClaimId, by: &By) -> Result<Answer> {
         let past = self.settle(past, Since::Now).await?;
         if log::last_stop(&past.events).handed().next().is_some() {
-            self.hold(&past, claim, by).await?;
+            self.claim(&past, claim, by).await?;
         }
         self.replies().make(Reply::back(&past).under(claim)).await
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cairn_core::event::engine::RunRetired;
-use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::event::{By, EventData, NewEvent, Scope};
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::RunStatus;
@@ -24,6 +24,7 @@ use super::{Inner, Options};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::record::{Action, Deed, Object, Record};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How many runs are retired in one commit.
@@ -90,6 +91,7 @@ pub(super) struct Keeper {
     pub(super) workflows: Arc<Workflows>,
     pub(super) lanes: Arc<Lanes>,
     pub(super) options: Arc<Options>,
+    pub(super) record: Record,
 }
 
 impl Keeper {
@@ -239,6 +241,13 @@ impl Keeper {
             if is_new || !runs.iter().all(|run| run.is_retired) {
                 continue;
             }
+            if self.store.log.status(session).await.is_ok_and(|status| status.kept) {
+                continue;
+            }
+            let workflow = runs.first().map(|run| run.workflow.clone());
+            let object = Object { session: Some(session), workflow, ..Object::default() };
+            let (by, action) = (By::engine(), Action::RetireSession);
+            self.record.note(Deed { by, action, object, arguments: None }).await?;
             let last = EventIndex(next.0.saturating_sub(1));
             match self.store.sessions.retire(session, last, None).await {
                 Ok(true) => removed.push(session),

@@ -17,6 +17,7 @@ use super::TEXT_MAX;
 pub enum Action {
     AnswerTask,
     CancelRun,
+    ClaimRun,
     CollectSessions,
     ContinueRun,
     CreateToken,
@@ -33,6 +34,7 @@ pub enum Action {
     ReplayRun,
     ResolveStep,
     ResumeRun,
+    RetireSession,
     RevokeToken,
     RotateKeys,
     RotateSecrets,
@@ -50,6 +52,7 @@ impl Action {
         match self {
             Self::AnswerTask => "tasks:answer",
             Self::CancelRun => "runs:cancel",
+            Self::ClaimRun => "runs:claim",
             Self::CollectSessions => "sessions:gc",
             Self::ContinueRun => "runs:continue",
             Self::CreateToken => "tokens:create",
@@ -66,6 +69,7 @@ impl Action {
             Self::ReplayRun => "runs:replay",
             Self::ResolveStep => "runs:resolve",
             Self::ResumeRun => "runs:resume",
+            Self::RetireSession => "sessions:retire",
             Self::RevokeToken => "tokens:revoke",
             Self::RotateKeys => "keys:rotate",
             Self::RotateSecrets => "secrets:rotate",
@@ -133,8 +137,12 @@ impl Deed {
     pub(super) fn is_recorded(&self) -> bool {
         let via = self.by.via.as_ref();
         // A step stands in the log too, which does not say with which token it was done.
-        if self.action == Action::ContinueRun {
+        if matches!(self.action, Action::ClaimRun | Action::ContinueRun) {
             return via.is_some_and(|via| via.token_id.is_some());
+        }
+        // A session that is gone has no log to say so.
+        if self.action == Action::RetireSession {
+            return true;
         }
         !matches!(
             via.map(|via| via.door),

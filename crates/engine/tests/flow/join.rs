@@ -8,6 +8,8 @@ use cairn_core::id::RunId;
 use cairn_engine::flow::{Automations, Roles};
 use cairn_engine::guided::answer::Answer;
 use cairn_engine::guided::ask::{At, Continue, Output, Tokens, Wanted};
+use cairn_engine::host::SystemHost;
+use cairn_engine::record::{Record, Wanted as Lines};
 use serde_json::json;
 
 use crate::world::{World, request};
@@ -182,4 +184,57 @@ graph:
     let by = By { name: "bot".to_owned(), via: Some(via) };
     assert_eq!(engine.join(run, by).await.unwrap_err().code(), "AUTH_FORBIDDEN");
     assert_eq!(step(&engine.join(run, "agent").await.unwrap()), "look");
+}
+
+/// Whoever holds the token of the agent that started a run is not that agent.
+#[tokio::test]
+async fn the_token_of_a_starter_lends_nobody_the_role() {
+    let source = "name: two
+triggers: [{ id: manual, type: manual, require_role: approve }]
+graph:
+  nodes:
+    - { id: look, type: guide, prompt: Look }
+";
+    let mut world = World::new(&[("two", source)]);
+    world.rights = std::sync::Arc::new(crate::rights::Named);
+    let engine = world.engine();
+    let trigger = Some("manual".parse().unwrap());
+    let ask =
+        cairn_engine::flow::RunRequest { trigger, by: over_mcp(), ..request("two", json!({})) };
+    let first = engine.start_held(ask).await.unwrap();
+    let by = Some(with_token("role"));
+    let alone = back(&first.tokens.continue_token);
+    for ask in [Continue { by: by.clone(), ..alone }, Continue { by, ..done(&first, "Seen.") }] {
+        let refused = engine.proceed(ask, &Roles::Any).await.unwrap_err();
+        assert_eq!(refused.code(), "AUTH_FORBIDDEN", "{refused}");
+    }
+    assert!(engine.proceed(done(&first, "Seen."), &Roles::Any).await.unwrap().is_complete);
+}
+
+fn with_token(id: &str) -> By {
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: Some(id.to_owned()) };
+    By { name: "bot".to_owned(), via: Some(via) }
+}
+
+/// Whoever keeps others from a run is on record, once for each time that they take it over.
+#[tokio::test]
+async fn taking_a_run_over_is_on_record() {
+    let mut world = World::new(&[("two", TWO)]);
+    world.rights = std::sync::Arc::new(crate::rights::Named);
+    let engine = world.engine();
+    let run = begun(&engine).await;
+    let claims = async || {
+        let record = Record::new(&world.store(), SystemHost::shared());
+        let lines = record.read(0, 100, &Lines::default()).await.unwrap().lines;
+        let claims = lines.into_iter().filter(|line| line.action == "runs:claim");
+        claims.map(|line| (line.run_id, line.token_id)).collect::<Vec<_>>()
+    };
+    let joined = engine.join(run, with_token("free")).await.unwrap();
+    let line = (Some(run), Some("free".to_owned()));
+    assert_eq!(claims().await, std::slice::from_ref(&line));
+    let again = Continue { by: Some(with_token("free")), ..back(&joined.tokens.continue_token) };
+    engine.proceed(again, &Roles::Any).await.unwrap();
+    assert_eq!(claims().await, std::slice::from_ref(&line), "whoever has it changes nothing");
+    assert_eq!(engine.join(run, with_token("free")).await.unwrap_err().code(), "RUN_CLAIMED");
+    assert_eq!(claims().await, [line], "and neither does whoever is refused");
 }

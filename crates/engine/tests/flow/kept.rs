@@ -6,6 +6,8 @@ use std::time::Duration;
 use cairn_core::event::engine::EndStatus;
 use cairn_core::id::BundleId;
 use cairn_engine::flow::{Automations, Filter, Truster};
+use cairn_engine::host::SystemHost;
+use cairn_engine::record::{Record, Wanted};
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::gc;
 use serde_json::json;
@@ -216,6 +218,12 @@ async fn a_full_session_takes_no_new_runs_and_ends_those_it_has() {
     let first = engine.past(held.run).await.unwrap().summary.session;
     assert_ne!(first, other.summary.session);
     assert_eq!(engine.tidy(in_days(40)).await.unwrap().sessions, [first]);
+    // Their logs are gone, so the record says that they went.
+    let record = Record::new(&world.store(), SystemHost::shared());
+    let lines = record.read(0, 100, &Wanted::default()).await.unwrap().lines;
+    let retired = lines.iter().filter(|line| line.action == "sessions:retire");
+    let retired: Vec<_> = retired.map(|line| line.session_id).collect();
+    assert_eq!(retired, [Some(other.summary.session), Some(first)], "{lines:?}");
     assert_eq!(run(&engine, "w", json!({"m": "x"})).await.0.status, EndStatus::Succeeded);
 }
 

@@ -17,6 +17,7 @@ use super::{Hand, log};
 use crate::error::{Error, Result};
 use crate::flow::Past;
 use crate::host::Host;
+use crate::record::{Action, Deed};
 
 static DOCUMENT: Name = Name::fixed("claims.json");
 
@@ -92,9 +93,7 @@ impl Hand {
 
     /// Claims a run for whoever has a token, or says who has it.
     pub(super) async fn hold(&self, past: &Past, claim: ClaimId, by: &By) -> Result<()> {
-        if claim != ClaimId::STARTER {
-            self.flow.require_start_role(past.summary.run, by).await?;
-        }
+        self.flow.require_start_role(past.summary.run, by).await?;
         let (run, span) = (past.summary.run, self.span());
         let hold = |bytes: Option<&[u8]>| {
             let mut all = read(bytes)?;
@@ -110,6 +109,21 @@ impl Hand {
             Ok((Some(with(&mut all, run, entry, span)?), ()))
         };
         self.flow.store.documents.update(&DOCUMENT, hold).await
+    }
+
+    /// Claims a run for somebody who only asks where it stands. Who takes it over is on record
+    /// first, as any other change of theirs; whoever has it already changes nothing.
+    pub(super) async fn claim(&self, past: &Past, claim: ClaimId, by: &By) -> Result<()> {
+        self.flow.require_start_role(past.summary.run, by).await?;
+        let (run, workflow) = (past.summary.run, &past.summary.workflow);
+        let found = self.flow.store.documents.read(&DOCUMENT).await?;
+        let all = read(found.as_ref().map(|found| &*found.bytes))?;
+        let is_free = holder(all.get(&run), past, self.span()).is_none();
+        if is_free && claim != ClaimId::STARTER {
+            let deed = Deed::to_run(by.clone(), Action::ClaimRun, run, workflow);
+            self.flow.record.note(deed).await?;
+        }
+        self.hold(past, claim, by).await
     }
 
     /// Who holds a run, if somebody does.
