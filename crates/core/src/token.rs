@@ -198,7 +198,7 @@ fn open<T: Serialize + DeserializeOwned>(
     }
     let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::InvalidFormat);
     let (payload, signature) = (decode(payload)?, decode(signature)?);
-    if !signed(keys, &[&payload], &signature) {
+    if !signed::<SIGNATURE_LEN>(keys, &[&payload], &signature) {
         return Err(Error::BadSignature);
     }
     let wire: T = canonical::parse(&payload).map_err(|_| Error::InvalidFormat)?;
@@ -225,15 +225,14 @@ fn signer(key: &SigningKey, pieces: &[&[u8]]) -> Hmac<Sha256> {
     signer
 }
 
-/// Whether either key made this signature, or its beginning if it was cut; in constant time.
-fn signed(keys: &Keyring, pieces: &[&[u8]], signature: &[u8]) -> bool {
-    let made_by = |key: &SigningKey| match signature.len() {
-        32 => signer(key, pieces).verify_slice(signature).is_ok(),
-        len => {
-            len == compact::SIGNATURE_LEN && {
-                signer(key, pieces).verify_truncated_left(signature).is_ok()
-            }
-        }
+/// How many bytes of its signature a token of the long form carries: all of them.
+const SIGNATURE_LEN: usize = 32;
+
+/// Whether either key made this signature, of which the first `LEN` bytes are given and neither
+/// more nor fewer; in constant time.
+fn signed<const LEN: usize>(keys: &Keyring, pieces: &[&[u8]], signature: &[u8]) -> bool {
+    let made_by = |key: &SigningKey| {
+        signature.len() == LEN && signer(key, pieces).verify_truncated_left(signature).is_ok()
     };
     made_by(&keys.current) || keys.previous.as_ref().is_some_and(made_by)
 }

@@ -133,7 +133,7 @@ impl CompactToken {
         if signature.len() != SIGNATURE_LEN {
             return Err(Error::InvalidFormat);
         }
-        if !signed(keys, &[body, kind.name(), label.0.as_bytes()], signature) {
+        if !signed::<SIGNATURE_LEN>(keys, &[body, kind.name(), label.0.as_bytes()], signature) {
             return Err(Error::BadSignature);
         }
         Self::read(label, body).ok_or(Error::InvalidFormat)

@@ -95,6 +95,29 @@ fn every_changed_character_is_refused() {
     }
 }
 
+/// Each kind of token has signatures of one length, and a shorter one is none, however it is
+/// spelled.
+#[test]
+fn a_signature_of_another_length_is_none() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let long = state().sign(&keys()).unwrap();
+    let (head, signature) = long.rsplit_once('.').unwrap();
+    let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+    assert_eq!(signature.len(), 32);
+    for len in (0..32).chain([33, 48, 64]) {
+        let mut other = signature.clone();
+        other.resize(len, 0);
+        let token = format!("{head}.{}", URL_SAFE_NO_PAD.encode(other));
+        assert!(StateToken::verify(&token, &keys()).is_err(), "{len} bytes");
+    }
+    let short = compact().sign(Kind::Continue, &keys());
+    for len in [1, 8, 15, 17, 32] {
+        let longer = format!("{short}{}", "A".repeat(len));
+        assert!(CompactToken::verify(&longer, Kind::Continue, &keys()).is_err(), "{len} more");
+    }
+}
+
 // case: token.kind
 #[test]
 fn one_kind_is_not_taken_for_another() {
