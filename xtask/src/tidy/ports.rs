@@ -22,7 +22,6 @@ const ALLOWED: [(&str, &str); 12] = [
     ("crates/engine/src/catalog/identity.rs", "the sources of workflows"),
     ("crates/engine/src/catalog/tree.rs", "the sources of workflows"),
     ("crates/engine/src/file.rs", "the master key, and settings beside a workflow"),
-    ("crates/engine/src/flow/failures.rs", "the sources of workflows"),
     ("crates/engine/src/guided/workspace.rs", "the user's project"),
 ];
 
