@@ -189,3 +189,21 @@ fn a_form_is_answered_in_either_spelling() {
         assert_eq!(running.until(&run, "succeeded")["result"], "approved: late, 2", "{workflow}");
     }
 }
+
+#[test]
+fn a_run_from_the_command_line_is_held_to_the_limits_of_its_workflow() {
+    let text = "name: Seldom
+rate_limit: 1/h
+graph:
+  nodes:
+    - { id: a, type: end, result: done }
+";
+    let env = with_workflow("seldom", text);
+    let (code, shown) = run(&env, "seldom", &json!({}));
+    assert_eq!((code, &shown["result"]), (0, &json!("done")), "{shown}");
+    // Another process counts what the first one began.
+    let refused = env.run(&["run", "seldom"]);
+    assert!(refused.code != 0 && refused.stderr.contains("RUN_RATE_LIMITED"), "{refused}");
+    let runs: Value = serde_json::from_str(&env.run(&["runs", "list", "--json"]).stdout).unwrap();
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(1), "{runs}");
+}

@@ -69,16 +69,18 @@ impl Inner {
                     // Who cannot be replaced goes on with it, or is about to end.
                     drop(inner.take_up(&workflow).await);
                 }
-                match inner.reading.end_of(run).await {
+                let is_known = match inner.reading.end_of(run).await {
                     Ok(Some(ended)) => return inner.watchers.ended(run, &ended),
                     Err(Error::RunUnknown(_)) => return inner.watchers.gone(run),
-                    Ok(None) | Err(_) => {}
-                }
+                    Ok(None) => true,
+                    // What cannot be read now may have been the end: nobody tells of it again.
+                    Err(_) => false,
+                };
                 // Nobody is kept by one who waits.
                 drop(inner);
                 let told = match &mut follower {
-                    Some(follower) => follower.next().await,
-                    None => false,
+                    Some(follower) if is_known => follower.next().await,
+                    _ => false,
                 };
                 if !told {
                     follower = None;
