@@ -11,9 +11,12 @@ mod check;
 mod executor;
 mod host;
 mod outside;
+mod ports;
 #[cfg(test)]
 mod schedule;
 mod shelf;
+mod ticks;
+mod weather;
 mod workflows;
 mod world;
 
@@ -33,8 +36,10 @@ pub struct Played {
     pub events: usize,
     /// How many processes there were at once.
     pub seats: usize,
-    /// What happened how often.
+    /// What was done how often.
     pub counts: Counts,
+    /// What went wrong, and for how many: what nobody noticed does not count.
+    pub hits: Counts,
     /// What was recorded, a line for each event.
     pub log: String,
     /// What must not be.
@@ -49,10 +54,12 @@ pub fn play(seed: u64) -> Played {
     world::trouble();
     let mut world = World::new(seed);
     world.play();
+    let store = world.read_back();
     world.end();
+    let hits = world.hits();
     let mut book = world.book.open();
     if book.violations.is_empty() {
-        check::check(&mut book);
+        check::check(&mut book, &hits, store.as_deref());
     }
     let mut log = String::new();
     for (event, Process(by)) in book.log.iter().zip(&book.by) {
@@ -65,6 +72,7 @@ pub fn play(seed: u64) -> Played {
         events: book.log.len(),
         seats: world.seats(),
         counts: world.counts.clone(),
+        hits,
         log,
         violations: book.violations.clone(),
         trouble: world::trouble(),

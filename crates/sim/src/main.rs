@@ -72,6 +72,7 @@ fn main() -> io::Result<ExitCode> {
     write!(out, "{}", played.log)?;
     played.trouble.iter().try_for_each(|trouble| writeln!(out, "trouble: {trouble}"))?;
     writeln!(out, "{} events of {} processes: {:?}", played.events, played.seats, played.counts)?;
+    writeln!(out, "what went wrong for somebody: {:?}", played.hits)?;
     match played.violations.first() {
         None => Ok(ExitCode::SUCCESS),
         Some(violation) => {

@@ -12,8 +12,18 @@
 //! Later, when a disk could also keep what it said it had lost: a key that was received and never
 //! begun (seeds 118 and 5031), and another process that was told of a run which is there, but
 //! over, that there is none (seed 5006).
+//!
+//! When reads, lists, leases, documents, the audit record and letters could fail, too: somebody
+//! who waits for a run of another process and is never told of its end, since that could not be
+//! read once (seeds 358 and 1152), a parent that waits for its child in the same way (seed 478),
+//! a run that is there and not found while its session cannot be read (seed 37), and a key that
+//! was received and never begun, since nobody could read that it was (seed 1232).
 
-#![expect(clippy::print_stdout, reason = "how much was looked at is part of the result")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "how much was looked at is part of the result, and a failed test may panic"
+)]
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -22,18 +32,27 @@ use cairn_sim::engine::{self, Played};
 
 /// In how many parts the seeds are looked at, so that they can be at the same time.
 const PARTS: usize = 8;
-/// What goes wrong in a world, each in at least one of twenty.
-const FAULTS: [&str; 9] = [
+/// What goes wrong for somebody in a world, each in at least one of twenty.
+const FAULTS: [&str; 16] = [
+    "acquire fails",
+    "audit fails",
     "clock jumps",
     "disk fails",
     "disk full",
     "disk unsure",
+    "document fails",
+    "index fails",
     "lease lost",
+    "letter doubled",
+    "letter lost",
     "process ended well",
     "process killed",
     "process stopped",
+    "read fails",
     "setting missing",
 ];
+/// How many events and processes the median world has at least.
+const MEDIAN: (usize, usize) = (200, 2);
 
 /// How many seeds there are.
 fn seeds() -> u64 {
@@ -56,18 +75,21 @@ fn part(first: u64) {
         events.push(played.events);
         processes.push(played.seats);
         for (fault, worlds) in &mut faults {
-            *worlds += usize::from(played.counts.contains_key(fault));
+            *worlds += usize::from(played.hits.contains_key(fault));
         }
     }
     events.sort_unstable();
     processes.sort_unstable();
     let (worlds, half) = (events.len(), events.len() / 2);
+    let median = (events[half], processes[half]);
     println!(
-        "{worlds} worlds; the median one has {:?} events and {:?} processes; worlds with a fault: {faults:?}",
-        events.get(half),
-        processes.get(half)
+        "{worlds} worlds; the median one has {} events and {} processes; worlds in which a fault struck: {faults:?}",
+        median.0, median.1
     );
-    assert!(worlds < 500 || faults.values().all(|with| with * 20 >= worlds), "{faults:?}");
+    if worlds >= 500 {
+        assert!(median.0 >= MEDIAN.0 && median.1 >= MEDIAN.1, "{median:?}");
+        assert!(faults.values().all(|with| with * 20 >= worlds), "{faults:?}");
+    }
 }
 
 macro_rules! parts {

@@ -134,6 +134,8 @@ struct Noted {
     /// What sessions hold beyond a list that could not be written, until it can be: somebody may
     /// have stopped in the middle of writing it.
     unkept: Mutex<Unkept>,
+    /// The sessions that could not be read by whoever caught up last, and why.
+    unread: Mutex<BTreeMap<SessionId, store::Error>>,
 }
 
 #[derive(Clone, Default)]
@@ -231,6 +233,7 @@ impl Index {
         self.keep_unkept().await;
         write(&self.store, &self.noted, Some(&marks)).await;
         let mut known = self.sessions().await?;
+        let mut unread = BTreeMap::new();
         for (session, mark) in marks {
             let read = known.remove(&session);
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
@@ -238,18 +241,40 @@ impl Index {
             }
             let mut from = read.as_ref().map_or(EventIndex(0), |read| read.next);
             let workflow = read.as_ref().and_then(|read| read.workflow.clone());
-            // A damaged session is told about by those who ask for it.
-            let Ok(status) = self.store.log.status(session).await else { continue };
+            let status = match self.store.log.status(session).await {
+                Ok(status) => status,
+                Err(error) => {
+                    unread.extend(unless_damaged(session, error));
+                    continue;
+                }
+            };
             if status.events < from.0 && status.damage.is_none() {
                 // Somebody put an older copy back. The log counts, whatever the list knew.
                 self.store.runs.forget(vec![session]).await?;
                 from = EventIndex(0);
             }
-            let Ok(events) = self.store.log.read(session, from).await else { continue };
+            let events = match self.store.log.read(session, from).await {
+                Ok(events) => events,
+                Err(error) => {
+                    unread.extend(unless_damaged(session, error));
+                    continue;
+                }
+            };
             self.take_in(session, workflow, from, &events, mark).await?;
             self.take_listed(&events).await?;
         }
+        *held(&self.noted.unread) = unread;
         self.forget_gone(known.into_keys()).await
+    }
+
+    /// Why a session, or this one, could not be read when the list last caught up: what is not
+    /// listed may be there.
+    pub(super) fn unread(&self, session: Option<SessionId>) -> Option<store::Error> {
+        let unread = held(&self.noted.unread);
+        match session {
+            Some(session) => unread.get(&session).cloned(),
+            None => unread.values().next().cloned(),
+        }
     }
 
     /// Forgets sessions that are gone. One that was made since the others were listed is there.
@@ -454,6 +479,14 @@ impl Index {
         let own = |read: &SessionRead| read.workflow.as_deref() == Some(workflow.key());
         Ok(self.sessions().await?.into_values().filter(own).collect())
     }
+}
+
+/// Why a session cannot be read at the moment. A damaged one is told about by those who ask for
+/// it, and one that is gone by nobody.
+fn unless_damaged(session: SessionId, error: store::Error) -> Option<(SessionId, store::Error)> {
+    use store::Error::{Corrupt, NotFound, UnknownVersion};
+    let is_so = matches!(error, Corrupt { .. } | NotFound(_) | UnknownVersion { .. });
+    (!is_so).then_some((session, error))
 }
 
 fn key(id: &str, place: Option<&str>) -> String {

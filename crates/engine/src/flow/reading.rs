@@ -57,9 +57,10 @@ impl Reading {
             return Ok(summary);
         }
         self.index.catch_up().await?;
-        match self.index.find(run).await? {
-            Some(summary) => Ok(summary),
-            None => Err(self.papers.refusal(run).await?.unwrap_or_else(|| unknown(run))),
+        match (self.index.find(run).await?, self.index.unread(None)) {
+            (Some(summary), _) => Ok(summary),
+            (None, Some(error)) => Err(error.into()),
+            (None, None) => Err(self.papers.refusal(run).await?.unwrap_or_else(|| unknown(run))),
         }
     }
 

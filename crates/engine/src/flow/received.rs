@@ -74,6 +74,9 @@ impl Inner {
 
     /// Begins what was received at a desk and not begun when somebody ended.
     pub(super) async fn begin_received(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<()> {
+        if let Some(error) = self.index.unread(Some(desk.session)) {
+            return Err(error.into());
+        }
         let read = self.index.sessions().await?.remove(&desk.session);
         // The list of runs has caught up, and says from where on there may be some.
         let from = match read {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cairn_core::digest::Digest;
 use cairn_core::event::engine::StepStarted;
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{RunId, SessionId, TimerId};
@@ -11,6 +12,10 @@ use cairn_core::instance::StepInstanceKey;
 
 use super::executor::Process;
 use super::workflows;
+
+/// The codes that say of a command that it never happens.
+const REFUSALS: [&str; 5] =
+    ["RUN_ELSEWHERE", "RUN_ENDED", "RUN_STATE", "TASK_NOT_FOUND", "VALIDATION_ERROR"];
 
 /// The book. Clones are the same one.
 #[derive(Clone, Default)]
@@ -37,8 +42,23 @@ pub(super) struct Entries {
     pub(super) waiting: BTreeSet<(Process, RunId)>,
     /// Runs whose cancellation was acknowledged.
     pub(super) cancelled: BTreeSet<RunId>,
-    /// The keys that are recorded as received.
-    pub(super) received: BTreeSet<(String, String)>,
+    /// The keys that are recorded as received, and the run that each asks for.
+    pub(super) received: BTreeMap<(String, String), RunId>,
+    /// What was said to runs, by the name under which it was said.
+    pub(super) said: BTreeMap<String, Said>,
+    /// The children that their parents were told of.
+    children_told: BTreeSet<(RunId, RunId)>,
+    /// The key under which each step was performed.
+    step_keys: BTreeMap<(RunId, StepInstanceKey), Digest>,
+}
+
+/// Something that was said to a run, under a name that nobody else has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Said {
+    /// It was acknowledged.
+    Done(RunId),
+    /// It was refused, and so it never happens.
+    Refused(RunId, String),
 }
 
 type Try = (RunId, StepInstanceKey, u32);
@@ -66,7 +86,7 @@ pub(super) struct RunEntry {
     /// Whether it was begun elsewhere: what its history says of people counts for nothing.
     pub(super) is_imported: bool,
     /// Whether its time is over, so that it may be gone.
-    is_retired: bool,
+    pub(super) is_retired: bool,
     intents: BTreeSet<(StepInstanceKey, u32)>,
 }
 
@@ -88,7 +108,8 @@ impl Entries {
     /// Something reached the disk.
     pub(super) fn recorded(&mut self, by: Process, event: Event) {
         if let EventData::TriggerReceived(received) = &event.data {
-            self.received.insert((received.workflow_id.clone(), received.key.clone()));
+            let key = (received.workflow_id.clone(), received.key.clone());
+            self.received.insert(key, received.run_id);
         }
         if let Some(run) = event.scope.run() {
             self.of_run(run, &event);
@@ -121,6 +142,18 @@ impl Entries {
         if is_there && ["RUN_NOT_FOUND", "INVARIANT_VIOLATION"].contains(&error.code()) {
             self.wrong(format!("{run} is there, and somebody is told {}: {error}", error.code()));
         }
+    }
+
+    /// Somebody said something to a run under a name of their own, and was told this.
+    pub(super) fn said(&mut self, name: &str, run: RunId, said: &cairn_engine::Result<()>) {
+        self.told(run, said);
+        let said = match said {
+            Ok(()) => Said::Done(run),
+            Err(error) if REFUSALS.contains(&error.code()) => Said::Refused(run, error.to_string()),
+            // Nothing is promised: it may have happened.
+            Err(_) => return,
+        };
+        self.said.insert(name.to_owned(), said);
     }
 
     /// Whether something of a run is known.
@@ -188,6 +221,11 @@ impl Entries {
             EventData::TimerFired(fired) if !self.fired.insert(fired.timer_id) => {
                 self.wrong(format!("timer {} of {run} fired twice", fired.timer_id));
             }
+            EventData::ChildFinished(told)
+                if !self.children_told.insert((run, told.child_run_id)) =>
+            {
+                self.wrong(format!("{run} is told twice of {}", told.child_run_id));
+            }
             EventData::RunCancelRequested(_) => entry.is_cancelled = true,
             EventData::RunCompleted(_) | EventData::RunFailed(_) | EventData::RunCancelled(_) => {
                 entry.end = Some(event.data.kind().name());
@@ -210,8 +248,12 @@ impl Entries {
     }
 
     /// Something is about to be done outside.
-    pub(super) fn performs(&mut self, process: Process, step: Try) {
+    pub(super) fn performs(&mut self, process: Process, step: Try, key: Digest) {
         let (run, instance, attempt) = &step;
+        let known = *self.step_keys.entry((*run, instance.clone())).or_insert(key);
+        if known != key {
+            self.wrong(format!("{instance} of {run} is performed under two keys"));
+        }
         // Whoever was replaced may still do what it had recorded before.
         let is_owner = !self.replaced.contains(&process);
         if is_owner && self.cancelled.contains(run) {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::book::Book;
 use super::executor::{Machine, Process};
+use super::weather::Weather;
 use super::workflows;
 
 /// Does steps, slowly and not always well.
@@ -33,7 +34,7 @@ impl Performer for Act {
     async fn perform(&self, config: Value, ctx: &Ctx) -> std::result::Result<Outcome, Failed> {
         let Some(step) = &ctx.trace else { return Err(Failed::new("NO_TRACE", "no try")) };
         let step = (step.run, step.instance.clone(), step.attempt);
-        self.book.open().performs(self.process, step);
+        self.book.open().performs(self.process, step, ctx.idempotency_key);
         let say = config.get("say").and_then(Value::as_str).unwrap_or_default();
         let pause = match say {
             "slow" => self.machine.below(3_000),
@@ -55,6 +56,7 @@ pub(super) struct People {
     pub(super) machine: Machine,
     /// Whether somebody forgot one.
     pub(super) forgot: Arc<AtomicBool>,
+    pub(super) weather: Weather,
 }
 
 #[async_trait]
@@ -65,6 +67,7 @@ impl Environment for People {
             return Ok(json!({}));
         }
         if self.forgot.load(Ordering::Relaxed) {
+            self.weather.hit("setting missing");
             let fault = SettingFault {
                 field: "SITE".to_owned(),
                 message: "it has no value".to_owned(),

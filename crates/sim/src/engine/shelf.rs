@@ -2,7 +2,6 @@
 //! sometimes full, and with leases that can be taken away.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,17 +17,8 @@ use cairn_store::{AppendPlan, Appended, Epoch, Error, Result, Store};
 
 use super::book::Book;
 use super::executor::{Machine, Process};
-
-/// How the disk is at the moment.
-#[derive(Clone, Default)]
-pub(super) struct Weather {
-    /// Whether nothing can be written.
-    pub(super) fails: Arc<AtomicBool>,
-    /// Whether what is written is there, and whoever wrote it is told that it may not be.
-    pub(super) is_unsure: Arc<AtomicBool>,
-    /// Whether there is no room.
-    pub(super) is_full: Arc<AtomicBool>,
-}
+use super::ports;
+use super::weather::{Fault, Weather};
 
 /// Which sessions processes have acquired, so that they can be taken away.
 #[derive(Clone, Default)]
@@ -67,9 +57,12 @@ pub(super) fn store(
         control: control.clone(),
         machine: machine.clone(),
         owners: owners.clone(),
+        weather: weather.clone(),
         process,
     };
-    let slow = Slow { machine: machine.clone(), store: store.clone() };
+    let weather = weather.clone();
+    let store = ports::in_weather(store, machine, &weather);
+    let slow = Slow { machine: machine.clone(), weather, store: store.clone() };
     let slow = Arc::new(slow);
     Store {
         log: Arc::new(log),
@@ -83,6 +76,7 @@ pub(super) fn store(
 /// The lists of a store, which others may change while one is read.
 struct Slow {
     machine: Machine,
+    weather: Weather,
     store: Store,
 }
 
@@ -142,18 +136,21 @@ impl Sessions for Slow {
 impl RunIndex for Slow {
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
         self.lag().await;
+        self.weather.pass(Fault::Index)?;
         self.store.runs.record(rows, read).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
         let rows = self.store.runs.list(filter).await;
         self.lag().await;
+        self.weather.pass(Fault::Index)?;
         rows
     }
 
     async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
         let row = self.store.runs.find(run).await;
         self.lag().await;
+        self.weather.pass(Fault::Index)?;
         row
     }
 
@@ -207,16 +204,17 @@ impl Log {
 impl EventLog for Log {
     async fn append(&self, session: SessionId, plan: AppendPlan) -> Result<Appended> {
         self.lag().await;
-        if self.weather.fails.load(Ordering::Relaxed) {
-            let source = Arc::new(std::io::Error::other("the disk fails"));
-            return Err(Error::Io { context: "writing".into(), source });
-        }
-        if self.weather.is_full.load(Ordering::Relaxed) {
+        self.weather.pass(Fault::Write)?;
+        if self.weather.strikes(Fault::Full) {
             return Err(Self::full());
         }
         self.know(session, &plan).await?;
         let events = plan.events.clone();
-        let appended = self.inner.append(session, plan).await?;
+        let appended = self.inner.append(session, plan).await.inspect_err(|error| {
+            if let Error::Fenced { .. } = error {
+                self.weather.hit("lease lost");
+            }
+        })?;
         if !appended.replayed {
             let mut book = self.book.open();
             for (event, index) in events.into_iter().zip(appended.first.0..) {
@@ -225,7 +223,7 @@ impl EventLog for Log {
         }
         // Whoever ends now has recorded it, and does not know.
         self.lag().await;
-        if self.weather.is_unsure.load(Ordering::Relaxed) {
+        if self.weather.strikes(Fault::Unsure) {
             let source = Arc::new(std::io::Error::other("the sync failed"));
             return Err(Error::DurabilityLost { path: "the journal".into(), source });
         }
@@ -239,6 +237,7 @@ impl EventLog for Log {
         through: EventIndex,
     ) -> Result<Vec<Event>> {
         self.lag().await;
+        self.weather.pass(Fault::Read)?;
         self.inner.read_between(session, from, through).await
     }
 
@@ -255,7 +254,7 @@ impl EventLog for Log {
     }
 
     async fn room(&self, room: Room) -> Result<()> {
-        match self.weather.is_full.load(Ordering::Relaxed) && room == Room::Run {
+        match room == Room::Run && self.weather.strikes(Fault::Full) {
             true => Err(Self::full()),
             false => Ok(()),
         }
@@ -270,6 +269,7 @@ struct Noted {
     control: Control,
     machine: Machine,
     owners: Owners,
+    weather: Weather,
     process: Process,
 }
 
@@ -277,6 +277,7 @@ struct Noted {
 impl Leases for Noted {
     async fn acquire(&self, session: SessionId, purpose: &str) -> Result<Box<dyn Lease>> {
         self.machine.sleep(Duration::from_micros(100)).await;
+        self.weather.pass(Fault::Acquire)?;
         let lease = self.inner.acquire(session, purpose).await?;
         self.owners.open().insert((self.process, session));
         let (machine, control) = (self.machine.clone(), self.control.clone());

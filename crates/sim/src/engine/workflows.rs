@@ -21,11 +21,15 @@ pub(super) struct Written {
 pub(super) const NEEDY: &str = "project.needy";
 /// The workflow that asks a person.
 pub(super) const ASKS: &str = "project.ask";
+/// The workflow that the clock starts.
+pub(super) const TICKS: &str = "project.tick";
+/// The workflow of which only so many runs may begin in a minute.
+pub(super) const RATED: &str = "project.rated";
 /// The step that only a person allows.
 pub(super) const ALLOWED: &str = "allowed";
 
 /// Those that people and triggers ask for.
-pub(super) const ALL: [Written; 9] = [
+pub(super) const ALL: [Written; 12] = [
     Written {
         id: "project.one",
         at_once: 1,
@@ -137,7 +141,46 @@ graph:
     - { id: b, type: act, say: 'it is {{ steps.a.number }}' }
 ",
     },
+    Written {
+        id: TICKS,
+        at_once: 1,
+        has_trigger: true,
+        text: "name: tick
+concurrency: 1
+triggers: [{ type: manual, id: m, overflow: queue }]
+graph:
+  nodes:
+    - { id: a, type: act, say: tick, next: b }
+    - { id: b, type: act, say: tock }
+",
+    },
+    Written {
+        id: RATED,
+        at_once: 256,
+        has_trigger: false,
+        text: "name: rated
+rate_limit: 3/min
+graph:
+  nodes:
+    - { id: a, type: act, say: rated }
+",
+    },
+    Written {
+        id: "project.drop",
+        at_once: 1,
+        has_trigger: true,
+        text: "name: drop
+concurrency: 1
+triggers: [{ type: manual, id: m, overflow: drop }]
+graph:
+  nodes:
+    - { id: a, type: act, say: slow }
+",
+    },
 ];
+
+/// How many runs of [`RATED`] may begin in a minute.
+pub(super) const RATE: usize = 3;
 
 /// The folder of a workflow.
 fn folder(id: &str) -> &str {

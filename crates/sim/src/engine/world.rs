@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_core::event::EventData;
 use cairn_core::event::engine::{InterruptDecision, Payload};
+use cairn_core::event::{Event, EventData};
 use cairn_core::flow::{Answer, Verdict};
-use cairn_core::id::{BundleId, RunId, SessionId};
+use cairn_core::id::{BundleId, EventIndex, RunId, SessionId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
+use cairn_engine::flow::schedule::Timetable;
 use cairn_engine::flow::{
     Automations, ForkPoint, Forker, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest,
     TriggerEvent, Truster,
@@ -23,12 +24,15 @@ use cairn_store::Store;
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::memory::{Control, Outside};
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::book::{Book, Told};
 use super::executor::{Machine, Process};
 use super::host::SimHost;
 use super::outside::{Act, People};
-use super::shelf::{self, Owners, Weather};
+use super::shelf::{self, Owners};
+use super::ticks;
+use super::weather::{Fault, Weather};
 use super::workflows::{self, Written};
 
 /// How often something may be polled before a world counts as stuck.
@@ -69,6 +73,8 @@ pub(super) struct World {
     weather: Weather,
     owners: Owners,
     forgot: Arc<AtomicBool>,
+    /// What the clock starts.
+    timetable: watch::Sender<Timetable>,
     seats: Vec<Seat>,
     options: Options,
     started: u32,
@@ -115,6 +121,7 @@ impl World {
             weather: Weather::default(),
             owners: Owners::default(),
             forgot: Arc::default(),
+            timetable: watch::Sender::new(ticks::timetable()),
             seats: Vec::new(),
             options,
             started: 0,
@@ -141,7 +148,8 @@ impl World {
         let (machine, book) = (self.machine.clone(), self.book.clone());
         let around = (&self.book, &self.weather, &self.owners);
         let act = Act { machine: machine.clone(), process, book };
-        let environment = People { machine: machine.clone(), forgot: Arc::clone(&self.forgot) };
+        let (forgot, weather) = (Arc::clone(&self.forgot), self.weather.clone());
+        let environment = People { machine: machine.clone(), forgot, weather };
         let parts = Parts {
             host: SimHost::shared(machine.clone(), process),
             store: shelf::store(&self.control, &machine, process, around),
@@ -153,17 +161,22 @@ impl World {
             rights: Arc::new(cairn_engine::rights::NoTokens),
         };
         let engine = Automations::new(parts, self.options.clone());
+        let timetable = self.timetable.subscribe();
         let Some(seat) = self.seats.get_mut(seat) else { return };
         if seat.is_server {
             let looking = engine.clone();
             machine.spawn(process, Box::pin(async move { looking.look_after_all().await }));
+            let following = engine.clone();
+            let follow = async move { drop(following.follow_others().await) };
+            machine.spawn(process, Box::pin(follow));
+            machine.spawn(process, ticks::keep(engine.clone(), timetable));
         }
         *seat = Seat { process, engine: Some(engine), is_server: seat.is_server };
     }
 
     /// Plays the world to its end.
     pub(super) fn play(&mut self) {
-        let deeds = 10 + self.machine.below(70);
+        let deeds = 15 + self.machine.below(75);
         for _ in 0..deeds {
             match self.machine.percent(self.roughness) {
                 true => self.something_goes_wrong(),
@@ -214,8 +227,10 @@ impl World {
     }
 
     fn ask_for_run(&mut self, seat: usize) {
-        let asked: Vec<&Written> =
-            workflows::ALL.iter().filter(|w| w.id != "project.oops").collect();
+        let asked: Vec<&Written> = workflows::ALL
+            .iter()
+            .filter(|w| !["project.oops", workflows::TICKS].contains(&w.id))
+            .collect();
         let Some(written) = asked.get(self.machine.below(asked.len())) else { return };
         let keyed = written.has_trigger && self.machine.percent(80);
         let key = keyed.then(|| format!("k{}", self.machine.below(12)));
@@ -277,15 +292,24 @@ impl World {
         open.get(self.machine.below(open.len())).copied()
     }
 
+    /// A name under which somebody says one thing.
+    fn name(&self) -> String {
+        format!("somebody {}", self.machine.bits())
+    }
+
     fn cancel(&mut self, seat: usize) {
         let Some(run) = self.some_run() else { return };
         let queued = self.book.open().runs.get(&run).is_some_and(|run| !run.is_started);
         self.count(if queued { "cancelled while queued" } else { "cancelled" });
-        let book = self.book.clone();
+        let (book, name) = (self.book.clone(), self.name());
         self.within(seat, |engine| {
             Box::pin(async move {
-                let said = engine.cancel(run, "somebody", "enough").await;
+                let said = engine.cancel(run, name.as_str(), "enough").await;
+                // Of two that cancel one run, the second may be told that it is done.
                 book.open().told(run, &said);
+                if said.is_err() {
+                    book.open().said(&name, run, &said);
+                }
                 if said.is_ok() {
                     book.open().cancelled.insert(run);
                 }
@@ -296,11 +320,11 @@ impl World {
     fn pause(&mut self, seat: usize) {
         let Some(run) = self.some_run() else { return };
         self.count("paused");
-        let book = self.book.clone();
+        let (book, name) = (self.book.clone(), self.name());
         self.within(seat, |engine| {
             Box::pin(async move {
-                let said = engine.pause(run, "somebody").await;
-                book.open().told(run, &said);
+                let said = engine.pause(run, name.as_str()).await;
+                book.open().said(&name, run, &said);
             })
         });
     }
@@ -308,11 +332,11 @@ impl World {
     fn resume(&mut self, seat: usize) {
         let Some(run) = self.some_run() else { return };
         self.count("resumed");
-        let book = self.book.clone();
+        let (book, name) = (self.book.clone(), self.name());
         self.within(seat, |engine| {
             Box::pin(async move {
-                let said = engine.resume(run, "somebody").await;
-                book.open().told(run, &said);
+                let said = engine.resume(run, name.as_str()).await;
+                book.open().said(&name, run, &said);
             })
         });
     }
@@ -422,12 +446,12 @@ impl World {
             let book = self.book.open();
             book.runs.iter().filter(|(_, run)| run.end.is_none()).map(|(id, _)| *id).collect()
         };
-        let machine = self.machine.clone();
+        let (machine, book) = (self.machine.clone(), self.book.clone());
         self.within(seat, |engine| {
             Box::pin(async move {
                 for run in open {
                     let Ok((_, state)) = engine.state(run).await else { continue };
-                    tend(&engine, &machine, run, state, everything).await;
+                    tend(&engine, (&machine, &book), run, state, everything).await;
                 }
             })
         });
@@ -436,38 +460,23 @@ impl World {
     fn something_goes_wrong(&mut self) {
         let seat = self.machine.below(self.seats.len());
         let Some(process) = self.seats.get(seat).map(|seat| seat.process) else { return };
-        match self.machine.below(13) {
+        match self.machine.below(20) {
             0..=2 => self.crash(seat),
             3 | 4 => {
                 self.count("process stopped");
+                self.strike(process, "process stopped");
                 self.machine.stop(process, true);
             }
             5 => self.machine.stop(process, false),
-            6 => self.take_lease_away(process),
-            7 => {
-                self.count("disk fails");
-                self.weather.fails.store(true, Ordering::Relaxed);
-                self.pass(Duration::from_millis(50));
-                self.weather.fails.store(false, Ordering::Relaxed);
-            }
-            8 => {
-                self.count("disk full");
-                self.weather.is_full.store(true, Ordering::Relaxed);
-                self.pass(Duration::from_millis(900));
-                self.weather.is_full.store(false, Ordering::Relaxed);
-            }
-            9 => {
-                self.count("disk unsure");
-                self.weather.is_unsure.store(true, Ordering::Relaxed);
-                self.pass(Duration::from_millis(50));
-                self.weather.is_unsure.store(false, Ordering::Relaxed);
-            }
-            10 => {
+            6 | 7 => self.take_lease_away(process),
+            8..=16 => self.bad_weather(),
+            17 => {
                 self.count("clock jumps");
+                self.weather.hit("clock jumps");
                 let far = [-3_600_000, -700, 5_000, 600_000];
                 self.machine.jump(far.get(self.machine.below(4)).copied().unwrap_or_default());
             }
-            11 => {
+            18 => {
                 self.count("setting missing");
                 let forgot = !self.forgot.load(Ordering::Relaxed);
                 self.forgot.store(forgot, Ordering::Relaxed);
@@ -476,8 +485,37 @@ impl World {
         }
     }
 
+    /// Something is wrong with the store for a while, in which people ask for this and that.
+    fn bad_weather(&mut self) {
+        let Some((fault, name)) = Fault::ALL.get(self.machine.below(Fault::ALL.len())) else {
+            return;
+        };
+        self.count(name);
+        self.weather.begin(*fault);
+        // Documents are replaced when the clock fires, which takes a while.
+        let most = if *fault == Fault::Document { 3_000 } else { 400 };
+        for _ in 0..1 + self.machine.below(4) {
+            self.somebody_asks();
+            let pause = 1 + self.machine.below(most) as u64;
+            if !self.pass(Duration::from_millis(pause)) {
+                break;
+            }
+        }
+        self.weather.clear(Some(*fault));
+    }
+
+    /// Counts what happens to a process as something that went wrong, if it owns anything.
+    fn strike(&self, process: Process, what: &'static str) {
+        if !self.owners.of(process).is_empty() {
+            self.weather.hit(what);
+        }
+    }
+
     fn crash(&mut self, seat: usize) {
         self.count("process killed");
+        if let Some(place) = self.seats.get(seat) {
+            self.strike(place.process, "process killed");
+        }
         let Some(place) = self.seats.get_mut(seat) else { return };
         let engine = place.engine.take();
         self.machine.crash(place.process);
@@ -494,6 +532,9 @@ impl World {
 
     fn stop_well(&mut self, seat: usize) {
         self.count("process ended well");
+        if let Some(place) = self.seats.get(seat) {
+            self.strike(place.process, "process ended well");
+        }
         self.within(seat, |engine| {
             Box::pin(async move { drop(engine.stop(Duration::from_secs(5)).await) })
         });
@@ -524,8 +565,9 @@ impl World {
 
     /// Everything works again, and people do what is asked of them: every run comes to its end.
     fn calm_down(&mut self) {
-        self.weather.fails.store(false, Ordering::Relaxed);
-        self.weather.is_full.store(false, Ordering::Relaxed);
+        self.weather.clear(None);
+        // The clock starts nothing more, or it would never be quiet.
+        self.timetable.send_replace(Timetable::default());
         self.forgot.store(false, Ordering::Relaxed);
         self.machine.correct_clock();
         for seat in 0..self.seats.len() {
@@ -568,6 +610,38 @@ impl World {
         }
     }
 
+    /// What went wrong for somebody, and how often.
+    pub(super) fn hits(&self) -> Counts {
+        self.weather.hits()
+    }
+
+    /// Everything that is in the store; none when it cannot be read.
+    pub(super) fn read_back(&mut self) -> Option<Vec<Event>> {
+        let store = self.control.store(0);
+        let read = Arc::new(Mutex::new(None));
+        let to = Arc::clone(&read);
+        self.machine.spawn(
+            Process::WORLD,
+            Box::pin(async move {
+                let mut all = Vec::new();
+                let Ok(sessions) = store.sessions.list().await else { return };
+                for session in sessions {
+                    let Ok(events) = store.log.read(session, EventIndex(0)).await else { return };
+                    all.extend(events);
+                }
+                *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(all);
+            }),
+        );
+        if !self.pass(Duration::from_millis(1)) {
+            return None;
+        }
+        let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if read.is_none() {
+            self.book.violation("the store cannot be read".to_owned());
+        }
+        read
+    }
+
     /// How many processes there were at once.
     pub(super) const fn seats(&self) -> usize {
         self.seats.len()
@@ -591,6 +665,7 @@ fn is_refusal(code: &str) -> bool {
         "RUN_RATE_LIMITED",
         "TRIGGER_LOOP",
         "RUN_BUSY",
+        "TRIGGER_DROPPED",
         "WORKFLOW_ELSEWHERE",
     ]
     .contains(&code)
@@ -622,7 +697,7 @@ async fn forged(store: &Store, session: SessionId, info: ExportInfo) -> Option<V
 /// Does what a run asks of people.
 async fn tend(
     engine: &Automations,
-    machine: &Machine,
+    (machine, book): (&Machine, &Book),
     run: RunId,
     state: RunState,
     everything: bool,
@@ -630,13 +705,17 @@ async fn tend(
     for task in state.tasks.keys() {
         let verdict = if machine.percent(70) { Verdict::Approved } else { Verdict::Rejected };
         let answer = Answer { verdict, values: json!({}) };
-        drop(engine.answer(run, *task, "somebody", answer).await);
+        let name = format!("somebody {}", machine.bits());
+        let said = engine.answer(run, *task, name.as_str(), answer).await;
+        book.open().said(&name, run, &said);
     }
     let unknown = state.steps.iter().filter(|(_, step)| step.status == StepStatus::Unknown);
     for (instance, _) in unknown {
         let all = [InterruptDecision::Retry, InterruptDecision::Fail, InterruptDecision::Skip];
         let decision = all.get(machine.below(3)).copied().unwrap_or(InterruptDecision::Fail);
-        drop(engine.resolve(run, instance.clone(), "somebody", decision).await);
+        let name = format!("somebody {}", machine.bits());
+        let said = engine.resolve(run, instance.clone(), name.as_str(), decision).await;
+        book.open().said(&name, run, &said);
     }
     if state.paused && everything {
         drop(engine.resume(run, "somebody").await);
