@@ -7,6 +7,7 @@ mod trigger;
 
 pub use trigger::{SECRET_NAME, SettingFault, TriggerType};
 
+pub mod input;
 pub mod interpreted;
 pub mod schema;
 
@@ -22,7 +23,7 @@ pub struct Catalog {
 }
 
 /// A kind of step.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct StepType {
     /// What workflows call it.
     pub name: String,
@@ -37,6 +38,29 @@ pub struct StepType {
     pub sinks: Vec<Sink>,
     /// The outcomes that edges are picked by.
     pub cases: Cases,
+    /// Says what is wrong with settings that fit the schema.
+    pub check: fn(&StepSettings<'_>) -> Vec<SettingFault>,
+}
+
+/// The settings of a step as a plan has them, for its type to look at. Text with an expression in
+/// it may become anything.
+#[expect(missing_debug_implementations, reason = "it holds a function")]
+pub struct StepSettings<'s> {
+    /// The settings.
+    pub config: &'s Value,
+    /// The bytes of a file beside the workflow, by its path from there.
+    pub file: &'s dyn Fn(&str) -> Option<&'s [u8]>,
+}
+
+/// Two descriptions are the same when they tell a reader the same.
+impl PartialEq for StepType {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |kind: &Self| (kind.name.clone(), kind.class, kind.cases.clone());
+        told(self) == told(other)
+            && self.input == other.input
+            && self.output == other.output
+            && self.sinks == other.sinks
+    }
 }
 
 /// What performing a step needs.
@@ -145,7 +169,14 @@ impl StepType {
     /// A step type whose outcome has no name, and whose settings take any value.
     #[must_use]
     pub fn new(name: &str, class: Class, input: Value, output: Value) -> Self {
-        Self { name: name.to_owned(), input, output, class, sinks: Vec::new(), cases: Cases::None }
+        let (name, sinks, cases) = (name.to_owned(), Vec::new(), Cases::None);
+        Self { name, input, output, class, sinks, cases, check: |_| Vec::new() }
+    }
+
+    /// The same, with what can be wrong with settings that fit the schema.
+    #[must_use]
+    pub fn checked(self, check: fn(&StepSettings<'_>) -> Vec<SettingFault>) -> Self {
+        Self { check, ..self }
     }
 
     /// The same, with what may flow into some of its fields.
@@ -205,15 +236,8 @@ mod tests {
 
     #[test]
     fn a_field_without_a_sink_takes_values() {
-        let sink = |path: &str, takes| Sink { path: path.to_owned(), takes };
-        let http = StepType {
-            name: "http".into(),
-            input: Value::Null,
-            output: Value::Null,
-            class: Class::Effectful,
-            sinks: vec![sink("url", Takes::Address), sink("headers.*", Takes::Secrets)],
-            cases: Cases::None,
-        };
+        let sinks = [("url", Takes::Address), ("headers.*", Takes::Secrets)];
+        let http = StepType::new("http", Class::Effectful, Value::Null, Value::Null).taking(&sinks);
         assert_eq!(http.takes(&["headers", "authorization"]), Takes::Secrets);
         assert_eq!(http.takes(&["method"]), Takes::Values);
         assert_eq!(http.members_take(&["headers"]), Some(Takes::Secrets));

@@ -32,4 +32,4 @@ pub use decide::{Decision, Run};
 pub use fork::{Asker, Begun, Change, Cut, Fork, NotThere, Repeated, begins, begun};
 pub use graph::{Graph, Unfit};
 pub use parts::part;
-pub use scope::{Hidden, Secrets};
+pub use scope::{ERROR, Hidden, Secrets};

@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use regex_syntax::hir::literal::{ExtractKind, Extractor, Literal};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
 /// A host, or every host below one: `api.example.com`, `*.example.com`, `192.0.2.1`.
 ///
 /// It is in the form in which hosts are compared: in lower case, without a dot at its end.
@@ -84,9 +87,80 @@ pub fn any_fits<'p>(patterns: impl IntoIterator<Item = &'p String>, host: &str) 
     patterns.any(|pattern| pattern.fits(host))
 }
 
+/// Whether a regular expression of whole texts lets through hosts of some domains only: each text
+/// ends with a domain that the expression writes out, such as `.example.com`, or is written out
+/// itself. When a domain follows in the address anyway, the text has only to stay in front of it.
+#[must_use]
+pub fn keeps_to_domains(pattern: &str, domain_follows: bool) -> bool {
+    let Ok(read) = regex_syntax::parse(pattern) else { return false };
+    if ends_host(&read) {
+        return false;
+    }
+    if domain_follows {
+        return true;
+    }
+    let mut extractor = Extractor::new();
+    let suffixes = extractor.kind(ExtractKind::Suffix).extract(&read);
+    let fixes = |literal: &Literal| {
+        let text = String::from_utf8_lossy(literal.as_bytes());
+        let domain = text.find('.').and_then(|dot| text.get(dot..)).unwrap_or_default();
+        // A domain that stands below another one belongs to somebody.
+        literal.is_exact() || domain.matches('.').count() >= 2
+    };
+    suffixes.literals().is_some_and(|all| !all.is_empty() && all.iter().all(fixes))
+}
+
+/// Whether a text of an expression can have a sign that ends the host of an address, or says that
+/// the host comes later.
+fn ends_host(read: &Hir) -> bool {
+    const SIGNS: [char; 6] = ['/', '?', '#', '@', '\\', '%'];
+    match read.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => {
+            let text = String::from_utf8_lossy(&literal.0);
+            text.contains(SIGNS) || text.contains(|c: char| c.is_ascii_control() || c == ' ')
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let has = |sign: char| class.iter().any(|r| (r.start()..=r.end()).contains(&sign));
+            SIGNS.into_iter().any(has) || has('\t') || has(' ')
+        }
+        HirKind::Class(Class::Bytes(_)) => true,
+        HirKind::Repetition(repetition) => ends_host(&repetition.sub),
+        HirKind::Capture(capture) => ends_host(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(ends_host),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_that_any_host_fits_keeps_to_no_domain() {
+        for (pattern, alone, before_domain) in [
+            (r"^[a-z]+\.example\.com$", true, true),
+            (r"(eu|us)\.api\.example\.com", true, true),
+            (r"(?:a|b)\.example\.(?:com|org)", true, true),
+            (r"^[a-z-]+\.example\.com:8443$", true, true),
+            ("^api$", true, true),
+            ("^(api|web)$", true, true),
+            (r"^[a-z0-9.-]+$", false, true),
+            (r"[a-z]+\.com", false, true),
+            (r"[a-z.]*example\.com", false, true),
+            (r"[\w.-]+", false, true),
+            (r"[a-z]+", false, true),
+            (r"(a\.example\.com|[a-z.]+)", false, true),
+            (r"[a-z./]+\.example\.com", false, false),
+            (r"[^x]+\.example\.com", false, false),
+            (r".*\.example\.com", false, false),
+            (r"\S+\.example\.com", false, false),
+            ("a@b", false, false),
+            ("(", false, false),
+        ] {
+            assert_eq!(keeps_to_domains(pattern, false), alone, "{pattern}");
+            assert_eq!(keeps_to_domains(pattern, true), before_domain, "{pattern}");
+        }
+    }
 
     #[test]
     fn a_pattern_fits_its_hosts_and_no_others() {

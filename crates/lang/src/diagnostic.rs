@@ -101,6 +101,8 @@ codes! {
     LoopWithoutDecision = "loop_without_decision";
     /// The text is neither JSON nor YAML.
     Malformed = "malformed";
+    /// Something is read that need not be there.
+    MayBeMissing = "may_be_missing";
     /// No input of a merge can arrive.
     MergeNeverFires = "merge_never_fires";
     /// An outcome has no edge to go on by.

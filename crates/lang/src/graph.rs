@@ -17,6 +17,7 @@ mod flow;
 mod form;
 mod header;
 mod loops;
+mod missing;
 mod node;
 mod payload;
 mod program;
@@ -110,8 +111,8 @@ pub fn usual_id(path: &str, kind: SourceKind, bytes: &[u8]) -> String {
 }
 
 fn warning(found: &Diagnostic) -> Option<Warning> {
-    // It follows from the plan, which keeps the hash that it had before anybody was warned.
-    if found.code == Code::UntrustedWithSecret {
+    // These follow from the plan, which keeps the hash that it had before anybody was warned.
+    if matches!(found.code, Code::MayBeMissing | Code::UntrustedWithSecret) {
         return None;
     }
     let code = found.code.name().parse().ok()?;

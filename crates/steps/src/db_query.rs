@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::catalog::schema::{any, at_least, closed, flag, shown, text, told, whole};
-use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::catalog::{Class, SettingFault, StepSettings, StepType, Takes};
 use cairn_engine::performer::{Ctx, Failed, FailureKind, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use crate::settings;
 use place::Place;
 pub use place::{Database, Given};
+use statement::Dialect;
 
 /// How many rows come back at most, unless a step says less.
 const ROWS_MAX: u64 = 10_000;
@@ -113,6 +114,7 @@ impl Performer for DbQuery {
                 ("query", Takes::Literal),
                 ("query_file", Takes::AssetFor("query")),
             ])
+            .checked(check)
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
@@ -146,6 +148,26 @@ impl Performer for DbQuery {
         let notes = format!("{} row(s) of `{}`", found.count, input.database);
         Ok(Outcome::new(json!({"row_count": found.count, "rows": found.rows}), notes))
     }
+}
+
+/// Says what no database would take: no statement or several, one that is denied, and a number of
+/// values that is not that of the placeholders.
+fn check(given: &StepSettings<'_>) -> Vec<SettingFault> {
+    let hint = "one statement, with `$1`, `$2` … for the values of `args`";
+    let Some(query) = given.config.get("query").and_then(Value::as_str) else {
+        return vec![SettingFault::new("", "it does not say what is asked", hint)];
+    };
+    let count = match given.config.get("args") {
+        None => 0,
+        Some(Value::Array(args)) => args.len(),
+        // How many values a template gives is known when it is there.
+        Some(_) => return Vec::new(),
+    };
+    // Which language it is, the operator says. What all of them refuse is wrong.
+    let read = |dialect| statement::read(query, dialect, count).err();
+    let [Some(failed), Some(_), Some(_)] = Dialect::ALL.map(read) else { return Vec::new() };
+    let field = if failed.code == "DB_ARGS" { "args" } else { "query" };
+    vec![SettingFault::new(field, failed.message, hint)]
 }
 
 /// A statement that the database did not take.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use cairn_core::catalog::schema::{closed, flag, one_of, shown, text, texts, texts_by_name, told};
-use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::catalog::{Class, SettingFault, StepSettings, StepType, Takes};
 use cairn_core::command::Sent;
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
@@ -78,6 +78,19 @@ impl Python {
     }
 }
 
+/// Says what is wrong with a file of requirements, before anybody waits for pip.
+fn check(given: &StepSettings<'_>) -> Vec<SettingFault> {
+    let path = given.config.get("requirements").and_then(Value::as_str);
+    let Some((path, bytes)) = path.and_then(|path| Some((path, (given.file)(path)?))) else {
+        return Vec::new();
+    };
+    let wrong = |failed: Failed| {
+        let hint = "`pip-compile --generate-hashes` writes such a file";
+        SettingFault::new("requirements", failed.message, hint)
+    };
+    requirements::check(path, bytes).map_err(wrong).err().into_iter().collect()
+}
+
 #[async_trait]
 impl Performer for Python {
     fn kind(&self) -> StepType {
@@ -96,13 +109,15 @@ impl Performer for Python {
         let what = "Runs a Python script, as `shell` runs a command. Its packages are installed once, from wheels with a known digest only, and shared by all that ask for the same.";
         let example = json!({"script": "nodes/process.py", "requirements": "nodes/requirements.txt", "stdin": "{{ steps.fetch.json | tojson }}", "parse_output": "json"});
         let input = shown(told(input, what), &example);
-        StepType::new("python", Class::Effectful, input, output_schema()).taking(&[
-            ("args", Takes::Arguments),
-            ("env.*", Takes::Secrets),
-            ("requirements", Takes::Asset),
-            ("script", Takes::Asset),
-            ("stdin", Takes::Secrets),
-        ])
+        StepType::new("python", Class::Effectful, input, output_schema())
+            .taking(&[
+                ("args", Takes::Arguments),
+                ("env.*", Takes::Secrets),
+                ("requirements", Takes::Asset),
+                ("script", Takes::Asset),
+                ("stdin", Takes::Secrets),
+            ])
+            .checked(check)
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cairn_core::catalog::schema::{any, closed, one_of, shown, text, told};
-use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::catalog::{Class, SettingFault, StepSettings, StepType, Takes};
 use cairn_engine::performer::{Ctx, Evaluator, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ struct Input {
 enum Engine {
     Jq,
     Jsonpath,
+    #[serde(alias = "gotemplate")]
     Template,
 }
 
@@ -43,9 +44,9 @@ impl Performer for Transform {
     fn kind(&self) -> StepType {
         let input = closed(
             &json!({
-                "engine": told(one_of(&["jq", "jsonpath", "template"]), "The language of `expression`."),
-                "expression": told(text(), "What is evaluated, as it is written: it sees `input` alone."),
-                "input": told(any(), "What the expression sees."),
+                "engine": told(one_of(&["jq", "jsonpath", "template", "gotemplate"]), "The language of `expression`. `template` and `gotemplate` are the templates of workflows, in either spelling."),
+                "expression": told(text(), "What is evaluated. With jq and JSONPath it is taken as it is written and sees `input` alone; a template sees what every other one does."),
+                "input": told(any(), "What jq and JSONPath see."),
                 "template": told(any(), "A value with expressions in it, instead of all the others."),
             }),
             &[],
@@ -56,6 +57,7 @@ impl Performer for Transform {
         let output = told(any(), "The value. Several results of jq or JSONPath are a list.");
         StepType::new("transform", Class::Evaluated, shown(told(input, what), &example), output)
             .taking(&[("expression", Takes::Literal)])
+            .checked(check)
     }
 
     async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {
@@ -76,6 +78,20 @@ impl Performer for Transform {
         let notes = format!("the value is `{start}{cut}`");
         Ok(Outcome::new(value, notes))
     }
+}
+
+/// Says what is half said, or said twice.
+fn check(given: &StepSettings<'_>) -> Vec<SettingFault> {
+    let has = |name: &str| given.config.get(name).is_some();
+    let hint = "say `engine: jq` and `expression`, or `template` alone";
+    let (field, message) = match (has("template"), has("expression")) {
+        (false, false) => ("", "it does not say what value it makes"),
+        (true, true) => ("template", "the step has both `template` and `expression`"),
+        (true, false) if has("input") => ("input", "a template does not look at `input`"),
+        (false, true) if !has("engine") => ("expression", "it does not say which language this is"),
+        _ => return Vec::new(),
+    };
+    vec![SettingFault::new(field, message, hint)]
 }
 
 impl Transform {
@@ -142,6 +158,23 @@ mod tests {
         let config = json!({"engine": "jq", "expression": "."});
         let error = none.perform(config, &ctx()).await.unwrap_err();
         assert_eq!(error.code, "TRANSFORM_EVALUATOR");
+    }
+
+    #[test]
+    fn what_is_half_said_or_said_twice_is_told_when_it_is_compiled() {
+        for (config, field) in [
+            (json!({}), Some("")),
+            (json!({"engine": "jq"}), Some("")),
+            (json!({"expression": "."}), Some("expression")),
+            (json!({"template": 1, "engine": "jq", "expression": "."}), Some("template")),
+            (json!({"template": 1, "input": 2}), Some("input")),
+            (json!({"template": 1}), None),
+            (json!({"template": 1, "engine": "template"}), None),
+            (json!({"engine": "jq", "expression": ".", "input": 1}), None),
+        ] {
+            let told = check(&StepSettings { config: &config, file: &|_| None });
+            assert_eq!(told.first().map(|fault| fault.field.as_str()), field, "{config}");
+        }
     }
 
     #[tokio::test]

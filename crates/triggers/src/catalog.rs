@@ -29,7 +29,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use cairn_core::catalog::Catalog;
-    use cairn_core::catalog::{Cases, Class, StepType};
+    use cairn_core::catalog::{Class, StepType};
     use cairn_lang::graph;
     use cairn_lang::ids::SourceKind;
     use cairn_lang::source::SourceTree;
@@ -44,14 +44,8 @@ mod tests {
         );
         let files = BTreeMap::from([("w.yaml".to_owned(), text.into_bytes())]);
         let tree = SourceTree { kind: SourceKind::Project, files, library: BTreeMap::new() };
-        let stop = StepType {
-            name: "stop".to_owned(),
-            input: json!({"type": "object", "properties": {}}),
-            output: json!({}),
-            class: Class::Pure,
-            sinks: Vec::new(),
-            cases: Cases::None,
-        };
+        let input = json!({"type": "object", "properties": {}});
+        let stop = StepType::new("stop", Class::Pure, input, json!({}));
         let types = Catalog::new([stop]).with_triggers(all(Channels::default()).kinds());
         match graph::compile(&tree, "w.yaml", &types) {
             Ok(_) => String::new(),

@@ -166,6 +166,7 @@ impl Trigger for Channel {
                 "Fires when a message of a channel fits.",
                 example,
             ),
+            payload: None,
             check: |config| settings::faults(config, Filter::read),
         }
     }

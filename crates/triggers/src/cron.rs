@@ -65,6 +65,7 @@ impl Trigger for Cron {
         TriggerType {
             name: "cron".to_owned(),
             input: closed(properties, &["cron"], "Fires at times of the clock.", example),
+            payload: Some(payload()),
             check: |config| settings::faults(config, Schedule::read),
         }
     }
@@ -159,6 +160,15 @@ impl Times for Schedule {
     fn firing(&self, at_ms: u64) -> Firing {
         firing(at_ms)
     }
+}
+
+/// What the runs of an instant are given.
+pub(crate) fn payload() -> Value {
+    let at = text("The instant, such as 2027-03-01T02:00:00Z.");
+    json!({
+        "type": "object", "properties": {"scheduled_at": at}, "required": ["scheduled_at"],
+        "additionalProperties": false,
+    })
 }
 
 /// The firing of an instant.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cairn_core::catalog::{SettingFault, TriggerType};
-use cairn_engine::trigger::{Call, Trigger, Watch, input};
+use cairn_core::catalog::{SettingFault, TriggerType, input};
+use cairn_engine::trigger::{Call, Trigger, Watch};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub struct Form {
 impl Trigger for Manual {
     fn kind(&self) -> TriggerType {
         let properties = json!({
-            "input": {"type": "object", "description": "What is asked for: each field by its name, with `type`, `description`, `default`, `required`, `enum`, `pattern`, `minimum` and `maximum`."},
+            "input": {"type": "object", "description": "What is asked for: each field by its name, with `type`, `description`, `default`, `required`, `enum`, `pattern`, `minimum`, `maximum`, `items`, and `properties` for an object's own fields."},
             "require_role": text("The role that whoever starts a run needs."),
         });
         let example =
@@ -41,6 +41,7 @@ impl Trigger for Manual {
         TriggerType {
             name: "manual".to_owned(),
             input: closed(properties, &[], "Fires when somebody starts a run.", example),
+            payload: None,
             check: |config| settings::faults(config, Form::read),
         }
     }
@@ -65,24 +66,7 @@ impl Form {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let required: Vec<&String> = input
-            .iter()
-            .filter(|(_, rule)| rule.get("required") == Some(&json!(true)))
-            .map(|(name, _)| name)
-            .collect();
-        let properties: Map<String, Value> = input
-            .iter()
-            .map(|(name, rule)| {
-                let mut rule = rule.as_object().cloned().unwrap_or_default();
-                rule.remove("required");
-                (name.clone(), Value::Object(rule))
-            })
-            .collect();
-        let open = properties.is_empty();
-        let schema = json!({
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": open,
-        });
+        let schema = input::schema(&input);
         Ok(Self { rules: input, schema, role: require_role })
     }
 }
@@ -149,7 +133,7 @@ mod tests {
         srvice: the input has no field `srvice`
         days: `days` is more than 30
         service: `service` is missing
-        tags: `tags` has an item that is not of the type `string`
+        tags.1: `tags.1` is not of the type `string`
         ");
         let wrong = json!({"days": 7.5, "service": "db", "slug": "a\n"});
         insta::assert_snapshot!(told(&form().fill(wrong).unwrap_err()).join("\n"), @r#"
@@ -188,7 +172,7 @@ mod tests {
         input.d.format: a field of the input has no `format`
         input.e: `e` is of no type that there is
         input.f.pattern: the pattern of `f` is no regular expression
-        input.g.pattern: `g` has a pattern, and only texts have one
+        input.g.pattern: `g` has `pattern`, and only texts have that
         require_role: there is no role `a b`
         ");
     }

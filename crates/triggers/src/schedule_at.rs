@@ -53,6 +53,7 @@ impl Trigger for ScheduleAt {
         TriggerType {
             name: "schedule_at".to_owned(),
             input: closed(properties, &["at"], "Fires once, at one instant.", example),
+            payload: Some(cron::payload()),
             check: |config| settings::faults(config, Instant::read),
         }
     }

@@ -9,11 +9,9 @@ mod signature;
 
 use std::sync::Arc;
 
-use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType};
+use cairn_core::catalog::{SECRET_NAME, SettingFault, TriggerType, input as form};
 use cairn_engine::secrets::Secret;
-use cairn_engine::trigger::{
-    Firing, Hook, HookSecret, Refusal, Request, Respond, Trigger, Watch, input as form,
-};
+use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request, Respond, Trigger, Watch};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -122,6 +120,7 @@ impl Trigger for Webhook {
                 "Fires when a signed request arrives.",
                 example,
             ),
+            payload: None,
             check: |config| settings::faults(config, Requests::read),
         }
     }

@@ -10,6 +10,9 @@ pub struct TriggerType {
     /// The JSON schema of its settings, an object that takes no other fields than it lists.
     /// Text with the format [`SECRET_NAME`] names a secret of the workflow.
     pub input: Value,
+    /// The JSON schema of `event.payload` in the runs that it starts, where the type fixes it and
+    /// the settings do not.
+    pub payload: Option<Value>,
     /// Says what is wrong with settings that fit the schema.
     pub check: fn(&Value) -> Vec<SettingFault>,
 }
@@ -43,6 +46,6 @@ impl SettingFault {
 /// Two descriptions are the same when they tell a reader the same.
 impl PartialEq for TriggerType {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.input == other.input
+        self.name == other.name && self.input == other.input && self.payload == other.payload
     }
 }

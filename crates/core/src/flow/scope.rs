@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::graph::Graph;
 use crate::event::engine::Payload;
@@ -10,6 +10,9 @@ use crate::expression::Scope;
 use crate::instance::LoopTurn;
 use crate::plan::Repeat;
 use crate::projection::run::RunState;
+
+/// What later steps read of one that failed: `steps.x.error.code` and `steps.x.error.message`.
+pub const ERROR: &str = "error";
 
 /// Gives the values of secrets.
 pub trait Secrets {
@@ -51,7 +54,7 @@ impl Scope for Seen<'_> {
 
     fn member(&self, root: &str, name: &str) -> Option<Cow<'_, Value>> {
         match root {
-            "steps" => self.output(name).map(Cow::Borrowed),
+            "steps" => self.outcome(name),
             "secret" => self.secrets.reveal(name).map(|value| Cow::Owned(Value::String(value))),
             "run" => self.run(name).map(Cow::Owned),
             "event" | "env" => self.given(root)?.get(name).map(Cow::Borrowed),
@@ -69,12 +72,25 @@ impl<'a> Seen<'a> {
         value(&self.state.queued.as_ref()?.input)?.get(name)
     }
 
-    /// The output of a step, in the same turns as far as it stands in the same loops: that of its
-    /// last visit that is over.
-    fn output(&self, id: &str) -> Option<&'a Value> {
+    /// What came of a step, in the same turns as far as it stands in the same loops: of its last
+    /// visit that is over. Of one that failed it is what came out, as far as that is an object or
+    /// nothing, with `error` beside it.
+    fn outcome(&self, id: &str) -> Option<Cow<'a, Value>> {
         let place = self.graph.named(id)?;
         let path = self.path.get(..self.graph.depth(place))?;
-        value(self.state.last_over(path, &self.graph.place(place)?.id)?.output.as_ref()?)
+        let step = self.state.last_over(path, &self.graph.place(place)?.id)?;
+        let output = step.output.as_ref().and_then(value);
+        let Some(error) = step.error.as_ref().filter(|_| step.status.is_final()) else {
+            return output.map(Cow::Borrowed);
+        };
+        let mut members = match output {
+            Some(Value::Object(members)) => members.clone(),
+            Some(other) => return Some(Cow::Borrowed(other)),
+            None => Map::new(),
+        };
+        let told = json!({"code": error.code, "message": error.message});
+        members.entry(ERROR).or_insert(told);
+        Some(Cow::Owned(Value::Object(members)))
     }
 
     fn run(&self, name: &str) -> Option<Value> {

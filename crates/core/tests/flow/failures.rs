@@ -63,6 +63,33 @@ fn what_a_failed_step_gave_can_be_looked_at_behind_it() {
 }
 
 #[test]
+fn why_a_step_failed_can_be_looked_at_behind_it() {
+    let nodes = "
+        { id: a, type: log, message: a, on_failure: skip, next: b }
+        { id: b, type: log, message: b }
+    ";
+    let message = json!("{{ steps.a.error.code }}, {{ steps.a.stderr | default('none') }}");
+    for (output, told) in [
+        (None, "HTTP_REFUSED, none"),
+        (Some(json!({"stderr": "x"})), "HTTP_REFUSED, x"),
+        (Some(json!({"error": {"code": "its own"}})), "its own, none"),
+    ] {
+        let mut play = Play::new(unsound(nodes, "b", "message", &message), json!({}));
+        play.start().owed.clear();
+        let fault = Fault { output, ..Fault::new("HTTP_REFUSED", "nobody listens") };
+        let instance = StepInstanceKey::of("a".parse().unwrap());
+        play.tell(Command::Complete { instance, result: Err(fault), duration_ms: 1 }).unwrap();
+        let all = play.play();
+        assert!(all.ends_with(&format!("run completed {}", json!({"message": told}))), "{all}");
+    }
+    // Of a step that went well there is none.
+    let message = json!("{{ steps.a.error.code | default('fine') }}");
+    let mut play = Play::new(unsound(nodes, "b", "message", &message), json!({}));
+    let all = play.start().play();
+    assert!(all.ends_with(r#"run completed {"message":"fine"}"#), "{all}");
+}
+
+#[test]
 fn what_a_failed_step_gave_is_no_input_of_a_merge() {
     let nodes = "
         { id: a, type: log, message: a, on_failure: skip, next: m }

@@ -40,7 +40,7 @@ fn catalog() -> Catalog {
     let transform = StepType::new("transform", Class::Evaluated, closed(&input, &[]), json!({}))
         .taking(&[("expression", Takes::Literal)]);
     let input = closed(&json!({}), &[]);
-    let manual = TriggerType { name: "manual".into(), input, check: |_| Vec::new() };
+    let manual = TriggerType { name: "manual".into(), input, payload: None, check: |_| Vec::new() };
     Catalog::new(interpreted::all().into_iter().chain([log, transform])).with_triggers([manual])
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cairn_core::catalog::SettingFault;
+use cairn_core::catalog::input::fill;
 use cairn_core::plan::{Action, Plan};
 use cairn_lang::builtins;
 use cairn_lang::diagnostic::{Code, Diagnostic, Severity};
@@ -126,22 +127,48 @@ fn misgiven(child: &Known, given: Option<&Json>, node: &Node, pointer: &str) -> 
         // What a template comes to is known when it is there.
         return Vec::new();
     }
-    let is_open = |name: &str| given.get(name).is_some_and(is_template) && rules.contains_key(name);
-    let faults = input::fill(rules, given.clone()).err().unwrap_or_default();
-    let at = |name: &str| {
-        let input = node.get("input");
-        input.and_then(|input| input.get(name)).or(input).unwrap_or(node).at
+    // A value of a known field may become anything.
+    let is_open = |field: &str| {
+        let value = field.split('.').try_fold(&given, |value, name| match value {
+            Json::Array(items) => items.get(name.parse::<usize>().ok()?),
+            value => value.get(name),
+        });
+        value.is_some_and(is_template) && has_field(rules, field)
+    };
+    let faults = fill(rules, given.clone()).err().unwrap_or_default();
+    let at = |field: &str| {
+        let inner = |node: &Node, name: &str| match &node.value {
+            Value::List(items) => items.get(name.parse::<usize>().ok()?).cloned(),
+            _ => node.get(name).cloned(),
+        };
+        let mut place = node.get("input").unwrap_or(node).clone();
+        for name in field.split('.') {
+            let Some(found) = inner(&place, name) else { break };
+            place = found;
+        }
+        place.at
     };
     let diagnostic = |fault: SettingFault| {
         let SettingFault { field, message, hint } = fault;
-        let is_unknown = !field.is_empty() && !rules.contains_key(&field);
+        let is_unknown = !field.is_empty() && !has_field(rules, &field);
         let near = meant(&field, rules.keys().map(String::as_str)).filter(|_| is_unknown);
         let hint = near.map_or(hint, |near| format!("did you mean `{near}`?"));
         let (code, message) = (Code::InvalidValue, format!("`{}`: {message}", child.id));
         let at = at(&field);
-        told(code, at, format!("{pointer}/input/{field}"), message, hint)
+        told(code, at, format!("{pointer}/input/{}", field.replace('.', "/")), message, hint)
     };
     faults.into_iter().filter(|fault| !is_open(&fault.field)).map(diagnostic).collect()
+}
+
+/// Whether the rules of an input have a field, which may stand inside others.
+fn has_field(rules: &Map<String, Json>, field: &str) -> bool {
+    let mut names = field.split('.');
+    let first = names.next().and_then(|name| rules.get(name));
+    let inner = |rule: &Json, name: &str| match name.parse::<usize>() {
+        Ok(_) if rule.get("items").is_some() => rule.get("items").cloned(),
+        _ => rule.get("properties").and_then(|fields| fields.get(name)).cloned(),
+    };
+    names.try_fold(first.cloned(), |rule, name| Some(inner(&rule?, name))).flatten().is_some()
 }
 
 /// Whether something in a value is known only when a run is there.

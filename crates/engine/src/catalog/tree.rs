@@ -27,6 +27,10 @@ const DEPTH_MAX: usize = 8;
 /// The folder beside a workflow whose files are all its own, whatever they hold.
 pub(super) const ASSETS: &str = "nodes";
 
+/// The file beside a workflow with the packages of its Python steps. It belongs to those that name
+/// it.
+const REQUIREMENTS: &str = "requirements.txt";
+
 /// How a file was when it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
@@ -150,6 +154,9 @@ fn below(root: &Path, depth: usize) -> Below {
             } else if inner && !kind.is_dir() {
                 let why = if kind.is_symlink() { LINK } else { NO_FILE }.to_owned();
                 found.unreadable.push(Unreadable { path, why, passes: false, is_asset: true });
+            } else if entry.file_name() == REQUIREMENTS && kind.is_file() {
+                found.assets.insert(path.clone());
+                found.files.push(path);
             } else if is_source(&path) && path.is_file() {
                 found.files.push(path);
             }

@@ -259,6 +259,7 @@ fn report(plan: &Plan, state: &RunState, event: &Value, attempt: u64) -> Value {
         "run_id": state.run_id.to_string(),
         "workflow": plan.workflow_id,
         "state": states(state),
+        "truncated": false,
     })
 }
 

@@ -146,6 +146,7 @@ fn types(performers: &Performers) -> Types {
     let trigger = |name: &str| TriggerType {
         name: name.to_owned(),
         input: json!({"type": "object", "properties": {"require_role": {"type": "string"}, "workflows": {"type": "array"}}}),
+        payload: None,
         check: |_| Vec::new(),
     };
     let steps = interpreted::all().into_iter().chain(performers.kinds());

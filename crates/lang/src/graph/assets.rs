@@ -54,6 +54,11 @@ impl Build<'_> {
         Some(path.to_owned())
     }
 
+    /// The bytes of a file, if it is there.
+    pub(super) fn bytes_of(&self, path: &str) -> Option<&[u8]> {
+        self.tree.files.get(&format!("{}{path}", self.folder)).map(Vec::as_slice)
+    }
+
     fn file<'s>(&'s self, spot: &Spot<'_>, path: &str) -> Option<(&'s str, &'s [u8])> {
         let odd = |part: &str| part.is_empty() || part == "." || part == "..";
         if path.contains("{{") {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::catalog::{Cases, Takes};
+use cairn_core::catalog::{Cases, StepSettings, Takes};
 use cairn_core::expression::{self, Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
@@ -11,13 +11,23 @@ use super::command::TRUSTS;
 use super::flow::Flow;
 use super::node::COMMON;
 use super::reference::{Look, Written};
-use super::{Build, fault, form};
+use super::{Build, Draft, fault, form, trigger};
 use crate::diagnostic::Code;
 use crate::read::Spot;
 use crate::source;
 
 /// How many bytes the settings of a step may have.
 const CONFIG_MAX: usize = 256 << 10;
+
+/// Whether the expression of a `transform` is a template.
+fn is_template(draft: &Draft<'_>) -> bool {
+    let Some(fields) = draft.fields.as_ref().filter(|_| draft.is("transform")) else {
+        return false;
+    };
+    let engine = fields.get("engine");
+    let engine = engine.as_ref().and_then(|spot| spot.node.as_text());
+    matches!(engine, Some("gotemplate" | "template")) && fields.get("expression").is_some()
+}
 
 impl Build<'_> {
     /// The settings of a step.
@@ -33,6 +43,16 @@ impl Build<'_> {
             fields.all().filter(|(name, _)| !COMMON.contains(name) && *name != "branches")
         {
             let takes = draft.kind.map(|kind| kind.takes(&[name]));
+            if name == "expression" && is_template(draft) {
+                // Every spelling of templates is read, so their engine has nothing left to say.
+                let text = spot.filled().map(|text| Written { spot: &spot, text, is_file: false });
+                let text = text.and_then(|text| self.text(place, flow, &text, Takes::Values));
+                config.extend(text.map(|text| ("template".to_owned(), Value::String(text))));
+                continue;
+            }
+            if name == "engine" && is_template(draft) {
+                continue;
+            }
             let value = match takes {
                 Some(Takes::Command) => self.command(place, flow, &spot, fields, &mut config),
                 Some(Takes::Arguments) => self.arguments(place, flow, &spot, fields, &mut config),
@@ -77,6 +97,12 @@ impl Build<'_> {
             spot.error_hint(Code::InvalidValue, message, hint);
         }
         self.programs(draft);
+        let whole = Value::Object(config);
+        let settings = StepSettings { config: &whole, file: &|path| self.bytes_of(path) };
+        for fault in draft.kind.map(|kind| (kind.check)(&settings)).unwrap_or_default() {
+            trigger::told(fields, &fault);
+        }
+        let Value::Object(config) = whole else { return Map::new() };
         let bytes = Value::Object(config.clone()).to_string().len();
         if bytes > CONFIG_MAX {
             let message = format!("the step has {bytes} bytes; at most {CONFIG_MAX} may be");
@@ -208,7 +234,8 @@ impl Build<'_> {
         match expression::template(written.text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(written, fault),
             Ok(template) => {
-                let guarded = template.values().flat_map(Expr::guarded).collect();
+                let guarded = template.values().flat_map(Expr::guarded);
+                let guarded = guarded.chain(self.guarded_by_when(here)).collect();
                 let look = Look { here, flow, secrets, turns: false, guarded };
                 for (expr, names) in template.scoped() {
                     self.looked_at(&look, written, expr, &names);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use cairn_core::catalog::input;
 use cairn_core::expression::Reference;
 use cairn_core::plan::Trigger;
 use cairn_core::text::Slug;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Build;
 use super::fault::Wrong;
@@ -25,8 +26,11 @@ pub(super) struct Payloads {
 /// What one trigger brings.
 #[derive(Default)]
 struct Payload {
-    /// The schema of it, if the trigger declares one. A run has nothing that is not in it.
+    /// The schema of it, if the trigger declares one or its type fixes it. A run that the trigger
+    /// starts has nothing that is not in it.
     schema: Option<Value>,
+    /// Whether no run begins without being held to it, whoever starts it.
+    is_enforced: bool,
     /// The first steps of its runs.
     entry: Vec<usize>,
 }
@@ -48,12 +52,16 @@ impl Build<'_> {
                 None => usual.clone(),
             };
             // What a trigger asks for is listed by field. Without any it takes everything.
-            let fields = fields.filter(|fields| !fields.is_empty());
-            Payload { schema: fields.map(|fields| json!({"properties": fields})), entry }
+            let declared = fields.filter(|fields| !fields.is_empty()).map(input::schema);
+            let kind = self.catalog.trigger(trigger.r#type.as_str());
+            let is_enforced = declared.is_some();
+            let schema = declared.or_else(|| kind?.payload.clone());
+            Payload { schema, is_enforced, entry }
         };
         let mut payloads: Vec<Payload> = triggers.iter().map(payload).collect();
         if triggers.len() < written {
-            payloads.push(Payload { schema: None, entry: (0..self.drafts.len()).collect() });
+            let entry = (0..self.drafts.len()).collect();
+            payloads.push(Payload { schema: None, is_enforced: false, entry });
         }
         Payloads { triggers: payloads, entry: usual }
     }
@@ -80,8 +88,25 @@ impl Build<'_> {
         let Some((Some(name), at)) = members.get(deepest + 1) else { return Ok(()) };
         let known: Vec<&str> = known.into_iter().collect();
         let hint = meant(name, &known).or_else(|| schema::known_are(&known));
-        let message = format!("no trigger that leads here has `{name}` in its `input`");
+        let message = format!("no trigger that leads here gives a run `{name}`");
         Err((*at, Code::UnknownField, message, hint))
+    }
+
+    /// The name of the first part of a path into the payload that a run need not have.
+    pub(super) fn payload_optional(
+        &self,
+        look: &Look<'_>,
+        members: &[(Option<String>, usize)],
+    ) -> Option<usize> {
+        let path: Vec<Option<&str>> =
+            members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
+        let absent = |schema| match schema::follow(schema, &path) {
+            Output::Missing { place, .. } => Some(place),
+            Output::Known(_) | Output::Open => schema::optional(schema, &path),
+        };
+        let places = self.leading_here(look)?.into_iter().filter_map(absent);
+        // The first part of a path is `payload` itself.
+        places.min().map(|place| place + 1)
     }
 
     /// What is declared by each trigger whose runs get here; none if one of them, or a run
@@ -105,19 +130,27 @@ impl Build<'_> {
 
     /// Whether every trigger declares a harmless form for this part of the event.
     pub(super) fn is_declared(&self, reference: &Reference) -> bool {
+        let schemas = self.declared(reference);
+        !schemas.is_empty() && schemas.into_iter().all(cairn_core::schema::is_harmless)
+    }
+
+    /// What each trigger declares for this part of the event; nothing when one of them does not.
+    pub(super) fn declared<'p>(&'p self, reference: &Reference) -> Vec<&'p Value> {
         let mut members = reference.members.iter().map(|(name, _)| name.as_deref());
         if members.next() != Some(Some("payload")) {
-            return false;
+            return Vec::new();
         }
         let path: Vec<Option<&str>> = members.collect();
-        let harmless = |payload: &Payload| match &payload.schema {
-            Some(schema) => match schema::follow(schema, &path) {
-                Output::Known(schema) => cairn_core::schema::is_harmless(schema),
-                _ => false,
-            },
-            None => false,
+        let declared = |payload: &'p Payload| {
+            let Payload { schema: Some(schema), is_enforced: true, .. } = payload else {
+                return None;
+            };
+            match schema::follow(schema, &path) {
+                Output::Known(schema) => Some(schema),
+                _ => None,
+            }
         };
-        let Payloads { triggers, .. } = &self.payloads;
-        !triggers.is_empty() && triggers.iter().all(harmless)
+        let all: Option<Vec<&Value>> = self.payloads.triggers.iter().map(declared).collect();
+        all.unwrap_or_default()
     }
 }

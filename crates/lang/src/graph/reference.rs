@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use cairn_core::catalog::StepType;
 use cairn_core::expression::{Expr, Reference};
+use cairn_core::flow::ERROR;
 use serde_json::Value;
 
 use super::Build;
@@ -91,7 +92,7 @@ impl Build<'_> {
                 continue;
             }
             match self.reference(look, &reference) {
-                Ok(()) => self.sometimes(look, written, &reference),
+                Ok(()) => self.missing(look, written, &reference),
                 Err(error) => wrong.push(error),
             }
         }
@@ -101,33 +102,8 @@ impl Build<'_> {
         }
     }
 
-    /// Warns of a step that has not run on each way that leads here.
-    fn sometimes(&self, look: &Look<'_>, written: &Written<'_, '_>, reference: &Reference) {
-        let step = |reference: &Reference| match reference.members.first() {
-            Some((Some(name), at)) if reference.root == "steps" => Some((name.clone(), *at)),
-            _ => None,
-        };
-        let Some((name, at)) = step(reference) else { return };
-        let guarded = look.guarded.iter().filter_map(step).any(|(guarded, _)| guarded == name);
-        let Some(place) = self.places.get(&name).copied().filter(|_| !guarded) else { return };
-        if self.is_of_turn(look, place) {
-            let message = format!("`{name}` has not run before the first turn");
-            let hint = "put `| default(…)` behind it, or look with `is defined`";
-            let at = self.position(written, at);
-            return written.spot.warn_at(at, Code::StepNotAlways, message, hint);
-        }
-        if self.always_has_run(look.flow, place, look.here) {
-            return;
-        }
-        let here = self.id(look.here).map(ToString::to_string).unwrap_or_default();
-        let message = format!("`{name}` has run on some of the ways to `{here}` only");
-        let hint = "put `| default(…)` behind it, or look with `is defined` whether it is there";
-        let at = self.position(written, at);
-        written.spot.warn_at(at, Code::StepNotAlways, message, hint);
-    }
-
     /// Whether a step belongs to the turns of the loop that looks.
-    fn is_of_turn(&self, look: &Look<'_>, place: usize) -> bool {
+    pub(super) fn is_of_turn(&self, look: &Look<'_>, place: usize) -> bool {
         let around = self.drafts.get(place).and_then(|draft| draft.around);
         look.turns && around == Some(look.here)
     }
@@ -212,6 +188,9 @@ impl Build<'_> {
             members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
         match schema::follow(&self.output(place, kind), &path) {
             Output::Known(_) | Output::Open => Ok(()),
+            Output::Missing { place: 0, .. } if path.first() == Some(&Some(ERROR)) => {
+                self.error_read(place, members)
+            }
             Output::Missing { place, known } => {
                 let (name, at) = members
                     .get(place + 1)
@@ -226,7 +205,7 @@ impl Build<'_> {
     }
 
     /// The schema of a step's output, with what its own form says of it.
-    fn output<'k>(&self, place: usize, kind: &'k StepType) -> Cow<'k, Value> {
+    pub(super) fn output<'k>(&self, place: usize, kind: &'k StepType) -> Cow<'k, Value> {
         let fields = self.drafts.get(place).and_then(|draft| draft.fields.as_ref());
         let form = |name: &str| form::read(&fields?.get(name)?);
         let mut output = Cow::Borrowed(&kind.output);

@@ -130,6 +130,27 @@ pub(super) fn follow<'s>(mut schema: &'s Value, path: &[Option<&str>]) -> Output
     Output::Known(schema)
 }
 
+/// The place of the first name in a path that a value of this schema need not have: it is neither
+/// required nor filled in.
+pub(super) fn optional(mut schema: &Value, path: &[Option<&str>]) -> Option<usize> {
+    for (place, name) in path.iter().enumerate() {
+        let next = match name {
+            None => schema.get("items"),
+            Some(name) => {
+                let next = schema.get("properties").and_then(|fields| fields.get(*name));
+                let is_there = required(schema).any(|required| required == *name)
+                    || next.is_some_and(|next| next.get("default").is_some());
+                if next.is_some() && !is_there {
+                    return Some(place);
+                }
+                next
+            }
+        };
+        schema = next?;
+    }
+    None
+}
+
 /// `known are …`, for a hint.
 pub(super) fn known_are(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("known are {}", quoted(names)))

@@ -3,10 +3,23 @@
 use cairn_core::capabilities::{self, Host};
 use cairn_core::expression::{Call, Expr, Piece, Template, untrusted};
 use cairn_core::hosts;
+use serde_json::Value;
 
 use super::Build;
 use super::reference::Written;
 use crate::diagnostic::Code;
+
+/// A form that a value is held to; without a pattern it is a number.
+struct Form {
+    at: usize,
+    pattern: Option<String>,
+}
+
+/// Whether an address goes on with a domain of somebody.
+fn is_domain(text: &str) -> bool {
+    let host = text.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    host.starts_with('.') && host.matches('.').count() >= 2
+}
 
 impl Build<'_> {
     /// An address: data is refused as its host, and encoded behind it.
@@ -79,7 +92,7 @@ impl Build<'_> {
         // The host ends at the first `/`, `?` or `#` behind the scheme. When a setting gives
         // the beginning, it gives the scheme too.
         let mut scheme = false;
-        for piece in &template.pieces {
+        for (place, piece) in template.pieces.iter().enumerate() {
             match piece {
                 Piece::Text(text) => {
                     let rest = text.split_once("://").map(|(_, rest)| rest);
@@ -98,10 +111,65 @@ impl Build<'_> {
                 }
                 Piece::Value { value, .. } => {
                     self.refuse(here, written, value, "be the host of an address");
+                    let follows = match template.pieces.get(place + 1) {
+                        Some(Piece::Text(text)) => is_domain(text),
+                        _ => false,
+                    };
+                    self.any_host(written, value, follows);
                     scheme = true;
                 }
             }
         }
+    }
+
+    /// Refuses what is held to a form that hosts of any domain have.
+    fn any_host(&self, written: &Written<'_, '_>, value: &Expr, domain_follows: bool) {
+        for Form { at, pattern } in self.forms(value) {
+            let keeps = match &pattern {
+                Some(pattern) => hosts::keeps_to_domains(pattern, domain_follows),
+                // A number is an address, too.
+                None => domain_follows,
+            };
+            if !keeps {
+                let what = pattern.map_or("a number".to_owned(), |pattern| format!("`{pattern}`"));
+                let message = format!("{what} lets the host of an address be any");
+                let hint = "write the domain out, in the address or in the pattern, as in \
+                            `^[a-z]+\\.example\\.com$`, or use `one_of(…)`";
+                let at = self.position(written, at);
+                written.spot.error_at(at, Code::TaintedValue, message, Some(hint.to_owned()));
+            }
+        }
+    }
+
+    /// The patterns and numbers that what somebody sent is held to in an expression.
+    fn forms(&self, value: &Expr) -> Vec<Form> {
+        let literal = |call: &Call| match call.arguments.first() {
+            Some(Expr::Literal(Value::String(pattern))) => Some(pattern.clone()),
+            _ => None,
+        };
+        match value {
+            Expr::Filter { call, .. } => match call.name.as_str() {
+                "matches" => vec![Form { at: call.at, pattern: literal(call) }],
+                "float" | "int" | "length" => vec![Form { at: call.at, pattern: None }],
+                "bool" | "one_of" | "slug" => Vec::new(),
+                _ => self.declared_forms(value),
+            },
+            _ => self.declared_forms(value),
+        }
+    }
+
+    /// The same of what triggers declare.
+    fn declared_forms(&self, value: &Expr) -> Vec<Form> {
+        let events = value.flows().into_iter().filter(|reference| reference.root == "event");
+        let forms = events.flat_map(|reference| {
+            let of = |schema: &Value| {
+                let is_listed = schema.get("enum").or(schema.get("const")).is_some();
+                let pattern = schema.get("pattern").and_then(Value::as_str).map(str::to_owned);
+                (!is_listed).then_some(Form { at: reference.at, pattern })
+            };
+            self.declared(&reference).into_iter().filter_map(of).collect::<Vec<_>>()
+        });
+        forms.collect()
     }
 
     /// Refuses a host that is written out and is none of those the workflow limits itself to.

@@ -3,6 +3,7 @@ mod cycles;
 mod edits;
 mod hostile;
 mod hosts;
+mod missing;
 mod mistakes;
 mod named;
 mod templates;

@@ -130,7 +130,7 @@ fn is_verbatim(spot: &Spot<'_>) -> bool {
 }
 
 /// Says what is wrong with a setting, where it stands.
-fn told(fields: &Fields<'_>, fault: &SettingFault) {
+pub(super) fn told(fields: &Fields<'_>, fault: &SettingFault) {
     let mut names = fault.field.split('.');
     let first = names.next().and_then(|name| fields.get(name));
     let spot = names.fold(first.unwrap_or_else(|| fields.spot.clone()), |spot, name| {

@@ -206,6 +206,7 @@ pub(super) fn types() -> Types {
     let trigger = |name: &str| TriggerType {
         name: name.to_owned(),
         input: json!({"type": "object"}),
+        payload: None,
         check: |_| Vec::new(),
     };
     Types::new(interpreted::all().into_iter().chain([act()]))

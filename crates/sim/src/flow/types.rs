@@ -14,6 +14,7 @@ pub(super) fn all() -> Catalog {
     let manual = TriggerType {
         name: "manual".to_owned(),
         input: closed(&json!({}), &[]),
+        payload: None,
         check: |_| Vec::new(),
     };
     let work = [

@@ -13,6 +13,11 @@ pub(super) enum Dialect {
     Sqlite,
 }
 
+impl Dialect {
+    /// Every one.
+    pub(super) const ALL: [Self; 3] = [Self::Postgres, Self::Mysql, Self::Sqlite];
+}
+
 /// One statement.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Statement {

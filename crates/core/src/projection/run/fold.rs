@@ -181,8 +181,8 @@ impl RunState {
             AfterFailure::Skip => StepStatus::Skipped,
         });
         state.error = Some(step.error.clone());
-        // Those who come after a failure that does not end the run can look at what came out.
-        if matches!(step.then, AfterFailure::Skip | AfterFailure::Fallback) {
+        // Those who come after the failure, or are told of it, can look at what came out.
+        if step.then != AfterFailure::Retry {
             state.output.clone_from(&step.output);
         }
         self.forget_earlier(&step.instance);

@@ -100,3 +100,32 @@ fn what_was_sent_a_secret_and_a_way_out_are_too_much_for_one_workflow() {
         assert!(!told.contains("error["), "{head}{nodes}: {told}");
     }
 }
+
+#[test]
+fn a_pattern_that_any_host_fits_vouches_for_none() {
+    let input = |rule: &str| {
+        format!("triggers: [{{type: manual, input: {{h: {{{rule}, required: true}}}}}}]\n")
+    };
+    let text = input("type: string");
+    let pattern = |pattern: &str| input(&format!("type: string, pattern: '{pattern}'"));
+    for (head, url, fine) in [
+        (&text, "https://{{ event.payload.h | matches('[a-z.-]+') }}/", false),
+        (&text, "https://{{ event.payload.h | matches('[a-z]+[.]example[.]com') }}/x", true),
+        (&text, "https://{{ event.payload.h | matches('[a-z.-]+') }}.example.com/", true),
+        (&text, "https://{{ event.payload.h | matches('[a-z./]+') }}.example.com/", false),
+        (&text, "https://{{ event.payload.h | matches('[a-z]+') }}.com/", false),
+        (&text, "https://{{ event.payload.h | one_of('a.example', 'b.example') }}/", true),
+        (&text, "https://{{ event.payload.h | slug }}.example.com/", true),
+        (&text, "https://{{ event.payload.h | int }}/", false),
+        (&text, "https://{{ event.payload.h | int }}.shard.example.com/", true),
+        (&text, "https://a.example/{{ event.payload.h | matches('[a-z.-]+') }}", true),
+        (&pattern("^[a-z.]+$"), "https://{{ event.payload.h }}/", false),
+        (&pattern("^[a-z]+[.]example[.]com$"), "https://{{ event.payload.h }}/", true),
+        (&input("type: string, enum: [a.example]"), "https://{{ event.payload.h }}/", true),
+        (&input("type: integer"), "https://{{ event.payload.h }}/", false),
+    ] {
+        let told = told(head, &format!("    - {{id: a, type: http, url: \"{url}\"}}\n"));
+        assert_eq!(told.is_empty(), fine, "{head} {url}: {told}");
+        assert!(fine || told.contains("tainted"), "{head} {url}: {told}");
+    }
+}

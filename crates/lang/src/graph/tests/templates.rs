@@ -137,6 +137,23 @@ fn a_trigger_vouches_for_what_it_declares() {
 }
 
 #[test]
+fn a_transform_may_be_a_template_in_either_spelling() {
+    for engine in ["gotemplate", "template"] {
+        for text in ["{{.Event.Payload.who | upper}}", "{{ event.payload.who | upper }}"] {
+            let node = format!(
+                "  nodes: [{{ id: a, type: transform, engine: {engine}, expression: '{text}' }}]\n"
+            );
+            let plan = with_nodes(&node).unwrap();
+            assert_eq!(setting(&plan, "a", "template"), "{{ event.payload.who | upper }}");
+            assert_eq!(
+                (setting(&plan, "a", "engine"), setting(&plan, "a", "expression")),
+                (&Value::Null, &Value::Null)
+            );
+        }
+    }
+}
+
+#[test]
 fn what_keeps_a_loop_going_may_look_at_its_last_turn() {
     let polls = |held: &str| {
         nodes(&format!(
@@ -148,7 +165,7 @@ fn what_keeps_a_loop_going_may_look_at_its_last_turn() {
     };
     assert_snapshot!(polls("while: '{{ steps.ask.status | default(0) != 200 }}'"), @"");
     assert_snapshot!(polls("while: '{{ steps.ask.status != 200 and steps.z.result }}'"), @"
-    w/workflow.yaml:4:48: warning[step_not_always] /graph/nodes/0/while: `ask` has not run before the first turn; put `| default(…)` behind it, or look with `is defined`
+    w/workflow.yaml:4:48: warning[step_not_always] /graph/nodes/0/while: `ask` has not run before the first turn; put `| default(…)` behind it, or look with `is defined` whether it is there
     w/workflow.yaml:4:76: error[step_not_before] /graph/nodes/0/while: `z` cannot have run before `poll`; what has run is `ask`
     ");
     assert_snapshot!(polls("count: '{{ steps.ask.status }}'"), @"w/workflow.yaml:4:48: error[step_not_before] /graph/nodes/0/count: `ask` cannot have run before `poll`; nothing has run before this step");

@@ -8,8 +8,13 @@ use serde_json::{Value, json};
 use super::{compile, lines};
 
 pub(super) fn all() -> Vec<TriggerType> {
-    let kind =
-        |name: &str, input: Value, check| TriggerType { name: name.to_owned(), input, check };
+    let kind = |name: &str, input: Value, check| TriggerType {
+        name: name.to_owned(),
+        input,
+        payload: (name == "cron")
+            .then(|| closed(&json!({"scheduled_at": text()}), &["scheduled_at"])),
+        check,
+    };
     let secret = json!({"type": "string", "format": SECRET_NAME});
     vec![
         kind(
@@ -115,9 +120,9 @@ graph:
 
 #[test]
 fn a_payload_has_what_the_triggers_ask_for_and_nothing_else() {
-    let one = "  - { type: manual, input: { who: { type: string }, days: { type: integer } } }";
-    assert_snapshot!(logged(one, "{{ event.payload.whoo }}"), @"w/workflow.yaml:11:34: error[unknown_field] /graph/nodes/1/message: no trigger that leads here has `whoo` in its `input`; did you mean `who`?");
-    assert_snapshot!(logged(one, "{{ .Event.Payload.hosts | default(\"x\") }}"), @"w/workflow.yaml:11:35: error[unknown_field] /graph/nodes/1/message: no trigger that leads here has `hosts` in its `input`; known are `days`, `who`");
+    let one = "  - { type: manual, input: { who: { type: string, required: true }, days: { type: integer } } }";
+    assert_snapshot!(logged(one, "{{ event.payload.whoo }}"), @"w/workflow.yaml:11:34: error[unknown_field] /graph/nodes/1/message: no trigger that leads here gives a run `whoo`; did you mean `who`?");
+    assert_snapshot!(logged(one, "{{ .Event.Payload.hosts | default(\"x\") }}"), @"w/workflow.yaml:11:35: error[unknown_field] /graph/nodes/1/message: no trigger that leads here gives a run `hosts`; known are `days`, `who`");
     let fine = ["event.payload.who", "event.payload", "event.payload.who.x", "event.source.x"];
     for message in fine.map(|read| format!("{{{{ {read} }}}}")) {
         assert_eq!(logged(one, &message), "", "{message}");
@@ -129,18 +134,17 @@ fn a_payload_of_several_triggers_may_have_what_one_of_them_asks_for() {
     let who = "  - { type: manual, input: { who: { type: string } } }";
     let other = "  - { type: manual, id: other, input: { host: { type: string } } }";
     let both = format!("{who}\n{other}");
-    assert_eq!(logged(&both, "{{ event.payload.host }}"), "");
-    assert_snapshot!(logged(&both, "{{ event.payload.hosst }}"), @"w/workflow.yaml:12:34: error[unknown_field] /graph/nodes/1/message: no trigger that leads here has `hosst` in its `input`; did you mean `host`?");
+    assert_eq!(logged(&both, "{{ event.payload.host | default(1) }}"), "");
+    assert!(logged(&both, "{{ event.payload.host }}").contains("a run may begin without `host`"));
+    assert_snapshot!(logged(&both, "{{ event.payload.hosst }}"), @"w/workflow.yaml:12:34: error[unknown_field] /graph/nodes/1/message: no trigger that leads here gives a run `hosst`; did you mean `host`?");
     // What cannot be known is not told about.
-    let open = ["  - { type: cron, cron: '* * * * *' }", "  - { type: manual, id: o, input: {} }"];
-    for open in open.map(|open| format!("{who}\n{open}")) {
-        assert_eq!(logged(&open, "{{ event.payload.whoo }}"), "", "{open}");
-    }
+    let open = format!("{who}\n  - {{ type: manual, id: o, input: {{}} }}");
+    assert_eq!(logged(&open, "{{ event.payload.whoo }}"), "");
     assert_eq!(logged("  - { type: manual }", "{{ event.payload.whoo }}"), "");
     // A trigger that begins behind a step brings nothing to it.
     let behind = "  - { type: manual, id: o, entry_node: b, input: { whoo: { type: string } } }";
     let behind = format!("{who}\n{behind}");
-    assert_eq!(logged(&behind, "{{ event.payload.whoo }}"), "");
+    assert_eq!(logged(&behind, "{{ event.payload.whoo | default(1) }}"), "");
     let text = "
 name: Test
 triggers:
@@ -154,8 +158,8 @@ graph:
     - { id: c, type: log, message: '{{ event.payload.hwo }}' }
 ";
     assert_snapshot!(lines(&compile(text).unwrap_err()), @r"
-    w/workflow.yaml:9:54: error[unknown_field] /graph/nodes/0/message: no trigger that leads here has `whoo` in its `input`; did you mean `who`?
-    w/workflow.yaml:11:54: error[unknown_field] /graph/nodes/2/message: no trigger that leads here has `hwo` in its `input`; did you mean `who`?
+    w/workflow.yaml:9:54: error[unknown_field] /graph/nodes/0/message: no trigger that leads here gives a run `whoo`; did you mean `who`?
+    w/workflow.yaml:11:54: error[unknown_field] /graph/nodes/2/message: no trigger that leads here gives a run `hwo`; did you mean `who`?
     ");
     // Of a trigger that is wrong itself, nothing is known.
     assert_snapshot!(logged(&format!("{who}\n  - {{ type: crom }}"), "{{ event.payload.x }}"), @"w/workflow.yaml:5:13: error[unknown_name] /triggers/1/type: there is no type of trigger `crom`; did you mean `cron`?");

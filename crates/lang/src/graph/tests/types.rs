@@ -90,7 +90,7 @@ fn work() -> Vec<StepType> {
             Class::Evaluated,
             closed(
                 &json!({
-                    "engine": {"enum": ["jq", "jsonpath", "template"]}, "expression": text(),
+                    "engine": {"enum": ["jq", "jsonpath", "template", "gotemplate"]}, "expression": text(),
                     "input": {}, "template": text(),
                 }),
                 &[],
