@@ -18,6 +18,7 @@ struct Generated {
 const FILES: &[Generated] = &[
     Generated { path: "docs/reference/builtins.md", args: &["reference", "builtins"] },
     Generated { path: "docs/reference/cli.md", args: &["reference"] },
+    Generated { path: "docs/reference/filters.md", args: &["reference", "filters"] },
     Generated { path: "docs/reference/mcp.md", args: &["reference", "mcp"] },
     Generated { path: "docs/reference/openapi.json", args: &["reference", "openapi"] },
     Generated { path: "docs/reference/steps.md", args: &["reference", "steps"] },

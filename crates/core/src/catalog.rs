@@ -105,13 +105,16 @@ pub enum Takes {
     Values,
     /// Templates, secrets among them.
     Secrets,
+    /// Templates, and secrets that are bound to hosts.
+    BoundSecrets,
     /// One expression without secrets, which fills the field.
     Expression,
     /// A program and its arguments: data is no program, and no program text.
     Command,
     /// The arguments of a program that the step itself names: data is none of its options.
     Arguments,
-    /// An address: data is not its host.
+    /// An address: data is not its host, and neither is a secret. Behind that, secrets that are
+    /// bound to hosts may stand.
     Address,
     /// The path of a file beside the workflow.
     Asset,

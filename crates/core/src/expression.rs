@@ -28,7 +28,7 @@ mod text;
 pub mod untrusted;
 
 pub use error::{Error, ErrorKind};
-pub use filters::{FILTERS, Filter, Runs, takes_anything};
+pub use filters::{FILTERS, Filter, Runs, page as filters_page, takes_anything};
 pub use jinja::MEMBER;
 pub use parse::{expression, template};
 pub use prepare::{Prepared, Scope, prepare, prepare_expression};

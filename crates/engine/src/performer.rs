@@ -32,6 +32,12 @@ pub trait Performer: Send + Sync {
         false
     }
 
+    /// How long a step may prepare itself, such as by installing what it needs, before its own time
+    /// begins.
+    fn preparation(&self, _config: &Value) -> Duration {
+        Duration::ZERO
+    }
+
     /// How long a step is left to itself once its time is over, to end what it started and to
     /// give out what it has.
     fn grace(&self) -> Duration {

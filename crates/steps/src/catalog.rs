@@ -187,7 +187,11 @@ mod tests {
         let document =
             json!({"name": "Example", "env": env, "graph": {"nodes": nodes, "entry": entry}});
         let assets = text.split('"').filter(|part| part.starts_with("nodes/"));
-        let assets = assets.map(|path| (path.to_owned(), b"SELECT 1".to_vec()));
+        let content = |path: &str| match path.ends_with(".txt") {
+            true => Vec::new(),
+            false => b"SELECT 1".to_vec(),
+        };
+        let assets = assets.map(|path| (path.to_owned(), content(path)));
         let files = assets.chain([("workflow.json".to_owned(), document.to_string().into_bytes())]);
         SourceTree { kind: SourceKind::Project, files: files.collect(), library: BTreeMap::new() }
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+mod encoding;
 mod request;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use async_trait::async_trait;
 use cairn_core::catalog::schema::{
     any, closed, flag, one_of, shown, text, texts_by_name, told, whole,
 };
-use cairn_core::catalog::{Class, StepType, Takes};
+use cairn_core::catalog::{Class, SettingFault, StepType, Takes};
 use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ struct Input {
     #[serde(default)]
     query: BTreeMap<String, Value>,
     body: Option<Value>,
+    form: Option<BTreeMap<String, Value>>,
     parse_response: Option<Parse>,
     ok_status: Option<Vec<u16>>,
 }
@@ -75,13 +77,14 @@ impl Performer for Http {
     fn kind(&self) -> StepType {
         let input = closed(
             &json!({
-                "body": told(any(), "What is sent: text as it is, anything else as JSON."),
+                "body": told(any(), "What is sent: text as it is, anything else as JSON. With the header `Content-Type: application/x-www-form-urlencoded` a map is sent as a form."),
+                "form": told(texts_by_name(), "What is sent as a form, in place of `body`: fields by name."),
                 "headers": told(texts_by_name(), "Headers. Secrets in them go to their allowed hosts only, and over `https` only, but for private addresses that the operator allows."),
                 "method": told(one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]), "`GET` when it is left out. Any but `GET` and `HEAD` carries an `Idempotency-Key`, the same for every try."),
                 "ok_status": told(json!({"type": "array", "items": whole()}), "The statuses that count as success; any below 400 when it is left out."),
                 "parse_response": told(one_of(&["json", "text"]), "With `json` the answer must be JSON. When it is left out, one that says that it is JSON is read as such."),
-                "query": told(texts_by_name(), "Parameters that are added to the address."),
-                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`); `hosts` of the workflow and `http.hosts` of the configuration limit it further. Data in its path or query is percent-encoded, unless it is passed through `raw_path`; a segment `.` or `..` is a failure."),
+                "query": told(texts_by_name(), "Parameters that are added to the address. Secrets in them must be bound to `hosts`."),
+                "url": told(text(), "The address. Its host must be in the public network, or allowed by the operator (`http.allow`); `hosts` of the workflow and `http.hosts` of the configuration limit it further. Data in its path or query is percent-encoded, unless it is passed through `raw_path`; a segment `.` or `..` is a failure. Secrets behind the host must be bound to `hosts`."),
             }),
             &["url"],
         );
@@ -102,9 +105,20 @@ impl Performer for Http {
             }),
             &[],
         );
-        StepType::new("http", Class::Effectful, shown(told(input, what), &example), output).taking(
-            &[("url", Takes::Address), ("headers.*", Takes::Secrets), ("body.**", Takes::Secrets)],
-        )
+        StepType::new("http", Class::Effectful, shown(told(input, what), &example), output)
+            .taking(&[
+                ("url", Takes::Address),
+                ("query.*", Takes::BoundSecrets),
+                ("headers.*", Takes::Secrets),
+                ("body.**", Takes::Secrets),
+                ("form.*", Takes::Secrets),
+            ])
+            .checked(|given| {
+                let has = |name: &str| given.config.get(name).is_some();
+                let both =
+                    SettingFault::new("form", "the step has both `body` and `form`", "keep one");
+                (has("body") && has("form")).then_some(both).into_iter().collect()
+            })
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {

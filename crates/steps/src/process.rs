@@ -320,6 +320,12 @@ impl Stream {
         over > 0
     }
 
+    /// Whether it has bytes that are no text. What was cut off in the middle of a character is.
+    pub(crate) fn is_lossy(&self) -> bool {
+        std::str::from_utf8(&self.bytes)
+            .is_err_and(|error| error.error_len().is_some() || self.dropped == 0)
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }

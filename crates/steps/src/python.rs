@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::process::arguments::{self, Given};
 use crate::process::told::{Parse, outcome};
-use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables, timed_out};
+use crate::process::{self, Folder, Job, Keep, STOP_MAX, Variables};
 use crate::settings;
 use crate::shell::{STREAM_MAX, elapsed_ms, output_schema, plain};
 use venv::Venvs;
@@ -46,6 +46,9 @@ impl Options {
         Self { folder, interpreter: "python3".into(), index: None, wheels: None }
     }
 }
+
+/// How long making an environment and installing its packages may take.
+const INSTALLING_MAX: Duration = Duration::from_secs(600);
 
 /// How many words stand before the arguments of a script: the interpreter, an option, the script.
 const FIXED: usize = 3;
@@ -121,7 +124,6 @@ impl Performer for Python {
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
-        let asked = Instant::now();
         let input: Input = settings::read(config)?;
         let asset = |path: &str| {
             ctx.assets.get(path).cloned().ok_or_else(|| {
@@ -131,10 +133,12 @@ impl Performer for Python {
             })
         };
         asset(&input.script)?;
-        let interpreter = match &input.requirements {
+        let asked = Instant::now();
+        let (interpreter, installed) = match &input.requirements {
             Some(path) => self.venvs.interpreter(path, &asset(path)?, ctx).await?,
-            None => self.venvs.plain(),
+            None => (self.venvs.plain(), false),
         };
+        let installing_ms = installed.then(|| elapsed_ms(asked));
         let folder = Folder::open(ctx).await?;
         let interpreter = interpreter.to_string_lossy().into_owned();
         let fixed = [interpreter, "-I".to_owned(), input.script.clone()];
@@ -143,11 +147,6 @@ impl Performer for Python {
         let variables = variables.give(&input.env, &self.process.allow_env)?.into_list();
         let given = Given { ctx, sent: &input.sent, from: FIXED, trusts: input.trusts_arguments };
         arguments::check(&command, &given, &variables, folder.path())?;
-        // What is installed by now took its part of the time.
-        let left = ctx.timeout.saturating_sub(asked.elapsed());
-        if left.is_zero() {
-            return Err(timed_out());
-        }
         let begun = Instant::now();
         let job = Job {
             session: ctx.session,
@@ -156,7 +155,7 @@ impl Performer for Python {
             folder: folder.path(),
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: Keep::All(STREAM_MAX),
-            timeout: left,
+            timeout: ctx.timeout,
             strict: true,
             watch: None,
         };
@@ -164,7 +163,18 @@ impl Performer for Python {
         folder.require_small().await?;
         let told: Vec<String> =
             std::iter::once("python".to_owned()).chain(command.iter().skip(2).cloned()).collect();
-        Ok(outcome(&done, &told, elapsed_ms(begun), input.parse_output))
+        let mut outcome = outcome(&done, &told, elapsed_ms(begun), input.parse_output);
+        if let Some(ms) = installing_ms {
+            outcome.notes = format!("packages installed in {ms} ms; {}", outcome.notes);
+        }
+        Ok(outcome)
+    }
+
+    fn preparation(&self, config: &Value) -> Duration {
+        match config.get("requirements") {
+            Some(_) => INSTALLING_MAX,
+            None => Duration::ZERO,
+        }
     }
 
     fn needs_workspace(&self, _: &Value) -> bool {

@@ -24,6 +24,8 @@ enum Page {
     Builtins,
     /// The command line
     Cli,
+    /// The filters of templates
+    Filters,
     /// The tools for agents
     Mcp,
     /// The HTTP API, as OpenAPI 3.1 in JSON
@@ -36,6 +38,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let page = match args.page {
         Page::Builtins => cairn_lang::builtins::page(),
         Page::Cli => page(),
+        Page::Filters => cairn_core::expression::filters_page(),
         Page::Mcp => cairn_mcp::reference(),
         Page::Openapi => format!("{:#}\n", cairn_server::openapi()),
         Page::Steps => cairn_steps::page(&cairn_steps::catalog::types()),

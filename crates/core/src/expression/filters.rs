@@ -1,8 +1,10 @@
 //! The filters and tests that expressions may use.
 
+mod date;
 mod form;
 mod list;
 mod number;
+mod page;
 mod text;
 
 use std::borrow::Cow;
@@ -15,6 +17,7 @@ use super::{Call, Error, ErrorKind, Expr, Fault, FaultKind};
 
 pub use form::takes_anything;
 pub(super) use form::{matches, pattern};
+pub use page::page;
 
 /// A filter.
 #[derive(Debug)]
@@ -83,6 +86,7 @@ pub const FILTERS: &[Filter] = &[
     worker("batch", 1, &["count", "fill_with"]),
     here("bool", 0, &[], form::bool),
     here("capitalize", 0, &[], text::capitalize),
+    here("date", 0, &["form", "offset"], date::date),
     here("default", 1, &["value"], form::given),
     worker("dictsort", 0, &["by", "reverse"]),
     here("first", 0, &[], list::first),
@@ -104,6 +108,7 @@ pub const FILTERS: &[Filter] = &[
     here("max", 0, &[], list::max),
     here("min", 0, &[], list::min),
     Filter { most: MANY, ..here("one_of", 1, &[], form::one_of) },
+    here("plus_seconds", 1, &["seconds"], date::plus_seconds),
     here("raw_path", 0, &[], form::given),
     worker("reject", 0, &[]),
     worker("rejectattr", 1, &[]),
@@ -118,6 +123,7 @@ pub const FILTERS: &[Filter] = &[
     here("split", 0, &["separator"], text::split),
     here("string", 0, &[], text::string),
     here("sum", 0, &[], list::sum),
+    here("timestamp", 0, &[], date::timestamp),
     here("title", 0, &[], text::title),
     here("tojson", 0, &[], text::to_json),
     here("trim", 0, &[], text::trim),
@@ -233,17 +239,18 @@ pub(super) fn placed<'c>(filter: &Filter, call: &'c Call) -> Result<Placed<'c>, 
 /// Says what is wrong with a call of a filter.
 pub(super) fn check(call: &Call) -> Result<(), Fault> {
     let arguments = placed(find(call)?, call)?;
-    match (call.name.as_str(), arguments.first()) {
-        ("matches", Some(Some(Expr::Literal(Value::String(text))))) => {
-            pattern(text).map(drop).map_err(|message| Fault {
-                at: call.at,
-                kind: FaultKind::Malformed,
-                message,
-                hint: None,
-            })
-        }
+    let Some(Some(Expr::Literal(Value::String(text)))) = arguments.first() else { return Ok(()) };
+    let checked = match call.name.as_str() {
+        "date" => date::check(text),
+        "matches" => pattern(text).map(drop),
         _ => Ok(()),
-    }
+    };
+    checked.map_err(|message| Fault {
+        at: call.at,
+        kind: FaultKind::Malformed,
+        message,
+        hint: None,
+    })
 }
 
 /// An argument, if it is given.

@@ -200,7 +200,8 @@ impl Steps {
             hosts: graph.plan.policy.hosts.clone(),
             trace: Some(trace),
         };
-        let limit = timeout.saturating_add(performer.grace());
+        let more = performer.preparation(&config).saturating_add(performer.grace());
+        let limit = timeout.saturating_add(more);
         let done = self.host.within(limit, performer.perform(config, &ctx)).await;
         let done = match done {
             None => Err(late(timeout)),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::Build;
 use super::flow::Flow;
-use super::reference::Written;
+use super::reference::{SecretsAllowed, Written};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
 use crate::source;
@@ -196,7 +196,7 @@ impl Build<'_> {
     fn part<'s, 'a>(&self, here: usize, flow: &Flow, spot: &'s Spot<'a>) -> Option<Part<'s, 'a>> {
         let text = spot.text()?;
         let written = Written { spot, text, is_file: false };
-        let template = self.template(here, flow, &written, false)?;
+        let template = self.template(here, flow, &written, SecretsAllowed::None)?;
         if template.is_plain() && text.starts_with("nodes/") {
             self.asset(spot);
         }
@@ -237,7 +237,9 @@ impl Build<'_> {
     fn arguments_read(&self, here: usize, flow: &Flow, spot: &Spot<'_>) {
         let Some(text) = spot.node.as_text() else { return };
         let written = Written { spot, text, is_file: false };
-        let Some(template) = self.template(here, flow, &written, true) else { return };
+        let Some(template) = self.template(here, flow, &written, SecretsAllowed::All) else {
+            return;
+        };
         let what = "become arguments of a command, which could be options";
         template.values().for_each(|expr| self.refuse(here, &written, expr, what));
     }
@@ -269,7 +271,9 @@ impl Build<'_> {
     fn unsent_variable(&self, here: usize, flow: &Flow, spot: &Spot<'_>, what: &str) {
         let Some(text) = spot.node.as_text() else { return };
         let written = Written { spot, text, is_file: false };
-        let Some(template) = self.template(here, flow, &written, true) else { return };
+        let Some(template) = self.template(here, flow, &written, SecretsAllowed::All) else {
+            return;
+        };
         template.values().for_each(|expr| self.refuse(here, &written, expr, what));
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::command::TRUSTS;
 use super::flow::Flow;
 use super::node::COMMON;
-use super::reference::{Look, Written};
+use super::reference::{Look, SecretsAllowed, Written};
 use super::{Build, Draft, fault, form, trigger};
 use crate::diagnostic::Code;
 use crate::read::Spot;
@@ -140,7 +140,9 @@ impl Build<'_> {
         match &spot.node.value {
             source::Value::Text(text) => {
                 let written = Written { spot, text, is_file: false };
-                if let Some(members) = kind.members_take(path) {
+                // Whoever names parameters says nothing that a secret could be in.
+                let members = kind.members_take(path);
+                if let Some(members) = members.filter(|takes| *takes != Takes::BoundSecrets) {
                     return self.members(here, flow, &written, members);
                 }
                 self.text(here, flow, &written, takes).map(Value::String)
@@ -177,7 +179,7 @@ impl Build<'_> {
         written: &Written<'_, '_>,
         takes: Takes,
     ) -> Option<Value> {
-        let template = self.template(here, flow, written, false)?;
+        let template = self.template(here, flow, written, SecretsAllowed::None)?;
         if !matches!(takes, Takes::Prompt | Takes::Values | Takes::Secrets) {
             if !template.is_plain() {
                 let message = "`{{…}}` cannot stand here: a run does not change it";
@@ -202,7 +204,7 @@ impl Build<'_> {
         if takes == Takes::Literal {
             return self.literal(written);
         }
-        let template = self.template(here, flow, written, takes == Takes::Secrets)?;
+        let template = self.template(here, flow, written, SecretsAllowed::into(takes))?;
         Some(match takes {
             Takes::Address => self.address(here, written, template).to_string(),
             Takes::Prompt => self.prompt(here, template).to_string(),
@@ -229,7 +231,7 @@ impl Build<'_> {
         here: usize,
         flow: &Flow,
         written: &Written<'_, '_>,
-        secrets: bool,
+        secrets: SecretsAllowed,
     ) -> Option<Template> {
         match expression::template(written.text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(written, fault),
@@ -263,7 +265,8 @@ impl Build<'_> {
         match expression::expression(text, &|name| self.places.contains_key(name)) {
             Err(fault) => self.fault(&written, fault),
             Ok(expr) => {
-                let look = Look { here, flow, secrets: false, turns, guarded: expr.guarded() };
+                let (secrets, guarded) = (SecretsAllowed::None, expr.guarded());
+                let look = Look { here, flow, secrets, turns, guarded };
                 self.looked_at(&look, &written, &expr, &[]);
                 Some(expr.to_string())
             }

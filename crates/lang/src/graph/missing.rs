@@ -24,7 +24,7 @@ impl Build<'_> {
     ) {
         match reference.root.as_str() {
             "steps" => self.step_missing(look, written, reference),
-            "event" => {
+            "event" if is_payload(reference) => {
                 let place = self.payload_optional(look, &reference.members);
                 let Some((Some(name), at)) = place.and_then(|place| reference.members.get(place))
                 else {
@@ -178,6 +178,11 @@ impl Build<'_> {
         instead
             .any(|link| link.to == look.here || self.always_has_run(look.flow, link.to, look.here))
     }
+}
+
+/// Whether a reference looks into what the run was given.
+fn is_payload(reference: &Reference) -> bool {
+    matches!(reference.members.first(), Some((Some(name), _)) if name == "payload")
 }
 
 /// Whether what stands at a place of a path, or something before it, is looked at under the

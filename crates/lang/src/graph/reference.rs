@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_core::catalog::StepType;
+use cairn_core::catalog::{StepType, Takes};
 use cairn_core::expression::{Expr, Reference};
 use cairn_core::flow::ERROR;
 use serde_json::Value;
@@ -34,12 +34,32 @@ pub(super) struct Written<'s, 'a> {
     pub(super) is_file: bool,
 }
 
+/// Which secrets may be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SecretsAllowed {
+    None,
+    /// Those that go to some hosts only.
+    Bound,
+    All,
+}
+
+impl SecretsAllowed {
+    /// Which secrets may flow into a field.
+    pub(super) const fn into(takes: Takes) -> Self {
+        match takes {
+            Takes::Secrets => Self::All,
+            Takes::Address | Takes::BoundSecrets => Self::Bound,
+            _ => Self::None,
+        }
+    }
+}
+
 /// From where is looked, and how.
 pub(super) struct Look<'f> {
     pub(super) here: usize,
     pub(super) flow: &'f Flow,
-    /// Whether secrets may be looked at.
-    pub(super) secrets: bool,
+    /// Which secrets may be looked at.
+    pub(super) secrets: SecretsAllowed,
     /// Whether turns of the loop that looks may have been made.
     pub(super) turns: bool,
     /// What is looked at under the condition that it is there.
@@ -225,7 +245,7 @@ impl Build<'_> {
         secret: bool,
         name: &str,
         at: usize,
-        secrets: bool,
+        secrets: SecretsAllowed,
     ) -> Result<(), Wrong> {
         let Some(field) = self.env.get(name) else {
             let names: Vec<&str> = self.env.keys().map(String::as_str).collect();
@@ -247,9 +267,13 @@ impl Build<'_> {
                 format!("`{name}` is no secret"),
                 format!("write `env.{name}`, or make it `widget: secret`"),
             ),
-            (true, true) if !secrets => wrong(
+            (true, true) if secrets == SecretsAllowed::Bound && field.hosts.is_empty() => wrong(
+                format!("the secret `{name}` would be part of an address, and may go to any host"),
+                format!("bind it: `{{ name: {name}, widget: secret, hosts: [api.example.com] }}`, or put it into a header"),
+            ),
+            (true, true) if secrets == SecretsAllowed::None => wrong(
                 format!("the secret `{name}` would get where it can be read"),
-                "secrets go into headers, bodies, and the environment or input of a process"
+                "secrets go into headers, bodies, the environment or input of a process, and, when they are bound to `hosts`, into addresses"
                     .to_owned(),
             ),
             _ => Ok(()),

@@ -116,6 +116,12 @@ impl Build<'_> {
                         _ => false,
                     };
                     self.any_host(written, value, follows);
+                    for secret in value.flows().iter().filter(|flow| flow.root == "secret") {
+                        let message = "a secret cannot be the host of an address: names are looked up in the open";
+                        let hint = "write the host out, or take it from `env`".to_owned();
+                        let at = self.position(written, secret.at);
+                        written.spot.error_at(at, Code::SecretMisplaced, message, Some(hint));
+                    }
                     scheme = true;
                 }
             }

@@ -21,7 +21,15 @@ pub struct Database {
 pub(super) enum Place {
     Postgres(Box<tokio_postgres::Config>),
     Mysql(Box<mysql_async::Opts>),
-    Sqlite(PathBuf),
+    Sqlite(File),
+}
+
+/// The file of an SQLite database.
+#[derive(Clone)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    /// Whether it is made when it is not there.
+    pub(super) create: bool,
 }
 
 /// What the operator says about a database.
@@ -35,6 +43,8 @@ pub struct Given {
     pub read_only: bool,
     /// Whether it may be a socket of this machine.
     pub socket: bool,
+    /// Whether the file of an SQLite database is made when it is not there.
+    pub create: bool,
 }
 
 impl fmt::Debug for Database {
@@ -53,14 +63,19 @@ impl Database {
             "mysql" | "mariadb" => Place::Mysql(Box::new(mysql(&format!("mysql:{rest}"), &given)?)),
             "sqlite" => Place::Sqlite(match rest.strip_prefix("//").unwrap_or(rest) {
                 "" => return Err("`sqlite:` needs the path of a file".to_owned()),
-                path => path.into(),
+                path => File { path: path.into(), create: given.create },
             }),
             other => {
                 let known = "`postgres`, `mysql` or `sqlite`";
                 return Err(format!("`{other}` is no kind of database; use {known}"));
             }
         };
-        Ok(Self { place, read_only: given.read_only })
+        let is_file = matches!(place, Place::Sqlite(_));
+        match (given.create, is_file, given.read_only) {
+            (true, false, _) => Err("only an SQLite database can be created".to_owned()),
+            (true, true, true) => Err("`create` and `read_only` exclude each other".to_owned()),
+            _ => Ok(Self { place, read_only: given.read_only }),
+        }
     }
 
     pub(super) const fn dialect(&self) -> Dialect {

@@ -1,6 +1,5 @@
 //! SQLite.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags, Statement, ToS
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::place::File;
 use super::rows::{Rows, bytes, float, integer, too_large, unreadable};
 use super::{Ask, Found, busy, refused, timed_out, unreached};
 
@@ -20,10 +20,10 @@ const VALUE_MAX: i32 = 64 << 20;
 /// How long a statement waits for others to be done.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 
-pub(super) async fn ask(path: &Path, ask: Arc<Ask>) -> Result<Found, Failed> {
+pub(super) async fn ask(file: &File, ask: Arc<Ask>) -> Result<Found, Failed> {
     let (tell, told) = oneshot::channel();
-    let (path, timeout) = (path.to_owned(), ask.timeout);
-    let work = tokio::task::spawn_blocking(move || work(&path, &ask, tell));
+    let (file, timeout) = (file.clone(), ask.timeout);
+    let work = tokio::task::spawn_blocking(move || work(&file, &ask, tell));
     // Whoever stops waiting, or has waited long enough, stops the statement.
     let watch = Watch(told.await.ok());
     let ended = tokio::time::timeout(timeout, work).await;
@@ -43,13 +43,15 @@ impl Drop for Watch {
     }
 }
 
-fn work(path: &Path, ask: &Ask, tell: oneshot::Sender<InterruptHandle>) -> Result<Found, Failed> {
-    let mode = match ask.read_only {
-        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
+fn work(file: &File, ask: &Ask, tell: oneshot::Sender<InterruptHandle>) -> Result<Found, Failed> {
+    let mode = match (ask.read_only, file.create) {
+        (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     };
     let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
+    let opened = Connection::open_with_flags(&file.path, flags);
+    let connection = opened.map_err(|error| absent(file).unwrap_or_else(|| failed(&error)))?;
     connection.busy_timeout(BUSY_MAX.min(ask.timeout)).map_err(|error| failed(&error))?;
     // No statement reaches another file, or makes something that fills the memory.
     let limits = [(Limit::SQLITE_LIMIT_ATTACHED, 0), (Limit::SQLITE_LIMIT_LENGTH, VALUE_MAX)];
@@ -60,6 +62,23 @@ fn work(path: &Path, ask: &Ask, tell: oneshot::Sender<InterruptHandle>) -> Resul
         return Err(timed_out());
     }
     transact(&connection, ask)
+}
+
+/// Says what is missing of a file that could not be opened.
+fn absent(file: &File) -> Option<Failed> {
+    let path = file.path.display();
+    let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let message = match folder {
+        Some(folder) if !folder.is_dir() => {
+            format!("the folder `{}` of the database is not there; create it", folder.display())
+        }
+        _ if file.path.exists() => return None,
+        _ => format!(
+            "the database file `{path}` is not there; create it, or say `create = true` for this \
+             database in the configuration"
+        ),
+    };
+    Some(Failed::new("DB_FILE", message))
 }
 
 fn transact(connection: &Connection, ask: &Ask) -> Result<Found, Failed> {

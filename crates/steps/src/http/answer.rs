@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
 use super::client::in_words;
-use super::{BODY_MAX, Input, Parse};
+use super::{BODY_MAX, Input, Parse, encoding};
 
 /// How long a server can ask to be left alone.
 const WAIT_MAX_MS: u64 = 60 * 60 * 1_000;
@@ -19,14 +19,16 @@ pub(super) async fn outcome(mut answer: Response, input: &Input) -> Result<Outco
     let headers = answer.headers().clone();
     let from = answer.url().clone();
     let (bytes, truncated) = body(&mut answer).await?;
-    let (text, whole) = match String::from_utf8(bytes) {
-        Ok(text) => (text, true),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), truncated),
+    let (text, unread) = match encoding::decode(&bytes, charset(&headers).as_deref()) {
+        Ok(text) => (text, None),
+        // The last character may have been cut off.
+        Err(_) if truncated => (String::from_utf8_lossy(&bytes).into_owned(), None),
+        Err(unread) => (String::from_utf8_lossy(&bytes).into_owned(), Some(unread)),
     };
     let read = parsed(&text, &headers, input, truncated);
     let fault = status_fault(status, &headers, input.ok_status.as_deref())
         .or_else(|| truncated.then(too_large))
-        .or_else(|| (!whole).then(not_text))
+        .or_else(|| unread.map(|unread| not_text(&unread)))
         .or_else(|| read.as_ref().err().cloned());
     let mut output = json!({
         "body": text, "headers": shown(&headers), "status": status, "truncated": truncated,
@@ -133,12 +135,17 @@ fn too_large() -> Failed {
     )
 }
 
-fn not_text() -> Failed {
-    Failed::of(
-        FailureKind::InvalidOutput,
-        "HTTP_NOT_TEXT",
-        "the answer is not text; fetch files with a `shell` step",
-    )
+fn not_text(unread: &encoding::Unread) -> Failed {
+    let message = format!("{unread}; fetch files with a `shell` step");
+    Failed::of(FailureKind::InvalidOutput, "HTTP_NOT_TEXT", message)
+}
+
+/// The encoding that an answer says it is in.
+fn charset(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let mut parameters = kind.split(';').skip(1).filter_map(|part| part.split_once('='));
+    let (_, name) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+    Some(name.trim().trim_matches('"').to_ascii_lowercase())
 }
 
 /// Headers as later steps see them. Of several with one name all are kept, with commas.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -45,7 +46,10 @@ impl Clients {
                     self.guard.without_permissions().addresses(&target.host, target.port).await
                 };
                 found.map_err(|error| match error {
-                    Denied::NoAddress(_) => unreached(&error.to_string()),
+                    Denied::NoAddress(_) => {
+                        let message = format!("{error}; check the name, and the network");
+                        Failed::of(FailureKind::Connection, "HTTP_NAME", message)
+                    }
                     error => denied(&error),
                 })?
             }
@@ -56,7 +60,7 @@ impl Clients {
         }
         let client = self.client((target.host.clone(), target.port, addresses))?;
         let sent = request.build(&client)?;
-        client.execute(sent).await.map_err(|error| unreached(&in_words(&error)))
+        client.execute(sent).await.map_err(|error| unsent(&error))
     }
 
     fn client(&self, key: Key) -> Result<Client, Failed> {
@@ -128,12 +132,36 @@ impl Resolve for Nobody {
     }
 }
 
-fn unreached(message: &str) -> Failed {
-    Failed::of(
-        FailureKind::Connection,
-        "HTTP_CONNECT",
-        format!("the server was not reached: {message}"),
-    )
+/// Why a request got no answer, as far as the error tells.
+fn unsent(error: &reqwest::Error) -> Failed {
+    let causes = || std::iter::successors(error.source(), |cause| (*cause).source());
+    let io = || causes().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    let is_refused = io().any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    let is_tls = causes().any(|cause| cause.is::<rustls::Error>())
+        || io().filter_map(io::Error::get_ref).any(|inner| inner.is::<rustls::Error>());
+    let why = in_words(error);
+    let (kind, code, message) = match () {
+        () if error.is_timeout() => {
+            let message = format!("connecting took longer than {} s", CONNECT_MAX.as_secs());
+            (FailureKind::Timeout, "HTTP_TIMEOUT", message)
+        }
+        () if is_refused => {
+            let message = "the server refused the connection: nothing listens there".to_owned();
+            (FailureKind::Connection, "HTTP_REFUSED", message)
+        }
+        () if is_tls => {
+            let message = format!("the server's certificate or TLS was not accepted: {why}");
+            (FailureKind::Permanent, "HTTP_TLS", message)
+        }
+        () if error.is_connect() => {
+            (FailureKind::Connection, "HTTP_CONNECT", format!("the server was not reached: {why}"))
+        }
+        () => {
+            let message = format!("the connection broke before an answer came: {why}");
+            (FailureKind::Connection, "HTTP_CONNECT", message)
+        }
+    };
+    Failed::of(kind, code, message)
 }
 
 /// What went wrong, without the address, which may hold more than should be told.

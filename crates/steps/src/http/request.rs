@@ -8,6 +8,7 @@ use reqwest::header::{
     LOCATION, USER_AGENT,
 };
 use reqwest::{Client, Response};
+use serde_json::Value;
 use url::Url;
 
 use super::{Input, Method, denied};
@@ -27,6 +28,9 @@ const OURS: [&str; 10] = [
     "transfer-encoding",
     "upgrade",
 ];
+
+/// What forms are sent as.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A request to one address.
 pub(super) struct Request {
@@ -71,12 +75,7 @@ impl Request {
             let (name, value) = header("idempotency-key", &ctx.idempotency_key.hex())?;
             headers.entry(name).or_insert(value);
         }
-        let body = input.body.as_ref().map(|body| {
-            let kind =
-                if body.is_string() { "text/plain; charset=utf-8" } else { "application/json" };
-            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
-            plain(body).into_bytes()
-        });
+        let body = body(input, &mut headers);
         let (secret, hosts) = (!ctx.secrets.is_empty(), ctx.hosts.clone());
         Ok(Self { target, method, headers, body, secret, written: true, hosts })
     }
@@ -154,6 +153,34 @@ impl Request {
         let headers = self.headers.iter().filter(|(name, _)| is_harmless(name));
         headers.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
+}
+
+/// What is sent, with the header that says what it is unless the workflow says so.
+fn body(input: &Input, headers: &mut HeaderMap) -> Option<Vec<u8>> {
+    let is_form = |headers: &HeaderMap| {
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case(FORM)
+    };
+    let fields = match (&input.form, &input.body) {
+        (Some(form), _) => Some(form.iter().collect::<Vec<_>>()),
+        (None, Some(Value::Object(members))) if is_form(headers) => {
+            Some(members.iter().collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let (kind, bytes) = match (fields, &input.body) {
+        (Some(fields), _) => {
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
+            form.extend_pairs(fields.into_iter().map(|(name, value)| (name, plain(value))));
+            (FORM, form.finish())
+        }
+        (None, Some(text @ Value::String(_))) => ("text/plain; charset=utf-8", plain(text)),
+        (None, Some(body)) => ("application/json", plain(body)),
+        (None, None) => return None,
+    };
+    headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
+    Some(bytes.into_bytes())
 }
 
 /// Whether a host is one of those that the workflow limits itself to.

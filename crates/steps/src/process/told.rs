@@ -41,6 +41,14 @@ pub(crate) fn outcome(
         "timed_out": done.end == End::TimedOut,
         "truncated": done.stdout.dropped + done.stderr.dropped > 0,
     });
+    let lossy: Vec<&str> = [("stdout", &done.stdout), ("stderr", &done.stderr)]
+        .into_iter()
+        .filter(|(_, stream)| stream.is_lossy())
+        .map(|(name, _)| name)
+        .collect();
+    if let Some(members) = output.as_object_mut().filter(|_| !lossy.is_empty()) {
+        members.insert("not_utf8".to_owned(), json!(lossy));
+    }
     let mut fault = done.end.fault();
     if parse == Some(Parse::Json) && fault.is_none() {
         match read_json(&stdout) {
@@ -51,6 +59,10 @@ pub(crate) fn outcome(
         }
     }
     let mut notes = format!("{} after {duration_ms} ms: {}", ended(done.end), shown(command));
+    for name in lossy {
+        notes
+            .push_str(&format!("\n\n{name} is not UTF-8: bytes that are no text are shown as `�`"));
+    }
     for (name, text) in [("stdout", &stdout), ("stderr", &stderr)] {
         let text = text.trim();
         if !text.is_empty() {

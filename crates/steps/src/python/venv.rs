@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cairn_core::digest::Digest;
 use cairn_engine::performer::{Ctx, Failed, FailureKind};
 
-use super::{Options, requirements};
-use crate::process::{self, Done, End, Job, Keep, Variables, timed_out};
+use super::{INSTALLING_MAX, Options, requirements};
+use crate::process::{self, Done, End, Job, Keep, Variables};
 use crate::shell::STREAM_MAX;
 
 /// The virtual environments of a folder.
@@ -29,13 +29,14 @@ impl Venvs {
         self.options.interpreter.clone()
     }
 
-    /// The interpreter that has the packages of a file of requirements.
+    /// The interpreter that has the packages of a file of requirements, and whether they were
+    /// installed just now.
     pub(super) async fn interpreter(
         &self,
         path: &str,
         requirements: &[u8],
         ctx: &Ctx,
-    ) -> Result<PathBuf, Failed> {
+    ) -> Result<(PathBuf, bool), Failed> {
         requirements::check(path, requirements)?;
         let version = self.version(ctx).await?;
         let key = Digest::of(&[version.as_bytes(), b"\0", requirements].concat());
@@ -45,10 +46,11 @@ impl Venvs {
             Arc::clone(making.entry(key).or_default())
         };
         let _turn = turn.lock().await;
-        if !place.join("bin/python").exists() {
+        let is_there = place.join("bin/python").exists();
+        if !is_there {
             self.make(&place, requirements, ctx).await?;
         }
-        Ok(place.join("bin/python"))
+        Ok((place.join("bin/python"), !is_there))
     }
 
     /// Makes an environment beside its place and moves it there, so that what is there is whole.
@@ -126,7 +128,7 @@ impl Venvs {
             folder,
             stdin: Vec::new(),
             keep: Keep::All(STREAM_MAX),
-            timeout: ctx.timeout,
+            timeout: INSTALLING_MAX,
             strict: false,
             watch: None,
         };
@@ -135,7 +137,11 @@ impl Venvs {
             return Ok(done);
         }
         if done.end == End::TimedOut {
-            return Err(timed_out());
+            let message = format!(
+                "{what} took longer than {} s, beside the step's own time",
+                INSTALLING_MAX.as_secs()
+            );
+            return Err(Failed::of(FailureKind::Timeout, "PYTHON_PACKAGES", message));
         }
         let said = done.stderr.text();
         let last: Vec<&str> = said.lines().rev().take(5).collect();

@@ -362,8 +362,29 @@ async fn sqlite_stays_in_its_file_and_in_its_time() {
     assert_eq!((failed.code, failed.kind), ("DB_TIMEOUT", FailureKind::Timeout));
     assert!(begun.elapsed() < Duration::from_secs(5));
     let missing = Db::at(format!("sqlite:{}", folder.path().join("none.db").display()));
-    assert_eq!(missing.code("SELECT 1", json!({})).await, "DB_CONNECT");
+    let failed = missing.ask("SELECT 1", json!({})).await.unwrap_err();
+    assert_eq!(failed.code, "DB_FILE");
+    assert!(failed.message.contains("none.db` is not there"), "{failed}");
+    assert!(failed.message.contains("`create = true`"), "{failed}");
     assert!(!folder.path().join("none.db").exists());
+    let nowhere = Db::at(format!("sqlite:{}", folder.path().join("no/folder/x.db").display()));
+    let failed = nowhere.ask("SELECT 1", json!({})).await.unwrap_err();
+    assert!(failed.message.contains("the folder") && failed.code == "DB_FILE", "{failed}");
+}
+
+#[tokio::test]
+async fn sqlite_makes_its_file_when_the_operator_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("new.db").display());
+    let db = Db::new(Given { url: url.clone(), create: true, ..Given::default() });
+    db.ask("CREATE TABLE t (n INTEGER)", json!({})).await.unwrap();
+    assert!(folder.path().join("new.db").exists());
+    for wrong in [
+        Given { url, create: true, read_only: true, ..Given::default() },
+        Given { url: "postgres://u@h/db".into(), create: true, ..Given::default() },
+    ] {
+        assert!(Database::new(wrong).is_err());
+    }
 }
 
 #[tokio::test]

@@ -193,13 +193,41 @@ async fn a_server_that_is_not_there_or_breaks_off_may_be_tried_again() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let failed = ask(&open(), json!({"url": format!("http://{address}/")})).await.unwrap_err();
-    assert_eq!((failed.code, failed.kind), ("HTTP_CONNECT", FailureKind::Connection));
+    assert_eq!((failed.code, failed.kind), ("HTTP_REFUSED", FailureKind::Connection));
+    assert!(failed.message.contains("nothing listens there"), "{failed}");
+    let failed = ask(&open(), json!({"url": "http://nobody.test/"})).await.unwrap_err();
+    assert_eq!((failed.code, failed.kind), ("HTTP_NAME", FailureKind::Connection));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let plain = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    let failed = ask(&open(), json!({"url": format!("https://{plain}/")})).await.unwrap_err();
+    assert_eq!((failed.code, failed.kind), ("HTTP_TLS", FailureKind::Permanent));
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc".to_owned();
     let server = Server::start(vec![("/", short), ("/gone", String::new())]).await;
     let failed = ask(&open(), json!({"url": server.url("/")})).await.unwrap_err();
     assert_eq!((failed.code, failed.kind), ("HTTP_ANSWER", FailureKind::Connection));
     let failed = ask(&open(), json!({"url": server.url("/gone")})).await.unwrap_err();
     assert_eq!((failed.code, failed.kind), ("HTTP_CONNECT", FailureKind::Connection));
+}
+
+#[tokio::test]
+async fn forms_are_sent_as_forms() {
+    let server = Server::start(vec![("/", answer("200 OK", "", "ok"))]).await;
+    let form = "application/x-www-form-urlencoded";
+    for config in [
+        json!({"method": "POST", "form": {"a": "x y", "b": 2}}),
+        json!({"method": "POST", "body": {"a": "x y", "b": 2}, "headers": {"Content-Type": form}}),
+    ] {
+        let mut config = config;
+        config["url"] = json!(server.url("/"));
+        ask(&open(), config).await.unwrap();
+        let sent = server.seen().pop().unwrap();
+        assert!(sent.contains(&format!("content-type: {form}\r\n")), "{sent}");
+        assert!(sent.ends_with("\r\n\r\na=x+y&b=2"), "{sent}");
+    }
 }
 
 // case: request.answer-limit

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Fault, path, text, wrong};
 
 /// Every key that the table of a database may have.
-const KEYS: [&str; 5] = ["password_env", "password_file", "read_only", "socket", "url"];
+const KEYS: [&str; 6] = ["create", "password_env", "password_file", "read_only", "socket", "url"];
 
 /// How long a file with a password may be.
 const PASSWORD_MAX: u64 = 64 << 10;
@@ -33,6 +33,7 @@ pub(super) fn read(
                 given.url = address(&text(&whole, value, line)?, folder);
                 last = Some(line);
             }
+            "create" => given.create = flag(&whole, value, line)?,
             "read_only" => given.read_only = flag(&whole, value, line)?,
             "socket" => given.socket = flag(&whole, value, line)?,
             "password_env" => {

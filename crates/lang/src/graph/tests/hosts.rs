@@ -129,3 +129,29 @@ fn a_pattern_that_any_host_fits_vouches_for_none() {
         assert!(fine || told.contains("tainted"), "{head} {url}: {told}");
     }
 }
+
+// case: secret.address
+#[test]
+fn a_secret_in_an_address_is_bound_to_hosts() {
+    let told = |url: &str, more: &str| {
+        let env = "env: [{name: FREE, widget: secret}, {name: BOUND, widget: secret, hosts: [api.example.com]}]";
+        let node = format!("    - {{id: a, type: http, url: \"{url}\"{more}}}\n");
+        match compile(&format!("name: T\n{env}\ngraph:\n  nodes:\n{node}")) {
+            Ok(compiled) => lines(&compiled.warnings),
+            Err(found) => lines(&found),
+        }
+    };
+    let bound = "https://api.example.com/bot{{ secret.BOUND }}/send";
+    assert_eq!(told(bound, ""), "");
+    assert_eq!(told("https://api.example.com/", ", query: {key: '{{ secret.BOUND }}'}"), "");
+    for (url, more) in [
+        ("https://api.example.com/?key={{ secret.FREE }}", ""),
+        ("https://api.example.com/", ", query: {key: '{{ secret.FREE }}'}"),
+    ] {
+        let told = told(url, more);
+        assert!(told.contains("secret_misplaced") && told.contains("hosts: ["), "{url}: {told}");
+    }
+    for url in ["https://{{ secret.BOUND }}/x", "https://{{ secret.BOUND }}.example.com/"] {
+        assert!(told(url, "").contains("cannot be the host"), "{url}: {}", told(url, ""));
+    }
+}

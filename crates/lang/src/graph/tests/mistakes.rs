@@ -120,12 +120,12 @@ fn secrets_where_they_can_be_read() {
     - { id: b, type: log, message: 'x {{ secret.KEY }}', next: c }
     - { id: c, type: shell, command: [echo, '{{ secret.KEY }}'], env: { K: '{{ secret.KEY }}' }, when: secret.KEY == 'x' }
 "), @r#"
-    w/workflow.yaml:8:42: error[secret_misplaced] /graph/nodes/0/url: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    w/workflow.yaml:8:42: error[secret_misplaced] /graph/nodes/0/url: the secret `KEY` would be part of an address, and may go to any host; bind it: `{ name: KEY, widget: secret, hosts: [api.example.com] }`, or put it into a header
     w/workflow.yaml:9:51: error[secret_misplaced] /graph/nodes/0/headers/B: `KEY` is a secret; write `secret.KEY`
     w/workflow.yaml:9:73: error[secret_misplaced] /graph/nodes/0/headers/C: `URL` is no secret; write `env.URL`, or make it `widget: secret`
-    w/workflow.yaml:11:49: error[secret_misplaced] /graph/nodes/1/message: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
-    w/workflow.yaml:12:56: error[secret_misplaced] /graph/nodes/2/command/1: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
-    w/workflow.yaml:12:111: error[secret_misplaced] /graph/nodes/2/when: the secret `KEY` would get where it can be read; secrets go into headers, bodies, and the environment or input of a process
+    w/workflow.yaml:11:49: error[secret_misplaced] /graph/nodes/1/message: the secret `KEY` would get where it can be read; secrets go into headers, bodies, the environment or input of a process, and, when they are bound to `hosts`, into addresses
+    w/workflow.yaml:12:56: error[secret_misplaced] /graph/nodes/2/command/1: the secret `KEY` would get where it can be read; secrets go into headers, bodies, the environment or input of a process, and, when they are bound to `hosts`, into addresses
+    w/workflow.yaml:12:111: error[secret_misplaced] /graph/nodes/2/when: the secret `KEY` would get where it can be read; secrets go into headers, bodies, the environment or input of a process, and, when they are bound to `hosts`, into addresses
     "#);
 }
 

@@ -125,7 +125,7 @@ fn a_trigger_vouches_for_what_it_declares() {
             "name: Test\ntriggers:\n{triggers}\ngraph:\n  nodes:\n    - {{ id: a, type: shell, command: ['{{{{ event.payload.{name} }}}}'] }}\n"
         ))
     };
-    let manual = "  - { type: manual, input: { tool: { type: string, enum: [ls, df] }, n: { type: integer }, id: { type: string, pattern: '^[a-z]+$' }, any: { type: string }, loose: { type: string, pattern: '^a|b$' } } }";
+    let manual = "  - { type: manual, input: { tool: { type: string, enum: [ls, df], required: true }, n: { type: integer, required: true }, id: { type: string, pattern: '^[a-z]+$', required: true }, any: { type: string }, loose: { type: string, pattern: '^a|b$' } } }";
     for name in ["tool", "n", "id"] {
         assert_eq!(graph(manual, name), "", "{name}");
     }

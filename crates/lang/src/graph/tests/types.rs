@@ -42,7 +42,12 @@ fn work() -> Vec<StepType> {
                 &json!({"status": whole(), "headers": {"type": "object"}, "body": text(), "json": {}}),
                 &[],
             ),
-            &[("url", Takes::Address), ("headers.*", Takes::Secrets), ("body.**", Takes::Secrets)],
+            &[
+                ("url", Takes::Address),
+                ("query.*", Takes::BoundSecrets),
+                ("headers.*", Takes::Secrets),
+                ("body.**", Takes::Secrets),
+            ],
         ),
         effect(
             "log",

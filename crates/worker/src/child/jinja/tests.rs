@@ -76,6 +76,9 @@ fn expr() -> impl Strategy<Value = String> {
         "items",
         "values",
         "base64",
+        "date('%F %T', '+02:00')",
+        "plus_seconds(60)",
+        "timestamp",
         "default(a.gone)",
         "sort(reverse=true)",
     ];
