@@ -15,8 +15,10 @@ mod dev;
 mod doctor;
 mod env;
 mod guide;
+mod help;
 mod key;
 mod mcp;
+mod named;
 mod provider;
 mod reference;
 mod run;
@@ -37,7 +39,7 @@ mod workflow;
     disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:\n  cairn mcp\n  cairn serve\n  cairn session list\n  cairn doctor"
+    after_help = "Examples:\n  cairn mcp\n  cairn serve\n  cairn session list\n  cairn doctor\n  cairn help graph"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -57,6 +59,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     Env(env::Args),
     Guide(guide::Args),
+    Help(help::Args),
     Key(key::Args),
     Mcp(mcp::Args),
     Provider(provider::Args),
@@ -83,6 +86,7 @@ impl Command {
             Self::Doctor(args) => doctor::run(&args, config),
             Self::Env(args) => env::run(args, config),
             Self::Guide(args) => guide::run(&args, config),
+            Self::Help(args) => help::run(&args, config),
             Self::Key(args) => key::run(args, config),
             Self::Mcp(args) => mcp::run(&args, config),
             Self::Provider(args) => provider::run(args, config),

@@ -161,7 +161,7 @@ pub(crate) struct Config {
 impl Config {
     pub(crate) fn load(globals: Globals) -> Result<Self> {
         let named = globals.config.clone();
-        let path = named.clone().or_else(|| own_directory().map(|own| own.join("config.toml")));
+        let path = named.clone().or_else(usual_file);
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
@@ -279,6 +279,11 @@ impl Config {
         let user = etcetera::choose_base_strategy().map_err(|_| Error::HomeUnknown)?;
         Ok(Setting { value: user.data_dir().join("cairn"), origin: Origin::Default })
     }
+}
+
+/// Where the configuration file is unless somebody names another.
+pub(crate) fn usual_file() -> Option<PathBuf> {
+    own_directory().map(|own| own.join("config.toml"))
 }
 
 /// The layers below the command line.

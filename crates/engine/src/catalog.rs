@@ -5,6 +5,7 @@
 mod across;
 mod good;
 mod identity;
+mod kept;
 mod other;
 mod tree;
 
@@ -656,6 +657,39 @@ impl Found {
         match cairn_lang::source::parse(&path, &self.bytes) {
             Ok(document) => cairn_lang::graph::is_enabled(&document),
             Err(_) => self.last_good.as_ref().is_some_and(|good| good.is_enabled()),
+        }
+    }
+
+    /// A warning about a part of its source: an item of the list at `list` whose `id` is this, or
+    /// the field of it that is named.
+    #[must_use]
+    pub fn warning_at(
+        &self,
+        (list, id, field): (&str, &str, &str),
+        code: Code,
+        (message, hint): (String, String),
+    ) -> Diagnostic {
+        let path = self.path.display().to_string();
+        let document = source::parse(&path, &self.bytes).ok();
+        let names = list.split('/').filter(|name| !name.is_empty());
+        let items = names.fold(document.as_ref(), |node, name| node?.get(name));
+        let items = match items.map(|items| &items.value) {
+            Some(source::Value::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let is_meant = |item: &source::Node| {
+            let own = |name: &str| item.get(name).and_then(source::Node::as_text);
+            own("id").or_else(|| own("type")) == Some(id)
+        };
+        let place = items.iter().position(is_meant).unwrap_or_default();
+        let item = items.get(place);
+        let at = item.map(|item| item.get(field).unwrap_or(item).at).unwrap_or(Position::START);
+        Diagnostic {
+            line: at.line,
+            column: at.column,
+            pointer: format!("{list}/{place}/{field}"),
+            suggestion: Some(hint),
+            ..about(&self.path, Severity::Warning, code, message)
         }
     }
 

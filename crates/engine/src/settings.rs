@@ -248,8 +248,8 @@ impl Settings {
 #[must_use]
 pub fn remedy(plan: &Plan, workflow: &str, name: &str) -> String {
     match is_secret(plan, name) {
-        true => format!("cairn secret set --workflow {workflow} {name}"),
-        false => format!("cairn env set {workflow} {name} VALUE"),
+        true => format!("cairn secret set {name} --workflow {workflow}"),
+        false => format!("cairn env set {name} VALUE --workflow {workflow}"),
     }
 }
 

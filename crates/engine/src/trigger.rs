@@ -41,6 +41,8 @@ pub enum Watch {
     Call(Arc<dyn Call>),
     /// By runs that fail, which the engine sees itself.
     Failures,
+    /// By nothing: what it waits for is not connected here, as these words say.
+    Unconnected(String),
 }
 
 /// What starts one run.
@@ -74,6 +76,11 @@ pub trait Times: Send + Sync {
     /// to. What was missed is fired as the settings say. When the clock went back there
     /// are none.
     fn due(&self, last_ms: u64, now_ms: u64) -> Vec<u64>;
+
+    /// An instant as the clock of the trigger's own zone shows it, if it has one.
+    fn local(&self, _at_ms: u64) -> Option<String> {
+        None
+    }
 
     /// What starts the run of an instant. Its key is the instant.
     fn firing(&self, at_ms: u64) -> Firing;

@@ -109,6 +109,8 @@ codes! {
     MissingDefault = "missing_default";
     /// Something that must be there is not.
     MissingField = "missing_field";
+    /// Something is not set up on this machine.
+    NotConfigured = "not_configured";
     /// A placeholder stays as it is written.
     PlaceholderKept = "placeholder_kept";
     /// A name belongs to the program.

@@ -74,6 +74,10 @@ impl App {
     pub(crate) async fn new(config: crate::config::Config, store: Store, phase: Phases) -> Self {
         let automation = config.automation;
         let (catalog, triggers) = (Arc::clone(&automation.catalog), automation.triggers.clone());
+        // Before anybody looks at the files: what does not compile is served as it was.
+        if let Err(error) = catalog.recall(&*store.documents).await {
+            automation.engine.tell_trouble(&format!("the plans that compiled last: {error}"));
+        }
         Self {
             admin_token: config.admin_token,
             new_token: config.new_token,

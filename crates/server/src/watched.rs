@@ -65,7 +65,11 @@ impl Place {
 
     /// What keeps it from firing, as far as the secrets say.
     pub(crate) async fn obstacle(&self, vault: &Vault) -> Option<String> {
-        let Watch::Hook(hook) = &self.watch else { return None };
+        let hook = match &self.watch {
+            Watch::Hook(hook) => hook,
+            Watch::Unconnected(why) => return Some(why.clone()),
+            _ => return None,
+        };
         let (name, scope) = (hook.secret(), Scope::Workflow(self.identity.clone()));
         let is_meant =
             |held: &Held| held.name == name && (held.scope == Scope::Global || held.scope == scope);
@@ -204,10 +208,24 @@ impl Watched {
 
 /// Looks at the files of workflows from time to time, until the server closes.
 pub(crate) async fn look(shared: Shared) {
+    let documents = Arc::clone(&shared.store.documents);
+    let mut kept: Option<Arc<View>> = None;
     loop {
         let watched = Arc::clone(&shared.watched);
         // What cannot be read now may be read the next time; until then nothing changes.
         let looked = tokio::task::spawn_blocking(move || watched.look()).await;
+        let view = shared.watched.view();
+        if view.is_known && !kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &view)) {
+            match shared.watched.catalog.keep(&*documents, &view.found).await {
+                Ok(()) => kept = Some(view),
+                // It is tried again; until then a restart has the plans of before.
+                Err(error) => {
+                    let what = format!("the plans that compiled now are not kept: {error}");
+                    shared.automation.engine.tell_trouble(&what);
+                    kept = Some(view);
+                }
+            }
+        }
         for news in looked.ok().and_then(Result::ok).unwrap_or_default() {
             shared.automation.engine.tell_trouble(&news);
         }

@@ -13,6 +13,7 @@ pub mod db_query;
 mod end;
 pub mod guard;
 mod http;
+pub mod lacking;
 mod log;
 mod page;
 pub mod process;

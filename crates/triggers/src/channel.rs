@@ -174,7 +174,12 @@ impl Trigger for Channel {
     fn watch(&self, config: &Value) -> Result<Watch, Vec<SettingFault>> {
         let filter = Filter::read(settings::read(config)?)?;
         let faults = self.unconnected(&filter);
-        if faults.is_empty() { Ok(Watch::Messages(Arc::new(filter))) } else { Err(faults) }
+        Ok(match faults.first() {
+            None => Watch::Messages(Arc::new(filter)),
+            Some(SettingFault { message, hint, .. }) => {
+                Watch::Unconnected(format!("{message}; {hint}"))
+            }
+        })
     }
 }
 

@@ -157,6 +157,10 @@ impl Times for Schedule {
         }
     }
 
+    fn local(&self, at_ms: u64) -> Option<String> {
+        Some(self.zoned(at_ms)?.to_string()).filter(|_| self.zone != TimeZone::UTC)
+    }
+
     fn firing(&self, at_ms: u64) -> Firing {
         firing(at_ms)
     }

@@ -8,7 +8,10 @@ pub(super) fn check(pages: &[File], exists: impl Fn(&str) -> bool) -> Vec<Findin
     for page in pages {
         for (line, target) in links(&page.text) {
             let what = match resolve(&page.path, target) {
-                Some(path) if path.is_empty() || exists(&path) => continue,
+                Some(path) if path.is_empty() || exists(&path) => {
+                    let Some(anchor) = dead_anchor(pages, page, &path, target) else { continue };
+                    format!("the link leads to #{anchor}, and no heading there is called so")
+                }
                 Some(path) => format!("the link leads to {path}, which is not there; correct it"),
                 None => format!("the link {target} leaves the repository; correct it"),
             };
@@ -16,6 +19,28 @@ pub(super) fn check(pages: &[File], exists: impl Fn(&str) -> bool) -> Vec<Findin
         }
     }
     findings
+}
+
+/// The anchor of a link to a heading that its page does not have.
+fn dead_anchor<'t>(pages: &[File], page: &File, path: &str, target: &'t str) -> Option<&'t str> {
+    let (file, anchor) = target.split_once('#')?;
+    let to = match file {
+        "" => Some(page),
+        _ => pages.iter().find(|page| page.path == path),
+    };
+    let is_there = to.is_none_or(|to| headings(&to.text).any(|heading| heading == anchor));
+    (!is_there).then_some(anchor)
+}
+
+/// What the headings of a page are called in links: in lower case, with hyphens for blanks and
+/// without other signs.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 /// The relative links of a page, each with its line. Code blocks and code spans hold none.
@@ -62,12 +87,12 @@ fn targets(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a target names a file of this repository: no scheme, no host, not only an anchor.
+/// Whether a target names a file of this repository, or a part of the page: no scheme, no host.
 fn is_relative(target: &str) -> bool {
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
-    !scheme && !target.starts_with("//") && !target.starts_with('#')
+    !scheme && !target.starts_with("//")
 }
 
 /// The path from the root that a link in `page` names, or none when it leaves the repository.
@@ -128,9 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn addresses_anchors_and_code_are_left_alone() {
+    fn an_anchor_is_a_heading_of_its_page() {
+        let text = "# A page\n## What `it` may do, now\n[x](#what-it-may-do-now) [y](#a-page)\n";
+        assert_eq!(broken("b.md", text), [""; 0]);
+        let dead = broken("b.md", "# A\n[x](#b)");
+        assert!(dead[0].contains("b.md:2: the link leads to #b"), "{dead:?}");
+    }
+
+    #[test]
+    fn addresses_and_code_are_left_alone() {
         for text in [
-            "[x](https://example.org/y) [x](mailto:a@example.org) [x](#part)",
+            "[x](https://example.org/y) [x](mailto:a@example.org)",
             "`[x](y.md)`",
             "```\n[x](y.md)\n```",
             "~~~md\n```\n[x](y.md)\n~~~",

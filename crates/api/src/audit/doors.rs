@@ -30,6 +30,7 @@ pub const CLI: &[(&str, Call)] = &[
     ("env set", Changes(&[Action::SetSetting])),
     ("env unset", Changes(&[Action::UnsetSetting])),
     ("guide", Changes(&[Action::StartRun])),
+    ("help", Reads),
     ("key rotate", Changes(&[Action::RotateKeys])),
     ("mcp", Reads),
     ("provider check", Reads),

@@ -4,18 +4,22 @@ use std::path::Path;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_api::time::rfc3339;
+use cairn_server::watched;
 use cairn_store::Store;
 use cairn_store::files::{self, Checkup, Free};
 use serde_json::json;
 
-use super::serve;
+use super::{serve, trigger};
 use crate::config::Config;
-use crate::output::Style;
+use crate::output::{Style, plain};
 use crate::render::{self, Cell};
-use crate::{home, somebody, sources};
+use crate::{fresh, home, somebody, sources};
 
 /// A sync that takes longer makes every step feel slow.
 const SYNC_SLOW_US: u64 = 20_000;
+/// How long a refusal is news: a week.
+const LATELY_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// No disk is this fast: what answers is memory.
 const SYNC_FAST_US: u64 = 15;
 
@@ -75,6 +79,7 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     let audit = home::block_on(async { Ok(audit(&store).await) })?;
     let mut checks = checks(&root, &found, config.files()?.free_min, (key_ring, audit));
     checks.push(workflows(config));
+    checks.push(home::block_on(async { triggers(config, &store).await })?);
     let failed = checks.iter().any(|check| check.state == State::Failed);
     let exit = if failed { Exit::Invalid } else { Exit::Success };
     if config.output.json {
@@ -231,6 +236,36 @@ fn workflows(config: &Config) -> Check {
         broken.join(", ")
     );
     check(name, State::Warning, text)
+}
+
+/// Whether every trigger can fire, and what was refused lately.
+async fn triggers(config: &Config, store: &Store) -> Result<Check> {
+    let (name, catalog) = ("triggers", sources::catalog(config));
+    let now_ms = fresh::now_ms();
+    let found = match catalog.recall(&*store.documents).await.and_then(|()| catalog.list()) {
+        Ok(found) => found,
+        Err(error) => return Ok(check(name, State::Failed, error.to_string())),
+    };
+    let vault = config.vault(store)?;
+    let items = watched::list(&found, &trigger::types(), (store, &vault), now_ms).await;
+    let since = rfc3339(now_ms.saturating_sub(LATELY_MS));
+    let told: Vec<String> = items
+        .iter()
+        .filter(|item| item.enabled)
+        .filter_map(|item| {
+            let refused = item.refused.as_ref().filter(|refused| refused.last_at >= since);
+            let why = item.last_error.clone().or_else(|| {
+                refused.map(|refused| {
+                    format!("was refused {} times: {}", refused.count, refused.message)
+                })
+            })?;
+            Some(format!("`{}` of {}: {}", item.trigger_id, item.workflow_id, plain(&why)))
+        })
+        .collect();
+    Ok(match told.as_slice() {
+        [] => check(name, State::Good, render::count(items.len() as u64, "trigger", "triggers")),
+        told => check(name, State::Warning, told.join("; ")),
+    })
 }
 
 /// Reads the key ring if there is one; only its first use makes it.

@@ -1,7 +1,7 @@
 //! `cairn env`: the settings of a workflow.
 
 use cairn_api::Exit;
-use cairn_api::error::Result;
+use cairn_api::error::{Error, Result};
 use cairn_core::plan::Plan;
 use cairn_engine::record::changes::Changes;
 use cairn_engine::secrets::Vault;
@@ -23,7 +23,7 @@ mod unset;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:\n  cairn env list triage\n  cairn env set triage CHANNEL '#support'\n  cairn env check triage"
+    after_help = "Examples:\n  cairn env list triage\n  cairn env set CHANNEL '#support' --workflow triage\n  cairn env check triage"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -45,6 +45,14 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         Command::Set(args) => set::run(&args, config),
         Command::Unset(args) => unset::run(&args, config),
     }
+}
+
+/// The workflow that a command is about. A setting belongs to one.
+fn workflow(named: Option<&str>) -> Result<&str> {
+    named.ok_or_else(|| Error::Usage {
+        message: "a setting belongs to a workflow, and none is named".to_owned(),
+        suggestion: "name it with `--workflow WORKFLOW`".to_owned(),
+    })
 }
 
 /// A workflow, and where its values are.

@@ -18,7 +18,7 @@ use crate::{automate, home, somebody};
 mod follow;
 mod given;
 
-pub(crate) use follow::{ask, end, follow};
+pub(crate) use follow::{Until, ask, ask_until, end, follow};
 pub(crate) use given::{Given, limited, text_note, text_of, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
@@ -30,7 +30,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// goes on where it was, with the same run id. With --json one object is printed at the end.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn run workflows/digest.yaml\n  cairn run triage --event event.json\n  cairn run triage --set text=hello --json"
+    after_help = "Examples:\n  cairn run workflows/digest.yaml\n  cairn run triage --event event.json\n  cairn run triage --set text=hello --json\n  cairn run release --no-wait || test $? -eq 5"
 )]
 pub(crate) struct Args {
     /// Workflow: its id, the name part of it, or its file
@@ -47,6 +47,10 @@ pub(crate) struct Args {
     /// Leave the run to a process in the background, and print its id
     #[arg(long)]
     detach: bool,
+
+    /// End where the run waits for a person, with exit code 5; `cairn runs answer` goes on
+    #[arg(long, conflicts_with = "detach")]
+    no_wait: bool,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -77,7 +81,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             engine.stop(PATIENCE).await;
             return asked?.map_or(Ok(Exit::Success), |run| detach(run, config));
         }
-        ask(&engine, asked, config).await
+        let until = if args.no_wait { Until::Asked } else { Until::Over };
+        ask_until(&engine, asked, config, until).await
     })
 }
 

@@ -54,7 +54,7 @@ fn scope(workflow: Option<&str>, name: Option<&str>, config: &Config) -> Result<
         if !field.secret {
             return Err(cairn_api::Error::Usage {
                 message: format!("`{name}` is no secret of `{}`", plan.workflow_id),
-                suggestion: format!("cairn env set {given} {name} VALUE"),
+                suggestion: format!("cairn env set {name} VALUE --workflow {given}"),
             });
         }
     }

@@ -41,6 +41,6 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 }
 
 /// The types of triggers there are.
-pub(super) fn types() -> cairn_engine::trigger::Triggers {
+pub(crate) fn types() -> cairn_engine::trigger::Triggers {
     cairn_triggers::catalog::all(cairn_triggers::channel::Channels::default())
 }

@@ -20,6 +20,7 @@ fn each_value_is_shown_with_where_it_comes_from() {
     assert_snapshot!(env.run(&["config", "show"]), @r#"
     exit 0
     --- stdout
+    # [tmp]/.config/cairn/config.toml
     autonomy                full_auto_never_stop
     bundled                 []
     databases               []

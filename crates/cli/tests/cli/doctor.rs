@@ -35,6 +35,7 @@ fn every_check_is_a_line() {
     agents
     sessions
     workflows
+    triggers
     ");
     let lines = env.run(&["doctor"]);
     assert_eq!(lines.code, 0, "{lines}");

@@ -21,6 +21,7 @@ mod graph_examples;
 mod guide;
 mod guided_examples;
 mod hand;
+mod help;
 mod identity;
 mod import;
 mod keep;

@@ -207,3 +207,34 @@ graph:
     let runs: Value = serde_json::from_str(&env.run(&["runs", "list", "--json"]).stdout).unwrap();
     assert_eq!(runs["items"].as_array().map(Vec::len), Some(1), "{runs}");
 }
+
+#[test]
+fn a_run_that_asks_a_person_need_not_be_waited_for() {
+    let text = "name: Ask\ngraph:\n  nodes:\n    - { id: ask, type: human, prompt: Go?, cases: { approved: b, default: end } }\n    - { id: b, type: end, result: went }\n";
+    let env = with_workflow("ask", text);
+    let asked = env.run(&["run", "ask", "--no-wait", "--json"]);
+    assert_eq!(asked.code, 5, "{asked}");
+    let told: Value = serde_json::from_str(&asked.stdout).unwrap();
+    assert_eq!(told["status"], "waiting", "{asked}");
+    let run = told["runId"].as_str().unwrap();
+    let answered = env.run(&["runs", "answer", run, "--approve"]);
+    assert_eq!(answered.code, 0, "{answered}");
+    let resumed = env.run(&["runs", "resume", run]);
+    assert_eq!(resumed.stdout, "went\n", "{resumed}");
+    // What nobody is asked comes to its end.
+    let plain =
+        with_workflow("plain", "name: P\ngraph: { nodes: [{ id: a, type: end, result: x }] }\n");
+    assert_eq!(plain.run(&["run", "plain", "--no-wait"]).code, 0);
+}
+
+#[test]
+fn why_a_step_failed_can_be_read_behind_it() {
+    let text = "name: Skips
+graph:
+  nodes:
+    - { id: build, type: shell, command: [sh, -c, 'exit 3'], on_failure: skip, next: tell }
+    - { id: tell, type: end, result: '{{ steps.build.error.code }}' }
+";
+    let (code, shown) = run(&with_workflow("skips", text), "skips", &json!({}));
+    assert_eq!((code, &shown["result"]), (0, &json!("SHELL_EXIT")), "{shown}");
+}

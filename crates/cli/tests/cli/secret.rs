@@ -131,7 +131,7 @@ fn a_value_is_never_an_argument() {
     exit 2
     --- stderr
     error[USAGE_INVALID]: `LIMIT` is no secret of `project.triage`
-      → cairn env set triage LIMIT VALUE
+      → cairn env set LIMIT VALUE --workflow triage
     ");
     assert_snapshot!(set(&env, &["TOKN", "--workflow", "triage"], "x"), @r"
     exit 4

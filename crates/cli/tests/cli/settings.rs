@@ -95,9 +95,9 @@ fn a_check_says_what_a_run_lacks() {
     `TOKEN` is a secret, and stands in a file for all to read
       → take it out with `cairn env unset`, and set it with `cairn secret set`
     `LIMIT` has no value, and a run needs it
-      → cairn env set triage LIMIT VALUE
+      → cairn env set LIMIT VALUE --workflow triage
     `TOKEN` has no value, and a run needs it
-      → cairn secret set --workflow triage TOKEN
+      → cairn secret set TOKEN --workflow triage
     --- stderr
     `OLD` has a value, and the workflow does not ask for it
     ");
@@ -144,4 +144,34 @@ fn what_does_not_fit_is_refused() {
       → write a name, a colon and a value on each line, such as `MODE: live`
     ");
     assert!(!env.home().join("env").exists());
+}
+
+#[test]
+fn settings_and_secrets_are_named_in_either_order() {
+    let env = with_workflow();
+    for words in [&["LIMIT", "5", "--workflow", "triage"][..], &["triage", "LIMIT", "5"]] {
+        let set = env.run(&[&["env", "set", "--json"][..], words].concat());
+        assert_eq!(set.code, 0, "{set}");
+        assert!(set.stdout.contains(r#""name":"LIMIT""#), "{set}");
+        let back: Vec<&str> = words.iter().copied().filter(|word| *word != "5").collect();
+        let unset = env.run(&[&["env", "unset"][..], &back].concat());
+        assert_eq!(unset.stdout, "unset LIMIT\n", "{unset}");
+    }
+    for words in [&["TOKEN", "--workflow", "triage"][..], &["triage", "TOKEN"]] {
+        let set = env.run_with_input(
+            &[&["secret", "set", "--json"][..], words].concat(),
+            b"CANARY-7f3a91c2d4\n",
+        );
+        assert!(set.stdout.contains("workflows/triage/workflow.yaml"), "{set}");
+        let removed = env.run(&[&["secret", "remove", "--yes"][..], words].concat());
+        assert_eq!(removed.stdout, "removed TOKEN\n", "{removed}");
+    }
+    assert_eq!(env.run(&["env", "list", "--workflow", "triage"]).code, 0);
+    assert_snapshot!(env.run(&["env", "set", "LIMIT", "5"]), @r"
+    exit 2
+    --- stderr
+    error[USAGE_INVALID]: a setting belongs to a workflow, and none is named
+      → name it with `--workflow WORKFLOW`
+    ");
+    assert_eq!(env.run(&["env", "set", "triage", "LIMIT", "5", "--workflow", "triage"]).code, 2);
 }

@@ -39,7 +39,7 @@ fn triggers_are_listed_with_when_they_fire() {
     assert_snapshot!(env.run(&["trigger", "next", "once", "--json"]), @r#"
     exit 0
     --- stdout
-    {"items":[{"enabled":true,"nextAt":["2099-03-01T09:00:00.000Z"],"triggerId":"then"}]}
+    {"items":[{"enabled":true,"localAt":[],"nextAt":["2099-03-01T09:00:00.000Z"],"triggerId":"then"}]}
     "#);
 }
 
@@ -169,4 +169,18 @@ fn a_signed_request_is_printed_ready_to_paste() {
     );
     assert!(printed.contains(r#"{"service":"it'\''s"}"#), "{printed}");
     assert!(!printed.contains("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), "{printed}");
+}
+
+#[test]
+fn instants_are_shown_by_the_clock_of_the_trigger_too() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("workflows")).unwrap();
+    let text = "name: Zone\ntriggers: [{ type: cron, cron: '0 8 1 1 *', timezone: Asia/Jakarta }, { type: channel, channel: slack }]\ngraph: { nodes: [{ id: a, type: end }] }\n";
+    fs::write(env.path("workflows/zone.yaml"), text).unwrap();
+    let shown = env.run(&["trigger", "next", "zone", "--count", "1"]);
+    let line = shown.stdout.trim_end();
+    assert!(line.contains("-01-01T01:00:00.000Z  "), "{shown}");
+    assert!(line.ends_with("-01-01T08:00:00+07:00[Asia/Jakarta]"), "{shown}");
+    let listed = env.run(&["trigger", "list"]);
+    assert!(listed.stdout.contains("the channel `slack` is not connected"), "{listed}");
 }

@@ -29,6 +29,7 @@ fn help_shows_the_commands() {
                    versions
       env          Look after the settings that a workflow asks for
       guide        Go through a workflow in the terminal, step by step
+      help         Read the guide, the reference, or what an error means [alias: docs]
       key          Look after the keys that sign tokens
       mcp          Lead an agent through workflows, over MCP on standard input and output
       provider     Look at the providers that `agent`, `classify` and `skill` steps ask
@@ -65,6 +66,7 @@ fn help_shows_the_commands() {
       cairn serve
       cairn session list
       cairn doctor
+      cairn help graph
     ");
 }
 

@@ -2,25 +2,42 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use cairn_lang::Compiled;
 use cairn_lang::diagnostic::{Code, Severity};
 
-use super::{Found, about};
+use super::kept::Kept;
+use super::{Found, Identity, about};
 
 /// What compiled last, by file.
 #[derive(Default)]
-pub(super) struct Good(BTreeMap<PathBuf, Arc<Found>>);
+pub(super) struct Good {
+    found: BTreeMap<PathBuf, Arc<Found>>,
+    /// What compiled last before this process began, as far as no newer version did.
+    kept: BTreeMap<String, Kept>,
+}
 
 impl Good {
+    /// Takes in what compiled last before this process began.
+    pub(super) fn recall(&mut self, kept: Vec<Kept>) {
+        self.kept = kept.into_iter().map(|kept| (kept.key.clone(), kept)).collect();
+    }
+
     /// Notes what compiles, and gives what does not together with what did.
     pub(super) fn keep(&mut self, mut found: Vec<Arc<Found>>) -> Vec<Arc<Found>> {
-        self.0.retain(|path, _| path.is_file());
+        self.found.retain(|path, _| path.is_file());
         for workflow in &mut found {
             match workflow.outcome {
-                Ok(_) => drop(self.0.insert(workflow.path.clone(), Arc::clone(workflow))),
+                Ok(_) => {
+                    self.kept.remove(workflow.identity.key());
+                    self.found.insert(workflow.path.clone(), Arc::clone(workflow));
+                }
                 Err(_) => {
-                    if let Some(good) = self.0.get(&workflow.path) {
+                    if let Some(kept) = self.kept.remove(workflow.identity.key()) {
+                        self.found.insert(workflow.path.clone(), Arc::new(kept.found(workflow)));
+                    }
+                    if let Some(good) = self.found.get(&workflow.path) {
                         let last_good = Some(Arc::clone(good));
                         *workflow = Arc::new(Found { last_good, ..Found::clone(workflow) });
                     }
@@ -29,7 +46,7 @@ impl Good {
         }
         let is_listed = |path: &Path| found.iter().any(|workflow| workflow.path == path);
         let gone: Vec<Arc<Found>> =
-            self.0.iter().filter(|(path, _)| !is_listed(path)).map(emptied).collect();
+            self.found.iter().filter(|(path, _)| !is_listed(path)).map(emptied).collect();
         found.extend(gone);
         found.sort_by(|a, b| a.id.cmp(&b.id));
         found
@@ -46,6 +63,18 @@ fn emptied((path, good): (&PathBuf, &Arc<Found>)) -> Arc<Found> {
         last_good: Some(Arc::clone(good)),
         ..Found::clone(good)
     })
+}
+
+impl Kept {
+    /// The version that it is of a file that does not compile now.
+    fn found(self, now: &Found) -> Found {
+        let Self { plan, source, assets, .. } = self;
+        let id = plan.workflow_id.clone();
+        let identity = Identity::of_file(now.kind, &id, &now.path, true);
+        let outcome = Ok(Compiled { plan, warnings: Vec::new() });
+        let (last_good, hash) = (None, OnceLock::new());
+        Found { bytes: source, outcome, id, identity, assets, last_good, hash, ..now.clone() }
+    }
 }
 
 impl Found {

@@ -107,10 +107,10 @@ async fn a_setting_is_needed_only_where_it_is_shown() {
     assert_eq!(told, "SETTING_INVALID: project.w: `TOKEN` has no value, and a run needs it");
     assert_eq!(
         remedy(&plan(), "w", "TOKEN"),
-        "cairn secret set --workflow w TOKEN",
+        "cairn secret set TOKEN --workflow w",
         "a secret stands in no file"
     );
-    assert_eq!(remedy(&plan(), "w", "LIMIT"), "cairn env set w LIMIT VALUE");
+    assert_eq!(remedy(&plan(), "w", "LIMIT"), "cairn env set LIMIT VALUE --workflow w");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Workflows whose files do not compile while a server runs.
 
+use cairn_store::port::documents::Name;
 use serde_json::json;
 
 use crate::client::Server;
@@ -52,4 +53,32 @@ async fn a_save_that_does_not_compile_takes_no_webhook_down() {
         }
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_server_that_starts_with_a_broken_file_serves_what_compiled_last() {
+    let good = answering("one");
+    let world = world(&good).await;
+    let server = world.serve().await;
+    ready(&server).await;
+    assert_eq!(delivered(&server, "msg_1").await, json!("one"));
+    let documents = world.store().documents;
+    while documents.list(&Name::fixed("plans")).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    server.stop().await;
+    for (place, text) in
+        ["name: [".to_owned(), good.replace("type: end", "type: ned")].iter().enumerate()
+    {
+        world.write("pager", text);
+        let server = world.serve().await;
+        stale(&server, true).await;
+        assert_eq!(delivered(&server, &format!("msg_2{place}")).await, json!("one"), "{text}");
+        server.stop().await;
+    }
+    world.write("pager", &answering("two"));
+    let server = world.serve().await;
+    stale(&server, false).await;
+    assert_eq!(delivered(&server, "msg_3").await, json!("two"));
+    server.stop().await;
 }

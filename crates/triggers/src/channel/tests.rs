@@ -36,6 +36,7 @@ fn message(channel: &str, user: &str, text: &str) -> Message {
 fn watch(config: Value) -> Result<Arc<dyn Messages>, String> {
     match Channel::new(channels()).watch(&config) {
         Ok(Watch::Messages(messages)) => Ok(messages),
+        Ok(Watch::Unconnected(why)) => Err(format!("unconnected: {why}\n")),
         Ok(_) => Err("watched in another way".to_owned()),
         Err(faults) => {
             Err(faults.iter().map(|f| format!("{}: {}\n", f.field, f.message)).collect())
@@ -106,9 +107,9 @@ fn what_is_not_there_is_told() {
         json!({"channel": "slack", "match": {"mode": "greylist", "text_contains": 1, "mention_bot": "yes", "channel_id": 7, "user_id": "[{"}}),
     ];
     insta::assert_snapshot!(all.map(told).concat(), @r"
-    channel: the channel `telegram` is not connected
-    event: `slack` has no event `reaction`
-    match.team_id: `message` cannot be filtered by `team_id`
+    unconnected: the channel `telegram` is not connected; there are slack
+    unconnected: `slack` has no event `reaction`; there are message
+    unconnected: `message` cannot be filtered by `team_id`; there are channel_id, user_id
     match.channel_id: `channel_id` is not a list of ids
     match.mention_bot: `mention_bot` is not yes or no
     match.mode: `mode` is neither of the two

@@ -6,8 +6,8 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Origin, Setting, names};
-use crate::output::Style;
+use crate::config::{Config, Origin, Setting, names, usual_file};
+use crate::output::{Style, plain};
 use crate::render::{self, Cell};
 
 /// Show each value of the configuration, and where it comes from
@@ -36,9 +36,21 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         config.output.object(&json!({"file": file, "values": values}))?;
         return Ok(Exit::Success);
     }
+    config.output.line(&config.output.paint(Style::Faint, &file_line(config)))?;
     let rows: Vec<Vec<Cell>> = values.iter().map(|shown| row(shown, args.origin)).collect();
     render::table(&config.output, &rows).iter().try_for_each(|line| config.output.line(line))?;
     Ok(Exit::Success)
+}
+
+/// Which file the values are from.
+fn file_line(config: &Config) -> String {
+    match &config.file {
+        Some(file) => format!("# {}", plain(&file.display().to_string())),
+        None => match usual_file() {
+            Some(file) => format!("# no file; {} is not there", plain(&file.display().to_string())),
+            None => "# no file".to_owned(),
+        },
+    }
 }
 
 fn values(config: &Config) -> Result<Vec<Shown>> {

@@ -15,12 +15,22 @@ use crate::config::Config;
 #[command(after_help = "Examples:\n  cairn env check triage\n  cairn env check triage --json")]
 pub(crate) struct Args {
     /// The workflow: its id, the name part of it, or its file
-    #[arg(value_name = "WORKFLOW")]
-    workflow: String,
+    #[arg(value_name = "WORKFLOW", required_unless_present = "of")]
+    workflow: Option<String>,
+    /// The same, as other commands take it
+    #[arg(
+        long = "workflow",
+        id = "of",
+        value_name = "WORKFLOW",
+        hide = true,
+        conflicts_with = "workflow"
+    )]
+    of: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let target = Target::find(&args.workflow, config)?;
+    let workflow = super::workflow(args.workflow.as_deref().or(args.of.as_deref()))?;
+    let target = Target::find(workflow, config)?;
     let settings = target.settings()?;
     let mut checked = Checked::of(&target.plan, &settings);
     if target.plan.env.iter().any(|field| field.secret)
@@ -41,7 +51,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.line(&format!("{}\n  → {}", fault.message, fault.suggestion))?;
     }
     for name in &checked.missing {
-        let remedy = settings::remedy(&target.plan, &args.workflow, name);
+        let remedy = settings::remedy(&target.plan, workflow, name);
         output.line(&format!("`{name}` has no value, and a run needs it\n  → {remedy}"))?;
     }
     for name in &checked.unused {

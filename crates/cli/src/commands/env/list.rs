@@ -19,15 +19,25 @@ use crate::render::{self, Cell};
 )]
 pub(crate) struct Args {
     /// The workflow: its id, the name part of it, or its file
-    #[arg(value_name = "WORKFLOW")]
-    workflow: String,
+    #[arg(value_name = "WORKFLOW", required_unless_present = "of")]
+    workflow: Option<String>,
+    /// The same, as other commands take it
+    #[arg(
+        long = "workflow",
+        id = "of",
+        value_name = "WORKFLOW",
+        hide = true,
+        conflicts_with = "workflow"
+    )]
+    of: Option<String>,
     /// List hidden settings too, and those that hang on another that does not ask for them
     #[arg(long)]
     all: bool,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let target = Target::find(&args.workflow, config)?;
+    let target =
+        Target::find(super::workflow(args.workflow.as_deref().or(args.of.as_deref()))?, config)?;
     let mut env = Env::of(&target.plan, &target.settings()?);
     env.items.retain(|setting| args.all || (!setting.hidden && setting.shown));
     let output = &config.output;

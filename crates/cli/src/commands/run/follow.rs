@@ -22,19 +22,38 @@ use crate::stop;
 /// After what time a step that is not over is told of.
 const SLOW: Duration = Duration::from_secs(2);
 
+/// How long a run is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Until it is over.
+    Over,
+    /// Until it is over, or waits for a person.
+    Asked,
+}
+
 /// Asks for a run, and shows how it goes until it is over; nothing of one that is left to another
 /// process.
-///
-/// Whatever comes of asking, this process ends well: other processes may have handed runs to it
-/// meanwhile, and steps of theirs be under way.
 pub(crate) async fn ask(
     engine: &Automations,
     asked: impl Future<Output = Result<Option<RunId>>>,
     config: &Config,
 ) -> Result<Exit> {
+    ask_until(engine, asked, config, Until::Over).await
+}
+
+/// The same, for as long as is wanted.
+///
+/// Whatever comes of asking, this process ends well: other processes may have handed runs to it
+/// meanwhile, and steps of theirs be under way.
+pub(crate) async fn ask_until(
+    engine: &Automations,
+    asked: impl Future<Output = Result<Option<RunId>>>,
+    config: &Config,
+    until: Until,
+) -> Result<Exit> {
     let watch = engine.watch();
     let shown = match asked.await {
-        Ok(Some(run)) => follow(engine, run, watch, config).await,
+        Ok(Some(run)) => follow_until(engine, (run, until), watch, config).await,
         Ok(None) => Ok(Exit::Success),
         Err(error) => Err(error),
     };
@@ -57,13 +76,23 @@ pub(crate) async fn follow(
     watch: Watch,
     config: &Config,
 ) -> Result<Exit> {
+    follow_until(engine, (run, Until::Over), watch, config).await
+}
+
+async fn follow_until(
+    engine: &Automations,
+    (run, until): (RunId, Until),
+    watch: Watch,
+    config: &Config,
+) -> Result<Exit> {
     let is_here = engine.is_here(run).await?;
     let others = (!is_here).then(|| {
         let engine = engine.clone();
         // What another process records is shown as far as it can be read.
         tokio::spawn(async move { drop(engine.follow_others().await) })
     });
-    let exit = stop::by_signal(until_over(engine, run, watch, config, is_here)).await;
+    let followed = until_over(engine, (run, until), watch, config, is_here);
+    let exit = stop::by_signal(followed).await;
     others.into_iter().for_each(|others| others.abort());
     let exit = exit?;
     if matches!(exit, Exit::Interrupted | Exit::Terminated) {
@@ -85,7 +114,7 @@ pub(crate) async fn follow(
 
 async fn until_over(
     engine: &Automations,
-    run: RunId,
+    (run, until): (RunId, Until),
     mut watch: Watch,
     config: &Config,
     is_here: bool,
@@ -97,6 +126,7 @@ async fn until_over(
     let mut ended = std::pin::pin!(engine.ended(run));
     let mut seen = 0;
     let mut slow = Slow::default();
+    let mut asked = false;
     loop {
         let told = tokio::select! {
             biased;
@@ -119,12 +149,35 @@ async fn until_over(
         }
         show_all(&own, output);
         slow.tell(output);
+        asked |= own.iter().any(|event| matches!(event.data, EventData::TaskOpened(_)));
+        if until == Until::Asked && asked && is_asking(engine, run).await? {
+            return asking(run, config);
+        }
     }
     let past = engine.past(run).await?;
     let rest = past.events.iter().filter(|event| (seen > 0 || !is_here) && event.index.0 >= seen);
     show_all(&rest.collect::<Vec<_>>(), output);
     see_to_failure(engine, &past, config).await?;
     finish(&Shown::from(&past), config)
+}
+
+/// Whether a run rests until a person answers.
+async fn is_asking(engine: &Automations, run: RunId) -> Result<bool> {
+    let (summary, state) = engine.state(run).await?;
+    let mut steps = state.steps.values();
+    Ok(summary.status == RunStatus::Waiting
+        && steps.any(|step| step.waiting_for == Some(WaitingFor::Person)))
+}
+
+/// Leaves a run that waits for a person.
+fn asking(run: RunId, config: &Config) -> Result<Exit> {
+    if config.output.json {
+        config.output.object(&json!({"runId": run, "status": "waiting"}))?;
+    } else {
+        let line = format!("it waits for a person; `cairn runs show {run}` says for what");
+        config.output.remark(&line);
+    }
+    Ok(Exit::Waiting)
 }
 
 /// Lets the steps end that this process performs for runs of others. Whoever waits for those goes

@@ -10,6 +10,7 @@ use cairn_engine::secrets::{Scope, Secret};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
 
+use crate::commands::named::{self, Named};
 use crate::config::Config;
 use crate::{fresh, home, somebody};
 
@@ -21,32 +22,40 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The value is read from standard input, or asked for without an echo when that is a terminal. It is never an argument: others can see those. One line break at its end is left out.
 #[derive(clap::Args)]
 #[command(
+    override_usage = "cairn secret set NAME [--workflow WORKFLOW]\n       cairn secret set WORKFLOW NAME",
     after_help = "Examples:\n  cairn secret set GITHUB_PAT --workflow triage\n  cairn secret set WEBHOOK_KEY < key.txt"
 )]
 pub(crate) struct Args {
-    /// The secret
+    /// The secret; or the workflow, before the secret
     #[arg(value_name = "NAME")]
-    name: String,
+    first: String,
+    /// The secret, when the workflow comes first
+    #[arg(value_name = "NAME_LAST", hide = true)]
+    second: Option<String>,
     /// Keep it for this workflow alone: its id, the name part of it, or its file
     #[arg(long, value_name = "WORKFLOW")]
     workflow: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    if !is_name(&args.name) {
+    let mut words = vec![args.first.as_str()];
+    words.extend(args.second.as_deref());
+    let command = ("cairn secret set", &[][..]);
+    let Named { workflow: of, name, .. } = named::read(&words, args.workflow.as_deref(), command)?;
+    if !is_name(name) {
         return Err(Error::Usage {
-            message: format!("`{}` cannot name a secret", args.name),
+            message: format!("`{name}` cannot name a secret"),
             suggestion: "use letters, digits and `_`, such as `GITHUB_PAT`".to_owned(),
         });
     }
-    let scope = super::scope(args.workflow.as_deref(), Some(&args.name), config)?;
+    let scope = super::scope(of, Some(name), config)?;
     let value = match io::stdin().is_terminal() {
-        true => asked(&args.name).map_err(unread)?,
+        true => asked(name).map_err(unread)?,
         false => piped().map_err(unread)?,
     };
     let length = value.expose().len();
     let version = home::with_store(config, async |store| {
-        let (vault, at) = (config.vault(store)?, (&scope, args.name.as_str()));
+        let (vault, at) = (config.vault(store)?, (&scope, name));
         Ok(somebody::changes(store).set_secret(&vault, at, &value, fresh::now_ms()).await?)
     })?;
     let workflow = match &scope {
@@ -55,10 +64,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     };
     if config.output.json {
         let path = workflow.map(Identity::place);
-        config.output.object(&json!({"name": args.name, "version": version, "path": path}))?;
+        config.output.object(&json!({"name": name, "version": version, "path": path}))?;
     } else {
         let whom = workflow.map_or("every workflow".to_owned(), ToString::to_string);
-        config.output.line(&format!("set {} for {whom}", args.name))?;
+        config.output.line(&format!("set {name} for {whom}"))?;
     }
     if length < LENGTH_MIN {
         config.output.remark(&format!(

@@ -12,17 +12,20 @@ use crate::{fresh, home, sources};
 
 /// List the triggers of all workflows
 ///
-/// Those of a workflow that does not compile are not there; `cairn workflow validate` says what is
-/// wrong with it. A server that was running before keeps them as they were until it compiles again.
+/// Those of a workflow that does not compile are those of the version that compiled last while a
+/// server watched it, as the server has them; `cairn workflow validate` says what is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cairn trigger list\n  cairn trigger list --json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
-    let found = sources::catalog(config).list()?;
-    let items = home::with_store(config, async |store| {
-        let vault = config.vault(store)?;
-        Ok(watched::list(&found, &super::types(), (store, &vault), fresh::now_ms()).await)
+    let catalog = sources::catalog(config);
+    let (found, items) = home::with_store(config, async |store| {
+        catalog.recall(&*store.documents).await?;
+        let (found, vault) = (catalog.list()?, config.vault(store)?);
+        let shown = (store, &vault);
+        let items = watched::list(&found, &super::types(), shown, fresh::now_ms()).await;
+        Ok((found, items))
     })?;
     let output = &config.output;
     if output.json {
@@ -34,9 +37,12 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     }
     for broken in found.iter().filter(|found| found.outcome.is_err()) {
         let path = broken.path.display();
+        let so = match broken.last_good() {
+            Some(_) => "its triggers stay on the version that compiled last",
+            None => "it has no triggers until it does",
+        };
         output.remark(&format!(
-            "{path} does not compile; a running server stays on the version that compiled last; \
-             `cairn workflow validate {path}` says why"
+            "{path} does not compile, and {so}; `cairn workflow validate {path}` says why"
         ));
     }
     Ok(Exit::Success)

@@ -14,7 +14,7 @@ use crate::{fresh, sources};
 
 /// Show when the clock fires the triggers of a workflow
 ///
-/// Those of a workflow that is switched off are shown as if it were on.
+/// Instants are shown in UTC and, where the trigger has a time zone, by its clock. Those of a workflow that is switched off are shown as if it were on.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn trigger next digest\n  cairn trigger next digest --count 5 --json"
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     if output.json {
         let items: Vec<Value> = timed
             .iter()
-            .map(|(place, at)| json!({"triggerId": place.trigger.to_string(), "enabled": place.enabled, "nextAt": at}))
+            .map(|(place, at)| json!({"triggerId": place.trigger.to_string(), "enabled": place.enabled, "nextAt": at.iter().map(|at| &at.utc).collect::<Vec<_>>(), "localAt": at.iter().filter_map(|at| at.local.as_ref()).collect::<Vec<_>>()}))
             .collect();
         output.object(&json!({"items": items}))?;
         return Ok(Exit::Success);
@@ -56,13 +56,21 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
             output.line(&format!("{}  never again", place.trigger))?;
         }
         for at in instants {
-            output.line(&format!("{}  {at}", place.trigger))?;
+            let local = at.local.map(|local| format!("  {local}")).unwrap_or_default();
+            output.line(&format!("{}  {}{local}", place.trigger, at.utc))?;
         }
     }
     Ok(Exit::Success)
 }
 
-fn coming(times: &Arc<dyn Times>, now_ms: u64, count: u16) -> Vec<String> {
+/// An instant, and what the trigger's own clock shows then.
+struct Coming {
+    utc: String,
+    local: Option<String>,
+}
+
+fn coming(times: &Arc<dyn Times>, now_ms: u64, count: u16) -> Vec<Coming> {
     let next = std::iter::successors(times.next_after(now_ms), |at| times.next_after(*at));
-    next.take(usize::from(count)).filter_map(rfc3339).collect()
+    let coming = |at| Some(Coming { utc: rfc3339(at)?, local: times.local(at) });
+    next.take(usize::from(count)).filter_map(coming).collect()
 }

@@ -8,9 +8,14 @@ use cairn_api::error::Result;
 use cairn_api::workflow::{self, Diagnostic};
 use cairn_core::capabilities::Capabilities;
 use cairn_engine::catalog::{Found, Source, across};
+use cairn_engine::trigger::Watch;
+use cairn_lang::diagnostic::{self, Code};
+use cairn_steps::catalog::Settings;
+use cairn_steps::lacking::lacking;
 use serde_json::json;
 
 use super::{marks, sarif};
+use crate::commands::trigger;
 use crate::config::Config;
 use crate::output::plain;
 use crate::render;
@@ -19,7 +24,8 @@ use crate::sources;
 /// Say what is wrong with workflows, and where
 ///
 /// Without a path, every workflow in a directory that `cairn workflow list` looks into is
-/// checked. The exit code is 3 when any has an error; warnings alone are fine. Of a file that is
+/// checked. The exit code is 3 when any has an error; warnings alone are fine. Databases, private
+/// addresses and channels that this machine is not set up for are warnings. Of a file that is
 /// named here and is right, it also says what the workflow can do: the commands it runs, the
 /// hosts and databases it asks, its secrets, files, prompts and questions. With `--json` it says
 /// so of every workflow.
@@ -68,7 +74,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Err(_) => true,
     });
     across(&mut found, &catalog.list()?);
-    let told: Vec<Vec<Diagnostic>> = found.iter().map(sources::diagnostics).collect();
+    let settings = config.step_settings()?;
+    let told: Vec<Vec<Diagnostic>> = found
+        .iter()
+        .map(|found| {
+            let here = here(found, &settings).into_iter().map(|told| Diagnostic::from(&told));
+            sources::diagnostics(found).into_iter().chain(here).collect()
+        })
+        .collect();
     let count = |severity: &str| {
         let of = |list: &Vec<Diagnostic>| list.iter().filter(|d| d.severity == severity).count();
         told.iter().map(of).sum::<usize>()
@@ -106,6 +119,24 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         ))?;
     }
     Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+}
+
+/// What a workflow asks for that is not set up on this machine.
+fn here(found: &Found, settings: &Settings) -> Vec<diagnostic::Diagnostic> {
+    let Ok(compiled) = &found.outcome else { return Vec::new() };
+    let lacks = lacking(&compiled.plan, settings).into_iter().map(|lack| {
+        let place = ("/graph/nodes", lack.step.as_str(), lack.field);
+        found.warning_at(place, Code::NotConfigured, (lack.message, lack.hint))
+    });
+    let types = trigger::types();
+    let triggers = compiled.plan.triggers.iter().filter_map(|trigger| {
+        let watch = types.get(trigger.r#type.as_str())?.watch(&trigger.config.0).ok()?;
+        let Watch::Unconnected(why) = watch else { return None };
+        let place = ("/triggers", trigger.id.as_str(), "channel");
+        let hint = "until then it starts nothing".to_owned();
+        Some(found.warning_at(place, Code::NotConfigured, (why, hint)))
+    });
+    lacks.chain(triggers).collect()
 }
 
 /// What a workflow can do, for programs.
