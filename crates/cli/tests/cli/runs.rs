@@ -154,6 +154,8 @@ fn a_run_is_shown_as_it_went() {
 
     `cairn runs show run_[id] --step STEP` shows all of a step
     "#);
+    let listed = env.run(&["runs", "list"]);
+    assert_eq!(listed.stdout.matches(&format!("fork of {run}")).count(), 1, "{listed}");
 }
 
 #[test]

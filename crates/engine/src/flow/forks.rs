@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cairn_core::digest::{Digest, SnapshotRef};
-use cairn_core::event::By;
 use cairn_core::event::engine::{ForkedFrom, Payload, RunQueued};
+use cairn_core::event::{By, EventData};
 use cairn_core::flow::{Asker, Begun, Change, Cut, Fork, NotThere, begun};
 use cairn_core::id::{EventIndex, NodeId, RunId};
 use cairn_core::instance::StepInstanceKey;
@@ -24,7 +24,7 @@ use super::intake::{self, Roles, busy, require_role, triggers_of};
 use super::lane::NewRun;
 use super::plans::Ready;
 use super::tries::{self, Tries};
-use super::{Inner, unknown};
+use super::{Automations, Inner, unknown};
 use crate::catalog::Identity;
 use crate::error::{Error, Result};
 use crate::record::{Action, Deed};
@@ -254,4 +254,17 @@ fn not_there(run: RunId, source: NotThere, done: &Begun) -> Error {
         done.keys().map(|done| done.step.as_str()).filter(|step| *step != given.step.as_str());
     let nearest = nearest(given.step.as_str(), others).map(str::to_owned);
     Error::RunNotThere { run, source, nearest }
+}
+
+impl Automations {
+    /// The run that a run was forked from, as its first event says.
+    pub async fn forked_from(&self, run: &Summary) -> Result<Option<RunId>> {
+        let log = &self.inner.store.log;
+        let events = log.read_between(run.session, run.first, run.first).await?;
+        let from = events.into_iter().find_map(|event| match event.data {
+            EventData::RunQueued(queued) => queued.forked_from,
+            _ => None,
+        });
+        Ok(from.map(|from| from.run_id))
+    }
 }

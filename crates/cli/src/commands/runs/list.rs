@@ -5,9 +5,10 @@ use cairn_api::error::Result;
 use cairn_api::page::LIMIT_DEFAULT;
 use cairn_api::run::Run;
 use cairn_core::event::engine::WaitingFor;
+use cairn_core::id::RunId;
 use cairn_core::projection::run::RunStatus;
 use cairn_engine::flow::{Automations, Filter, Summary};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::fresh;
@@ -60,14 +61,18 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         Some(what) => waiting(&engine, what, &filter).await?,
         None => engine.list(&filter).await?,
     };
-    let mut rows: Vec<Run> = found.iter().map(Run::from).collect();
-    for (row, summary) in rows.iter_mut().zip(&found) {
-        nobody(&engine, summary, &mut row.status).await;
+    let mut rows: Vec<Row> = Vec::new();
+    for summary in &found {
+        let mut run = Run::from(summary);
+        nobody(&engine, summary, &mut run.status).await;
+        // What came from elsewhere and cannot be read is listed all the same.
+        let forked_from = engine.forked_from(summary).await.ok().flatten();
+        rows.push(Row { run, forked_from });
     }
-    rows.retain(|row| args.status.is_empty() || args.status.contains(&row.status));
+    rows.retain(|row| args.status.is_empty() || args.status.contains(&row.run.status));
     let output = &config.output;
     if output.json {
-        output.object(&json!({"items": rows}))?;
+        output.object(&json!({"items": rows.iter().map(Row::for_programs).collect::<Vec<_>>()}))?;
         return Ok(Exit::Success);
     }
     if rows.is_empty() {
@@ -75,21 +80,22 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     let now_ms = fresh::now_ms();
-    let heading = ["RUN", "WORKFLOW", "STATUS", "TRIGGER", "ASKED FOR"];
+    let heading = ["RUN", "WORKFLOW", "STATUS", "STARTED BY", "ASKED FOR"];
     let mut table = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
     table.extend(rows.iter().map(|row| {
+        let run = &row.run;
         vec![
-            Cell::styled(Style::Strong, row.run_id.to_string()),
-            Cell::new(&row.workflow_id),
-            Cell::styled(status_style(&row.status), status(row)),
-            Cell::new(row.trigger_id.as_deref().unwrap_or("-")),
-            Cell::new(render::ago(now_ms, row.queued_at.as_deref())),
+            Cell::styled(Style::Strong, run.run_id.to_string()),
+            Cell::new(&run.workflow_id),
+            Cell::styled(status_style(&run.status), status(run)),
+            Cell::new(row.origin()),
+            Cell::new(render::ago(now_ms, run.queued_at.as_deref())),
         ]
     }));
     for line in render::table(output, &render::fit(table, output.width, &NARROW)) {
         output.line(&line)?;
     }
-    if rows.iter().any(|row| row.status == INTERRUPTED) {
+    if rows.iter().any(|row| row.run.status == INTERRUPTED) {
         let hint = "no process performs the interrupted ones; go on with `cairn runs resume RUN`";
         output.remark(&output.paint(Style::Faint, hint));
     }
@@ -98,6 +104,32 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.remark(&output.paint(Style::Faint, hint));
     }
     Ok(Exit::Success)
+}
+
+/// A run of the list.
+struct Row {
+    run: Run,
+    forked_from: Option<RunId>,
+}
+
+impl Row {
+    /// What started it: a trigger, or another run.
+    fn origin(&self) -> String {
+        match (self.forked_from, self.run.parent_run_id, &self.run.trigger_id) {
+            (Some(from), ..) => format!("fork of {from}"),
+            (None, Some(parent), _) => format!("child of {parent}"),
+            (None, None, Some(trigger)) => trigger.clone(),
+            (None, None, None) => "-".to_owned(),
+        }
+    }
+
+    fn for_programs(&self) -> Value {
+        let mut item = json!(self.run);
+        if let (Some(from), Some(members)) = (self.forked_from, item.as_object_mut()) {
+            members.insert("forkedFrom".to_owned(), json!(from));
+        }
+        item
+    }
 }
 
 /// The runs that wait for something, as far as a filter leaves them.
