@@ -45,19 +45,29 @@ pub(crate) fn figures(dir: &Path, binary: &Path, wanted: &str) -> Result<Vec<Fig
     Ok(figures)
 }
 
-struct World {
+pub(crate) struct World {
     binary: PathBuf,
     project: PathBuf,
     home: PathBuf,
 }
 
 impl World {
-    fn new(dir: &Path, binary: &Path) -> Result<Self> {
-        let project = dir.join("project");
+    /// A project with a workflow to be led through, and a data directory.
+    pub(crate) fn at(project: &Path, home: &Path, binary: &Path) -> Result<Self> {
         std::fs::create_dir_all(project.join("workflows"))?;
         std::fs::write(project.join("workflows/long.yaml"), LOOP)?;
-        let home = std::env::current_dir()?.join(dir).join("guided");
+        let (project, home) = (project.to_owned(), home.to_owned());
         Ok(Self { binary: binary.to_owned(), project, home })
+    }
+
+    /// A process that has never seen the data directory.
+    pub(crate) fn fresh(&self) -> Result<Agent> {
+        self.agent(&self.home, &[])
+    }
+
+    fn new(dir: &Path, binary: &Path) -> Result<Self> {
+        let home = std::env::current_dir()?.join(dir).join("guided");
+        Self::at(&dir.join("project"), &home, binary)
     }
 
     fn agent(&self, home: &Path, around: &[&str]) -> Result<Agent> {
@@ -217,7 +227,7 @@ impl World {
 }
 
 /// A client of the binary.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -248,7 +258,7 @@ impl Agent {
         }
     }
 
-    fn tool(&mut self, name: &str, arguments: &Value) -> Result<Value> {
+    pub(crate) fn tool(&mut self, name: &str, arguments: &Value) -> Result<Value> {
         let result = self.request("tools/call", &json!({"name": name, "arguments": arguments}))?;
         if result.get("isError") == Some(&json!(true)) {
             bail!("{name}: {result}");
@@ -257,13 +267,13 @@ impl Agent {
     }
 
     /// Starts a run; gives its token.
-    fn begin(&mut self) -> Result<String> {
+    pub(crate) fn begin(&mut self) -> Result<String> {
         let answer = self.tool("start_workflow", &json!({"workflowId": "project.long"}))?;
         token(&answer)
     }
 
     /// Goes on by one step.
-    fn go(&mut self, from: &str) -> Result<String> {
+    pub(crate) fn go(&mut self, from: &str) -> Result<String> {
         let output = json!({"notesMarkdown": NOTES});
         let answer =
             self.tool("continue_workflow", &json!({"continueToken": from, "output": output}))?;

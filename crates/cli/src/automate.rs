@@ -1,7 +1,6 @@
 //! The engine of automations, as commands and the server have it.
 
 pub(crate) mod credentials;
-mod environment;
 mod workers;
 
 use std::path::Path;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::catalog::{Catalog, Found};
+use cairn_engine::environment::Kept;
 use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Automations, Options, Parts, chain};
 use cairn_engine::host::SystemHost;
@@ -19,7 +19,6 @@ use cairn_store::Store;
 
 use crate::config::Config;
 use crate::sources;
-use environment::Kept;
 use workers::Workers;
 
 /// The engine over a store.

@@ -5,17 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use cairn_core::plan::Plan;
-use cairn_engine::catalog::Identity;
-use cairn_engine::error::Result;
-use cairn_engine::flow::{Bindings, Environment, Redact};
-use cairn_engine::redact::Redactor;
-use cairn_engine::secrets::{Held, Scope, Secret, Stamps, Vault};
-use cairn_engine::settings::{Files, Settings};
 use cairn_store::port::documents::Documents;
 use serde_json::Value;
 
+use crate::catalog::Identity;
+use crate::error::Result;
+use crate::flow::{Bindings, Environment, Redact};
+use crate::redact::Redactor;
+use crate::secrets::{Held, Scope, Secret, Stamps, Vault};
+use crate::settings::{Files, Settings};
+
 /// The settings and secrets of a store.
-pub(super) struct Kept {
+pub struct Kept {
     documents: Arc<dyn Documents>,
     vault: Vault,
     /// What was looked up for workflows, as long as the vault is what it was then.
@@ -58,7 +59,9 @@ impl Environment for Kept {
 }
 
 impl Kept {
-    pub(super) fn new(documents: Arc<dyn Documents>, vault: Vault) -> Self {
+    /// What a store keeps for workflows.
+    #[must_use]
+    pub fn new(documents: Arc<dyn Documents>, vault: Vault) -> Self {
         Self { documents, vault, known: Mutex::default() }
     }
 
