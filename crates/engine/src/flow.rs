@@ -68,6 +68,7 @@ pub use watch::{Ended, Observer, Refusal, Told, Watch};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cairn_core::catalog::Catalog as Types;
@@ -209,6 +210,8 @@ pub(crate) struct Inner {
     record: Record,
     /// Knows what tokens allow.
     rights: Arc<dyn Rights>,
+    /// Whether what was left at the start was taken up.
+    is_recovered: AtomicBool,
 }
 
 impl Inner {
@@ -282,6 +285,7 @@ impl Inner {
                 workflows: Arc::clone(&workflows),
             },
             refusals: refusals::Refusals::new(Arc::clone(&host), store.clone()),
+            is_recovered: AtomicBool::new(false),
             record,
             rights,
             host,
@@ -316,6 +320,7 @@ impl Automations {
     /// once where [`Self::follow_others`] hears of it, and else when it next looks.
     pub async fn look_after_all(&self) {
         let mut found = self.recover().await.map(drop);
+        self.inner.is_recovered.store(true, Ordering::Release);
         let mut pause = LOOK_AFTER;
         loop {
             // What cannot be gone on with stays as it is, for people to look at.
@@ -329,6 +334,13 @@ impl Automations {
             };
             found = self.inner.take_up_all().await.map(drop);
         }
+    }
+
+    /// Whether runs that were left were taken up, as far as they could be, by
+    /// [`Self::look_after_all`].
+    #[must_use]
+    pub fn is_recovered(&self) -> bool {
+        self.inner.is_recovered.load(Ordering::Acquire)
     }
 
     /// Asks for a run. The same key asks for the same run, once, and gets the same answer.

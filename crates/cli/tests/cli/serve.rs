@@ -210,7 +210,7 @@ fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
     let mut server = Server::start(&env, &[]);
     let address = server.line();
     let address = address.strip_prefix("listening on ").unwrap();
-    assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "));
+    until_ready(address);
     let sessions = env.home().join("sessions");
     fs::rename(&sessions, env.path("elsewhere")).unwrap();
     fs::write(&sessions, "no folder").unwrap();
@@ -220,6 +220,28 @@ fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
     fs::remove_file(&sessions).unwrap();
     fs::rename(env.path("elsewhere"), &sessions).unwrap();
     assert!(get(address, "/readyz", "").starts_with("HTTP/1.1 200 "), "as soon as it is back");
+}
+
+/// Asks until the server says that it is ready.
+fn until_ready(address: &str) {
+    let begun = std::time::Instant::now();
+    while !get(address, "/readyz", "").starts_with("HTTP/1.1 200 ") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it is not ready");
+    }
+}
+
+#[test]
+fn a_server_that_says_it_is_ready_knows_its_webhooks() {
+    let env = TestEnv::new();
+    for _ in 0..5 {
+        let mut server = Server::start(&env, &[]);
+        let address = server.line();
+        let address = address.strip_prefix("listening on ").unwrap();
+        until_ready(address);
+        // Before it knows them it asks senders to come back, with 503.
+        let answer = get(address, "/hooks/nothing", "");
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    }
 }
 
 // case: mcp.auth
