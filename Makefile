@@ -30,6 +30,7 @@ test: ## Check formatting, lints, tests and generated files; install what they n
 	cargo nextest run --workspace
 	cargo test --doc --workspace
 	cargo xtask tidy
+	scripts/deny.sh
 	cargo xtask generate --check
 
 bench: ## Measure the store, guided runs and automations beside the raw limit of this machine

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use cairn_core::event::engine::EndStatus;
 use cairn_engine::catalog::{Catalog, Directory};
-use cairn_engine::environment::Kept;
+use cairn_engine::environment::{Kept, NoModels};
 use cairn_engine::flow::{
     Automations, NoEvaluator, Options, Parts, Roles, RunRequest, TriggerEvent,
 };
@@ -165,7 +165,11 @@ impl House {
             catalog: Arc::new(Catalog::new(vec![directory]).knowing(types.clone())),
             types,
             performers: cairn_steps::catalog::all(&Settings::new(self.binary.clone(), &home)),
-            environment: Arc::new(Kept::new(Arc::clone(&store.documents), vault)),
+            environment: Arc::new(Kept::new(
+                Arc::clone(&store.documents),
+                vault,
+                Arc::new(NoModels),
+            )),
             rights: Arc::new(NoTokens),
             evaluator: Arc::new(NoEvaluator),
             store,

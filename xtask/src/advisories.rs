@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use toml::de::{DeTable, DeValue};
 
 /// Where the pinned copy is.
 pub(crate) const FILE: &str = "xtask/advisories.txt";
+
+/// What stands before the day of the newest change in the database, and its commit.
+pub(crate) const OF: &str = "# The database of ";
 
 /// What the copy says of itself.
 const HEAD: &str = "\
@@ -30,9 +33,19 @@ pub(crate) fn write(root: &Path, checkout: &Path) -> Result<ExitCode> {
         bail!("{} holds no advisories", checkout.display());
     }
     lines.sort();
-    fs::write(root.join(FILE), format!("{HEAD}{}\n", lines.join("\n")))?;
+    let of = format!("{OF}{}", newest(checkout)?);
+    fs::write(root.join(FILE), format!("{HEAD}{of}\n{}\n", lines.join("\n")))?;
     println!("advisories: {} in {FILE}", lines.len());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The day of the newest change in a checkout, and its commit.
+fn newest(checkout: &Path) -> Result<String> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(checkout).args(["log", "-1", "--format=%cs, commit %H"]);
+    let said = git.output().context("starting git")?;
+    ensure!(said.status.success(), "{} is no checkout of git", checkout.display());
+    Ok(String::from_utf8(said.stdout)?.trim().to_owned())
 }
 
 fn folder(path: &Path) -> Result<Vec<std::path::PathBuf>> {

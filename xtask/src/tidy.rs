@@ -133,7 +133,15 @@ fn dependencies(root: &Path) -> Result<Vec<Finding>> {
     let host = host.context("rustc names no host")?;
     let known = asked(root, &["--locked", "--filter-platform", host])?;
     let mut findings = dependencies::check(rules.as_ref(), &lock, &known);
-    findings.extend(advisories::check(&lock, &text(crate::advisories::FILE)?));
+    let pinned = text(crate::advisories::FILE)?;
+    findings.extend(advisories::check(&lock, &pinned));
+    match advisories::age(&pinned) {
+        advisories::Age::Fresh => {}
+        advisories::Age::Old(days) => {
+            println!("tidy: the advisories are {days} days old; `make deny` asks for the latest");
+        }
+        advisories::Age::Stale(finding) => findings.push(finding),
+    }
     Ok(findings)
 }
 

@@ -14,25 +14,24 @@ use cairn_engine::flow::trace::{self, TraceParent};
 use cairn_engine::flow::{Automations, Options, Parts, chain};
 use cairn_engine::host::SystemHost;
 use cairn_server::tokens::Tokens;
-use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 
 use crate::config::Config;
 use crate::sources;
+use credentials::ProviderKeys;
 use workers::Workers;
 
 /// The engine over a store.
 pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Result<Automations> {
     let documents = Arc::clone(&store.documents);
     let tokens = Arc::clone(&documents);
-    let environment = Kept::new(documents, config.vault(&store)?);
     let workers = Arc::new(Workers::new());
-    let credentials = credentials::Keys::new(config.vault(&store)?);
-    let steps = Settings {
-        evaluator: Some(Arc::clone(&workers) as _),
-        credentials: Some(Arc::new(credentials)),
-        ..config.step_settings()?
-    };
+    let mut steps = config.step_settings()?;
+    let keys = || -> Result<_> { Ok(ProviderKeys::new(config.vault(&store)?, &steps.agents)) };
+    let environment = Kept::new(documents, config.vault(&store)?, Arc::new(keys()?));
+    let credentials = keys()?;
+    steps.evaluator = Some(Arc::clone(&workers) as _);
+    steps.credentials = Some(Arc::new(credentials));
     // An engine that was killed together with its supervisors left their commands behind. What
     // cannot be ended now keeps those from going on who would repeat it.
     if let Err(failed) = steps.process.records.end_all_left() {

@@ -201,6 +201,7 @@ mod tests {
     ];
 
     // case: terminal.inert
+    // case: log.one-line
     #[test]
     fn nothing_acts_on_the_terminal() {
         for text in ACTING {

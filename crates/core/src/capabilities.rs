@@ -32,7 +32,9 @@ pub struct Capabilities {
     pub files: Vec<FileUse>,
     /// The workflows that it starts.
     pub children: Vec<ChildUse>,
-    /// The steps whose prompts are handed to an agent.
+    /// The models and agents that work is handed to.
+    pub agents: Vec<AgentUse>,
+    /// The steps whose prompts are handed to the agent that holds the run.
     pub prompts: Vec<Slug>,
     /// The steps at which somebody is asked.
     pub people: Vec<Question>,
@@ -132,6 +134,30 @@ pub struct ChildUse {
     pub workflow: String,
 }
 
+/// A model or an agent that a step hands work to. What the plan leaves open, the operator's
+/// configuration says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentUse {
+    /// Which step.
+    pub step: Slug,
+    /// What it does: `agent`, `classify` or `skill`.
+    pub r#type: String,
+    /// Who is asked.
+    pub provider: Option<String>,
+    /// With which preset.
+    pub preset: Option<String>,
+    /// Which model.
+    pub model: Option<String>,
+    /// The tools that it may use without asking.
+    pub tools: Vec<String>,
+    /// The skills that it is given.
+    pub skills: Vec<String>,
+    /// Where it works, from the run's workspace.
+    pub workdir: Option<String>,
+    /// Whose conversation it goes on with, if it does.
+    pub session: Option<String>,
+}
+
 /// A step at which somebody is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
@@ -160,6 +186,18 @@ pub enum Asked {
 pub struct UnknownStep {
     pub step: Slug,
     pub r#type: Slug,
+}
+
+/// Types of steps that hand work to a model or an agent, which works with the operator's key.
+const MODELS: [&str; 3] = ["agent", "classify", "skill"];
+
+/// Whether a plan hands work to a model or an agent.
+#[must_use]
+pub fn asks_models(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| match &step.action {
+        Action::Typed { r#type, .. } => MODELS.contains(&r#type.as_str()),
+        Action::Prompt(_) => false,
+    })
 }
 
 /// Types of steps that stay inside the engine.
@@ -220,7 +258,8 @@ impl Capabilities {
                 let workflow = text("workflow");
                 self.children.push(ChildUse { step: Some(id()), workflow });
             }
-            "agent" | "classify" | "guide" | "skill" => self.prompts.push(id()),
+            "guide" => self.prompts.push(id()),
+            kind if MODELS.contains(&kind) => self.agents.push(agent(&step.id, kind, config)),
             "human" => {
                 let asks = match config.get("who") {
                     None => Asked::Anybody,
@@ -259,6 +298,26 @@ fn python(config: &Map<String, Value>) -> CommandText {
         None => {}
     }
     CommandText::Program(parts)
+}
+
+fn agent(step: &Slug, kind: &str, config: &Map<String, Value>) -> AgentUse {
+    let text = |name: &str| config.get(name).map(plain);
+    let list = |name: &str| match config.get(name) {
+        Some(Value::Array(items)) => items.iter().map(plain).collect(),
+        Some(other) => vec![plain(other)],
+        None => Vec::new(),
+    };
+    AgentUse {
+        step: step.clone(),
+        r#type: kind.to_owned(),
+        provider: text("provider"),
+        preset: text("preset"),
+        model: text("model"),
+        tools: list("allowed_tools"),
+        skills: if kind == "skill" { list("skill") } else { list("skills") },
+        workdir: text("workdir"),
+        session: text("session").filter(|session| session != "new"),
+    }
 }
 
 fn secrets(plan: &Plan) -> Vec<SecretUse> {

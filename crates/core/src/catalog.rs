@@ -122,6 +122,9 @@ pub enum Takes {
     AssetFor(&'static str),
     /// Text of a program: no template at all.
     Literal,
+    /// Who does something, and what they may do: templates without secrets, of what the workflow
+    /// or its operator says. What somebody sent has to be validated.
+    Own,
     /// What a model is told: templates without secrets, with what somebody sent marked as such.
     Prompt,
     /// A JSON schema, written out: no template at all.

@@ -34,7 +34,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use shebang::interpreter_of;
-pub use table::{is_many, shells};
+pub use table::{is_known, is_many, shells};
 pub use variables::{configures, loads};
 pub use walk::read;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use cairn_core::capabilities::asks_models;
 use cairn_core::plan::Plan;
 use cairn_store::port::documents::Documents;
 use serde_json::Value;
@@ -15,16 +16,35 @@ use crate::redact::Redactor;
 use crate::secrets::{Held, Scope, Secret, Stamps, Vault};
 use crate::settings::{Files, Settings};
 
+/// The keys to the models that runs ask: nothing that is recorded may hold them.
+#[async_trait]
+pub trait ModelKeys: Send + Sync {
+    /// All that are there, by name.
+    async fn all(&self) -> Result<BTreeMap<String, Secret>>;
+}
+
+/// No model is known.
+pub struct NoModels;
+
+#[async_trait]
+impl ModelKeys for NoModels {
+    async fn all(&self) -> Result<BTreeMap<String, Secret>> {
+        Ok(BTreeMap::new())
+    }
+}
+
 /// The settings and secrets of a store.
 pub struct Kept {
     documents: Arc<dyn Documents>,
     vault: Vault,
+    /// The keys to the models that the configuration knows.
+    keys: Arc<dyn ModelKeys>,
     /// What was looked up for workflows, as long as the vault is what it was then.
     known: Mutex<(Option<Stamps>, BTreeMap<Asked, Bindings>)>,
 }
 
-/// A workflow, and the names of the secrets that its plan asks for.
-type Asked = (Identity, Vec<String>);
+/// A workflow, the names of the secrets that its plan asks for, and whether it asks models.
+type Asked = (Identity, Vec<String>, bool);
 /// For how many of them what was looked up is kept.
 const KNOWN_MAX: usize = 256;
 
@@ -41,8 +61,8 @@ impl Environment for Kept {
 
     async fn secrets(&self, workflow: &Identity, plan: &Plan) -> Result<Bindings> {
         let asked = plan.env.iter().filter(|field| field.secret).map(|field| field.name.clone());
-        let asked: Asked = (workflow.clone(), asked.collect());
-        if asked.1.is_empty() {
+        let asked: Asked = (workflow.clone(), asked.collect(), asks_models(plan));
+        if asked.1.is_empty() && !asked.2 {
             return Ok(Bindings::default());
         }
         let stamps = self.vault.stamps().await?;
@@ -61,8 +81,8 @@ impl Environment for Kept {
 impl Kept {
     /// What a store keeps for workflows.
     #[must_use]
-    pub fn new(documents: Arc<dyn Documents>, vault: Vault) -> Self {
-        Self { documents, vault, known: Mutex::default() }
+    pub fn new(documents: Arc<dyn Documents>, vault: Vault, keys: Arc<dyn ModelKeys>) -> Self {
+        Self { documents, vault, keys, known: Mutex::default() }
     }
 
     fn known(&self, stamps: &Stamps, asked: &Asked) -> Option<Bindings> {
@@ -81,7 +101,7 @@ impl Kept {
     }
 
     /// Looks up the secrets that are there for a workflow.
-    async fn look_up(&self, (workflow, names): &Asked) -> Result<Bindings> {
+    async fn look_up(&self, (workflow, names, asks_models): &Asked) -> Result<Bindings> {
         let scope = Scope::Workflow(workflow.clone());
         let held = self.vault.list().await?;
         let is_there = |name: &&String| {
@@ -92,7 +112,12 @@ impl Kept {
         for name in names.iter().filter(is_there) {
             secrets.insert(name.clone(), self.vault.reveal(&scope, name).await?);
         }
-        let hidden = Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)));
+        let keys = match asks_models {
+            true => self.keys.all().await?,
+            false => BTreeMap::new(),
+        };
+        let hidden = secrets.iter().chain(&keys).map(|(name, secret)| (name.as_str(), secret));
+        let hidden = Redactor::new(hidden);
         let values = secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().into()));
         Ok(Bindings::new(values.collect(), Arc::new(Hidden(hidden))))
     }

@@ -34,6 +34,8 @@ impl Reach {
 mod tests {
     use super::*;
 
+    // case: auth.workspace
+    // case: path.prefix
     #[test]
     fn a_client_names_what_is_below_a_root_and_learns_nothing_of_the_rest() {
         let home = tempfile::tempdir().unwrap();

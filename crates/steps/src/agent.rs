@@ -1,6 +1,7 @@
 //! `agent`: an agent or a model does a piece of work.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{Agents, Refusal, RefusalKind, Reply, Request, Resolved, Skill, Used, usage};
 use crate::ask::{self, Who};
-use crate::process::{Folder, STOP_MAX};
+use crate::process::{Below, Folder, STOP_MAX};
 use crate::settings;
 
 /// The folder in which an agent finds its skills.
@@ -69,6 +70,16 @@ pub(crate) fn shared() -> Value {
     })
 }
 
+/// What may flow into them, and into the settings of the step itself.
+pub(crate) fn sinks(own: &[(&'static str, Takes)]) -> Vec<(&'static str, Takes)> {
+    const SHARED: [(&str, Takes); 3] = [
+        ("output_schema", Takes::Schema),
+        ("receipts.*", Takes::Literal),
+        ("workdir", Takes::Literal),
+    ];
+    ask::sinks(&SHARED.iter().chain(own).copied().collect::<Vec<_>>())
+}
+
 /// What comes out of `agent` and `skill`.
 pub(crate) fn output_schema() -> Value {
     closed(
@@ -104,14 +115,8 @@ impl Performer for Agent {
             "max_turns": 5, "output_schema": {"summary": {"type": "string", "required": true}},
         });
         let input = shown(told(input, what), &example);
-        StepType::new("agent", Class::Effectful, input, output_schema()).taking(&[
-            ("output_schema", Takes::Schema),
-            ("prompt", Takes::Prompt),
-            ("prompt_file", Takes::AssetFor("prompt")),
-            ("system", Takes::Prompt),
-            ("workdir", Takes::Literal),
-            ("receipts.*", Takes::Literal),
-        ])
+        let own = [("prompt", Takes::Prompt), ("prompt_file", Takes::AssetFor("prompt"))];
+        StepType::new("agent", Class::Effectful, input, output_schema()).taking(&sinks(&own))
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {
@@ -135,19 +140,18 @@ pub(crate) async fn work(agents: &Agents, input: &Input, ctx: &Ctx) -> Result<Ou
         Err(refusal) => return Ok(ask::refused(&refusal, None, Used::default())),
     };
     let folder = Folder::open(ctx).await?;
-    let place = inside(folder.path(), input.workdir.as_deref())?;
-    let made = std::fs::create_dir_all(&place);
-    made.map_err(|error| {
-        Failed::new("AGENT_FOLDER", format!("`workdir` cannot be made: {error}"))
+    let place = Below::open(folder.path(), input.workdir.as_deref()).map_err(|error| {
+        Failed::new("AGENT_FOLDER", format!("`workdir` cannot be used: {error}"))
     })?;
     let mut prompt = input.prompt.clone();
     prompt.push_str(&skills(agents, &who, &input.skills, &place)?);
-    let mut request = input.who.request(&who, agents, ctx, &prompt, &place)?;
+    let mut request = input.who.request(&who, agents, ctx, &prompt, &place.path)?;
+    request.opened = Some(Arc::clone(&place.opened));
     request.schema.clone_from(&input.output_schema);
     request.turns_max = input.max_turns.or(request.turns_max);
     request.tools.clone_from(&input.allowed_tools);
     request.takes_denials = input.on_denied == OnDenied::Continue;
-    let done = asked(agents, &who, request, &input.receipts).await;
+    let done = asked(agents, &who, request, &place, &input.receipts).await;
     folder.require_small().await?;
     Ok(match done {
         Ok((reply, used)) => outcome(&reply, &used, &who),
@@ -160,6 +164,7 @@ async fn asked(
     agents: &Agents,
     who: &Resolved,
     mut request: Request,
+    place: &Below,
     receipts: &[PathBuf],
 ) -> Result<(Reply, Used), (Box<Refusal>, Used)> {
     let first = request.prompt.clone();
@@ -167,7 +172,7 @@ async fn asked(
     let mut last = None;
     for _ in 0..2 {
         let refusal = match agents.ask(who, &request).await {
-            Ok(reply) => match missing(&request.folder, receipts) {
+            Ok(reply) => match missing(place, receipts) {
                 None => {
                     used = used.and(reply.used.clone());
                     return Ok((reply, used));
@@ -199,23 +204,8 @@ async fn asked(
 }
 
 /// The first of the receipts that is not there.
-fn missing(folder: &Path, receipts: &[PathBuf]) -> Option<String> {
-    let is_there = |path: &PathBuf| {
-        inside(folder, Some(path))
-            .is_ok_and(|path| path.symlink_metadata().is_ok_and(|m| m.is_file()))
-    };
-    receipts.iter().find(|path| !is_there(path)).map(|path| path.display().to_string())
-}
-
-/// A path below a folder.
-fn inside(folder: &Path, path: Option<&Path>) -> Result<PathBuf, Failed> {
-    let Some(path) = path else { return Ok(folder.to_owned()) };
-    let inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    if !path.components().all(inner) {
-        let message = format!("`{}` is outside the workspace", path.display());
-        return Err(Failed::new("AGENT_FOLDER", message));
-    }
-    Ok(folder.join(path))
+fn missing(place: &Below, receipts: &[PathBuf]) -> Option<String> {
+    receipts.iter().find(|path| !place.has_file(path)).map(|path| path.display().to_string())
 }
 
 /// Lays the skills out where the agent works; gives the words that tell it of them.
@@ -223,7 +213,7 @@ fn skills(
     agents: &Agents,
     who: &Resolved,
     names: &[String],
-    folder: &Path,
+    place: &Below,
 ) -> Result<String, Failed> {
     if names.is_empty() {
         return Ok(String::new());
@@ -235,10 +225,14 @@ fn skills(
         let Some(skill) = found.iter().find(|skill| skill.name == *name) else {
             return Err(unknown(name, &who.name, &found));
         };
-        let target = folder.join(SKILLS).join(name);
-        lay_out(&skill.folder, &target).map_err(|error| {
-            Failed::new("AGENT_SKILL", format!("the skill `{name}` cannot be laid out: {error}"))
-        })?;
+        let unusable = |why: String| {
+            Failed::new("AGENT_SKILL", format!("the skill `{name}` cannot be laid out: {why}"))
+        };
+        let files = skill.files().map_err(|error| unusable(error.to_string()))?;
+        for (file, bytes) in files {
+            let laid_out = place.lay_out(&format!("{SKILLS}/{name}/{file}"), &bytes);
+            laid_out.map_err(|failed| unusable(failed.message))?;
+        }
         told.push_str(&format!("\n- `{SKILLS}/{name}/SKILL.md`: {}", skill.description));
     }
     Ok(told)
@@ -253,21 +247,6 @@ fn unknown(name: &str, provider: &str, found: &[Skill]) -> Failed {
     };
     let message = format!("the provider `{provider}` has no skill `{name}`; {next}");
     Failed::of(FailureKind::Permanent, "AGENT_SKILL", message)
-}
-
-/// Copies the files of a skill, those in its folders too. Links are left out.
-fn lay_out(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
-        if kind.is_dir() {
-            lay_out(&entry.path(), &target)?;
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn outcome(reply: &Reply, used: &Used, who: &Resolved) -> Outcome {

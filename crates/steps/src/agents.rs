@@ -26,7 +26,7 @@ mod skills;
 mod state;
 mod structured;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -86,6 +86,8 @@ pub struct Means<'a> {
     pub settings: &'a ProviderSettings,
     /// The key to it.
     pub key: Option<&'a Secret>,
+    /// Takes the key out of what comes back.
+    pub hidden: &'a Redactor,
     /// How programs are run.
     pub process: &'a process::Options,
     /// How endpoints are asked.
@@ -116,6 +118,17 @@ pub fn installed() -> Vec<&'static str> {
         .into_iter()
         .filter(|name| cli::in_path(name.as_ref()).is_some())
         .collect()
+}
+
+/// The names of the secrets that are keys to the providers of a configuration, in order.
+#[must_use]
+pub fn key_names(configuration: &Configuration) -> Vec<String> {
+    let name = |settings: &ProviderSettings| {
+        let usual = || of_kind(&settings.kind)?.key_name().map(str::to_owned);
+        settings.api_key.clone().or_else(usual)
+    };
+    let names: BTreeSet<String> = configuration.providers.values().filter_map(name).collect();
+    names.into_iter().collect()
 }
 
 fn of_kind(kind: &str) -> Option<&'static dyn Provider> {
@@ -199,19 +212,14 @@ impl Agents {
         let provider = self.provider(who)?;
         fits(provider, who, request)?;
         let key = self.key(provider, &who.settings).await?;
-        let means = self.means(&who.settings, key.as_ref());
-        let asked = provider.ask(request, &means).await;
-        let hidden = Redactor::new(key.iter().map(|key| ("provider key", key)));
-        match asked {
+        let hidden = hidden(key.as_ref());
+        let means = self.means(&who.settings, key.as_ref(), &hidden)?;
+        match provider.ask(request, &means).await {
             Ok(mut reply) => {
-                reply.text = hidden.text(&reply.text).into_owned();
-                reply.structured = reply.structured.map(|value| hidden.value(value));
                 self.count(who, request, &mut reply.used, reply.text.len());
                 structured::hold(reply, request)
             }
             Err(mut refusal) => {
-                refusal.message = hidden.text(&refusal.message).into_owned();
-                refusal.said = hidden.text(&refusal.said).into_owned();
                 if refusal.used.launches > 0 {
                     self.count(who, request, &mut refusal.used, 0);
                 }
@@ -225,7 +233,8 @@ impl Agents {
         let who = self.resolve(&Choice { provider: Some(name), ..Choice::default() })?;
         let provider = self.provider(&who)?;
         let key = self.key(provider, &who.settings).await?;
-        provider.check(&self.means(&who.settings, key.as_ref())).await
+        let hidden = hidden(key.as_ref());
+        provider.check(&self.means(&who.settings, key.as_ref(), &hidden)?).await
     }
 
     /// The skills that a provider finds in the project and in the home.
@@ -242,8 +251,18 @@ impl Agents {
         })
     }
 
-    fn means<'m>(&'m self, settings: &'m ProviderSettings, key: Option<&'m Secret>) -> Means<'m> {
-        Means { settings, key, process: &self.process, endpoint: &self.endpoint }
+    /// What a provider works with, unless that would send a key where others can read it.
+    fn means<'m>(
+        &'m self,
+        settings: &'m ProviderSettings,
+        key: Option<&'m Secret>,
+        hidden: &'m Redactor,
+    ) -> Result<Means<'m>, Refusal> {
+        if let Some(fault) = settings.base_url_fault(key.is_some()) {
+            let message = format!("`base_url` of the provider {fault}");
+            return Err(Refusal::new(RefusalKind::Unconfigured, message));
+        }
+        Ok(Means { settings, key, hidden, process: &self.process, endpoint: &self.endpoint })
     }
 
     /// The key to a provider. One that is named has to be there; the usual one need not.
@@ -291,8 +310,29 @@ impl Agents {
     }
 }
 
-/// Refuses what a provider cannot do.
+/// What takes a key out of what comes back.
+fn hidden(key: Option<&Secret>) -> Redactor {
+    Redactor::new(key.into_iter().map(|key| ("provider key", key)))
+}
+
+/// Whether a text can be an argument of a program and nothing else: it is one word of visible
+/// signs, or several, and begins no option.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with(['-', '+']) && !text.chars().any(char::is_control)
+}
+
+/// Refuses what a provider cannot do, and what would be more to it than a name.
 fn fits(provider: &dyn Provider, who: &Resolved, request: &Request) -> Result<(), Refusal> {
+    let given = request.model.iter().map(|model| ("model", model));
+    let given = given.chain(request.tools.iter().map(|tool| ("allowed_tools", tool)));
+    if let Some((field, text)) = given.into_iter().find(|(_, text)| !is_word(text)) {
+        let message = format!(
+            "`{}` in `{field}` is no name: it is empty, begins with `-` or `+`, or holds a \
+             control character",
+            text.escape_debug()
+        );
+        return Err(Refusal::new(RefusalKind::Unconfigured, message));
+    }
     let can = provider.capabilities();
     let kind = provider.kind();
     let missing = match () {

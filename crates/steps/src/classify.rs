@@ -110,12 +110,11 @@ impl Performer for Classify {
                 output,
             )
         }
-        .taking(&[
+        .taking(&ask::sinks(&[
             ("examples.**", Takes::Prompt),
             ("prompt", Takes::Prompt),
             ("prompt_file", Takes::AssetFor("prompt")),
-            ("system", Takes::Prompt),
-        ])
+        ]))
     }
 
     async fn perform(&self, config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {

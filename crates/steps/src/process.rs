@@ -11,6 +11,7 @@ mod variables;
 mod watch;
 
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use descent::Process;
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Below, Folder};
 use record::Record;
 pub use record::Records;
 pub use supervisor::{NAME, supervise};
@@ -85,6 +86,8 @@ pub(crate) struct Job<'a> {
     pub(crate) variables: Vec<(String, OsString)>,
     /// Where.
     pub(crate) folder: &'a Path,
+    /// The folder as it was opened, where its path may lead elsewhere by now.
+    pub(crate) opened: Option<&'a OwnedFd>,
     /// What it reads.
     pub(crate) stdin: Vec<u8>,
     /// How much of what it prints is kept.
@@ -208,7 +211,12 @@ fn start(job: &Job<'_>, options: &Options, nonce: &str) -> Result<(Child, Record
         command: job.command.iter().map(OsString::from).collect(),
     };
     let mut command = Command::new(&options.supervisor);
-    command.arg0(NAME).args(orders.to_args()).current_dir(job.folder);
+    let folder = match job.opened {
+        // The supervisor goes there before it is what it is, while it still has what is open here.
+        Some(opened) => PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())),
+        None => job.folder.to_owned(),
+    };
+    command.arg0(NAME).args(orders.to_args()).current_dir(folder);
     // What the command is given, secrets too, comes over the line: others can read what a
     // process was started with.
     command.env_clear().env(MARK, nonce);

@@ -153,6 +153,7 @@ impl Performer for Python {
             command: &command,
             variables,
             folder: folder.path(),
+            opened: None,
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: Keep::All(STREAM_MAX),
             timeout: ctx.timeout,

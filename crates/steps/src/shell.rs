@@ -105,6 +105,7 @@ impl Performer for Shell {
             command: &command,
             variables,
             folder: folder.path(),
+            opened: None,
             stdin: input.stdin.as_ref().map(plain).unwrap_or_default().into_bytes(),
             keep: if guided { Keep::End(GUIDED_MAX) } else { Keep::All(STREAM_MAX) },
             timeout: input.timeout_ms.map_or(ctx.timeout, Duration::from_millis),

@@ -9,7 +9,7 @@ use cairn_engine::performer::{Ctx, Failed, Outcome, Performer};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::agent::{self, output_schema, shared};
+use crate::agent::{self, output_schema, shared, sinks};
 use crate::agents::Agents;
 use crate::ask;
 use crate::process::STOP_MAX;
@@ -52,14 +52,8 @@ impl Performer for Skill {
             "args": {"title": "{{ event.payload.text | truncate(80) }}"},
         });
         let input = shown(told(input, what), &example);
-        StepType::new("skill", Class::Effectful, input, output_schema()).taking(&[
-            ("args.**", Takes::Prompt),
-            ("output_schema", Takes::Schema),
-            ("receipts.*", Takes::Literal),
-            ("skill", Takes::Literal),
-            ("system", Takes::Prompt),
-            ("workdir", Takes::Literal),
-        ])
+        let own = [("args.**", Takes::Prompt), ("skill", Takes::Literal)];
+        StepType::new("skill", Class::Effectful, input, output_schema()).taking(&sinks(&own))
     }
 
     async fn perform(&self, mut config: Value, ctx: &Ctx) -> Result<Outcome, Failed> {

@@ -24,7 +24,9 @@ pub struct Capabilities {
     pub files: Vec<File>,
     /// The workflows that it starts.
     pub children: Vec<Child>,
-    /// The steps whose prompts are handed to an agent.
+    /// The models and agents that work is handed to.
+    pub agents: Vec<AgentUse>,
+    /// The steps whose prompts are handed to the agent that holds the run.
     pub prompts: Vec<String>,
     /// The steps at which somebody is asked.
     pub people: Vec<Question>,
@@ -32,6 +34,35 @@ pub struct Capabilities {
     pub answers: Vec<String>,
     /// The steps of a type that this version does not know.
     pub unknown: Vec<UnknownStep>,
+}
+
+/// A model or an agent that a step hands work to. What is left out, the configuration says.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentUse {
+    /// Which step.
+    pub step_id: String,
+    /// What it does: `agent`, `classify` or `skill`.
+    pub r#type: String,
+    /// Who is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// With which preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Which model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tools that it may use without asking.
+    pub tools: Vec<String>,
+    /// The skills that it is given.
+    pub skills: Vec<String>,
+    /// Where it works, from the run's workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Whose conversation it goes on with, `root` or `persistent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A command that a step runs. It has one of `line`, `program` and `decided`.
@@ -170,6 +201,17 @@ impl From<capabilities::Capabilities> for Capabilities {
             step_id: found.step.map(|step| step.to_string()),
             workflow_id: found.workflow,
         };
+        let agent = |found: capabilities::AgentUse| AgentUse {
+            step_id: found.step.to_string(),
+            r#type: found.r#type,
+            provider: found.provider,
+            preset: found.preset,
+            model: found.model,
+            tools: found.tools,
+            skills: found.skills,
+            workdir: found.workdir,
+            session: found.session,
+        };
         let unknown = |found: capabilities::UnknownStep| UnknownStep {
             step_id: found.step.to_string(),
             r#type: found.r#type.to_string(),
@@ -182,6 +224,7 @@ impl From<capabilities::Capabilities> for Capabilities {
             secrets: found.secrets.into_iter().map(secret).collect(),
             files: found.files.into_iter().map(Into::into).collect(),
             children: found.children.into_iter().map(child).collect(),
+            agents: found.agents.into_iter().map(agent).collect(),
             prompts: names(found.prompts),
             people: found.people.into_iter().map(Into::into).collect(),
             answers: names(found.answers),

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_steps::agents::Agents;
-use cairn_steps::catalog::Settings;
 use cairn_store::Store;
 use clap::Subcommand;
 
-use crate::automate::credentials::Keys;
+use crate::automate::credentials::ProviderKeys;
 use crate::config::Config;
 
 mod check;
@@ -47,7 +46,8 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
 
 /// Those that work is handed to.
 fn agents(config: &Config, store: &Store) -> Result<Agents> {
-    let credentials = Keys::new(config.vault(store)?);
-    let settings = Settings { credentials: Some(Arc::new(credentials)), ..config.step_settings()? };
+    let mut settings = config.step_settings()?;
+    let credentials = ProviderKeys::new(config.vault(store)?, &settings.agents);
+    settings.credentials = Some(Arc::new(credentials));
     Ok(settings.agents())
 }

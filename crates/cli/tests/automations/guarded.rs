@@ -168,6 +168,7 @@ fn nothing_of_a_step_outlives_a_server_that_is_killed() {
     until("after the kill", 0, Duration::from_secs(5));
 }
 
+// case: limit.many
 #[test]
 fn ten_thousand_starts_are_turned_away_in_good_order() {
     const STARTS: usize = 10_000;

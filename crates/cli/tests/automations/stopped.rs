@@ -329,6 +329,7 @@ fn a_server_hears_that_a_process_is_gone_and_goes_on_with_its_runs() {
     assert!(cancelled.done, "{}", cancelled.text);
 }
 
+// case: owner.replaced
 #[test]
 fn an_owner_whose_lock_files_are_removed_writes_nothing_behind_whoever_comes_then() {
     let (place, receiver) = place();

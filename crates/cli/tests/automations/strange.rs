@@ -24,6 +24,7 @@ fn branch(expr: &str, cases: &str) -> String {
     )
 }
 
+// case: expr.no-value
 #[test]
 fn what_has_no_value_decides_nothing() {
     let payload = json!({

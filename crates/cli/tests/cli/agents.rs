@@ -1,6 +1,7 @@
 //! Steps that ask models, in whole runs: their folder, what they used, and who is asked.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
@@ -104,6 +105,55 @@ fn a_refusal_fails_the_step_by_its_name_and_is_paid_for() {
     assert_eq!(shown["usage"]["inputTokens"], 5);
 }
 
+const LEAK: &str = "name: Leak
+graph:
+  nodes:
+    - { id: work, type: agent, provider: own, prompt: Work., next: read }
+    - { id: read, type: shell, command: 'cat key; base64 key; echo error: $(cat key) >&2; exit 1' }
+";
+
+// case: agent.key-later
+#[test]
+fn a_key_that_an_agent_left_is_redacted_in_the_steps_that_follow() {
+    const KEY: &str = "sk-own-key-0123456789";
+    let env = TestEnv::new();
+    write(&env, "workflows/leak/workflow.yaml", LEAK);
+    write(&env, "agent.sh", "#!/bin/sh\nprintf %s \"$OWN_KEY\" > key\necho done\n");
+    let program = env.path("agent.sh");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!(
+        "[providers.own]\nkind = \"command\"\ncommand = {program:?}\napi_key = \"OWN_KEY\"\n"
+    );
+    write(&env, ".config/cairn/config.toml", &config);
+    let mut command = env.command(&["run", "workflows/leak/workflow.yaml", "--json"]);
+    let output = command.env("OWN_KEY", KEY).output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let shown: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+    let id = shown["runId"].as_str().unwrap();
+    let left = env.home().join("workspaces").join(id).join("key");
+    assert_eq!(fs::read_to_string(left).unwrap(), KEY, "the agent had it");
+    assert!(stdout.contains("[secret:OWN_KEY]"), "{stdout}");
+    let shown = env.run(&["runs", "show", id, "--json"]).stdout;
+    for told in [&*stdout, &*stderr, &shown] {
+        assert!(!told.contains(KEY) && !told.contains("c2stb3duLWtleS0"), "{told}");
+    }
+    // Nor is it in anything that was recorded.
+    let mut folders = vec![env.home().join("sessions")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => {
+                    let bytes = fs::read(entry.path()).unwrap();
+                    let found = bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+                    assert!(!found, "{}", entry.path().display());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn providers_are_listed_and_checked() {
     let env = TestEnv::new();
@@ -132,6 +182,11 @@ fn providers_are_listed_and_checked() {
         ("[providers.x]\nmodel = \"m\"", "`providers.x` needs a `kind`"),
         ("[providers.claude]\nmodle = \"m\"", "there is no key `providers.claude.modle`"),
         ("[models.m]\ninput_usd_per_mtok = -1", "a price in US dollars"),
+        (
+            "[providers.openai]\nbase_url = \"http://api.example.com\"\napi_key = \"K\"",
+            "would send the key without TLS",
+        ),
+        ("[providers.openai]\nbase_url = \"api.example.com\"", "is not an address"),
         ("[agents]\nstall_sec = 0", "a whole number greater than 0"),
     ] {
         write(&env, ".config/cairn/config.toml", text);

@@ -64,7 +64,8 @@ fn an_example_hands_its_steps_to_whoever_holds_the_run() {
     assert_eq!(lines[0]["run"]["moreSteps"], 1, "{done}");
     let prompt = lines[0]["pending"]["prompt"].as_str().unwrap();
     assert!(
-        prompt.contains("notes of v2.1") && prompt.contains("The old export is gone"),
+        prompt.contains("notes of ⟦untrusted⟧v2.1⟦/untrusted⟧")
+            && prompt.contains("The old export is gone"),
         "{prompt}"
     );
     assert_eq!(

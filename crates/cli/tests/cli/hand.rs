@@ -126,7 +126,8 @@ fn an_agent_does_its_part_of_an_automation() {
     let env = env();
     let mut agent = Agent::new(&env);
     let first = agent.start();
-    assert_eq!(first["pending"]["prompt"], "Read c-17.", "{first}");
+    let prompt = first["pending"]["prompt"].as_str().unwrap();
+    assert!(prompt.ends_with("\n\nRead ⟦untrusted⟧c-17⟦/untrusted⟧."), "{first}");
     let second = agent.go_on(&first, &notes("Read it."));
     assert_eq!(step(&second), "judge", "{second}");
     let mut short = second.clone();
@@ -270,7 +271,8 @@ fn a_run_that_a_webhook_or_a_person_started_can_be_joined() {
     let offer = &found["waiting"][0];
     assert_eq!(offer["session"]["runId"], json!(run), "{found}");
     let first = one.back(offer);
-    assert_eq!(first["pending"]["prompt"], "Read c-9.", "{first}");
+    let prompt = first["pending"]["prompt"].as_str().unwrap();
+    assert!(prompt.ends_with("\n\nRead ⟦untrusted⟧c-9⟦/untrusted⟧."), "{first}");
     let late = two.call("resume_session", &json!({"query": "review read"}));
     assert!(late["waiting"][0]["claimedUntil"].is_string(), "{late}");
     assert_eq!(two.back(&late["waiting"][0])["code"], "RUN_CLAIMED");

@@ -84,6 +84,7 @@ fn data_in_an_address_stays_in_its_segment() {
     assert_eq!(asked.lock().unwrap().len(), 0, "nobody is asked for a path that leads elsewhere");
 }
 
+// case: limit.retries
 #[test]
 fn a_server_that_asks_to_wait_is_left_alone_for_that_long() {
     let (address, asked) = server(&[

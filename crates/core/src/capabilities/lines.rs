@@ -1,6 +1,6 @@
 //! What a plan can do, as lines for a terminal.
 
-use super::{Asked, Capabilities, CommandText, FileRole, Host};
+use super::{AgentUse, Asked, Capabilities, CommandText, FileRole, Host};
 use crate::plan::{ConfirmedBy, TableAccess};
 use crate::text::{Slug, inert};
 
@@ -68,6 +68,9 @@ impl Capabilities {
             };
             lines.extend(block("workflow", &text));
         }
+        for found in &self.agents {
+            lines.extend(block("agent", &agent(found)));
+        }
         if !self.prompts.is_empty() {
             let count = self.prompts.len();
             let text = format!("{count} handed to an agent: {}", listed(&self.prompts));
@@ -106,6 +109,39 @@ impl CommandText {
     pub fn shown(&self) -> String {
         command(self)
     }
+}
+
+fn agent(found: &AgentUse) -> String {
+    let who = found.provider.clone().unwrap_or_else(|| match &found.preset {
+        Some(preset) => format!("whoever the preset {preset} names"),
+        None => "the configured provider".to_owned(),
+    });
+    let mut text = format!("{}: {} by {who}", found.step, found.r#type);
+    let mut add = |what: &str, value: &str| text.push_str(&format!("; {what} {value}"));
+    if let (Some(preset), Some(_)) = (&found.preset, &found.provider) {
+        add("preset", preset);
+    }
+    if let Some(model) = &found.model {
+        add("model", model);
+    }
+    match found.tools.is_empty() {
+        true if found.r#type == "classify" => {}
+        true => add("no", "tools"),
+        false => add("may use", &found.tools.join(", ")),
+    }
+    if !found.skills.is_empty() {
+        add("skills", &found.skills.join(", "));
+    }
+    if let Some(workdir) = &found.workdir {
+        add("works in", workdir);
+    }
+    match found.session.as_deref() {
+        None => {}
+        Some("root") => add("remembers", "the conversation of the run"),
+        Some("persistent") => add("remembers", "the conversations of earlier runs"),
+        Some(other) => add("session", other),
+    }
+    text
 }
 
 fn command(command: &CommandText) -> String {

@@ -55,6 +55,19 @@ fn everything_that_reaches_out_is_listed_in_the_order_of_the_plan() {
         ),
         ("save", typed("db_query", json!({"database": "main", "query": "DELETE FROM x"}))),
         ("child", typed("workflow", json!({"workflow": "project.enrich"}))),
+        (
+            "fix",
+            typed(
+                "agent",
+                json!({
+                    "provider": "claude", "model": "opus", "preset": "careful", "prompt": "Fix it.",
+                    "allowed_tools": ["Bash(git *)", "Edit"], "skills": ["docs"],
+                    "workdir": "sub", "session": "persistent",
+                }),
+            ),
+        ),
+        ("sort", typed("classify", json!({"preset": "cheap", "prompt": "Which?"}))),
+        ("ticket", typed("skill", json!({"skill": "create-ticket", "session": "root"}))),
         ("write", typed("guide", json!({"prompt": "Write."}))),
         ("page", typed("human", json!({"prompt": "Page?", "who": ["ada", "bob"]}))),
         ("allow", typed("human", json!({"prompt": "Allow?"}))),

@@ -69,7 +69,7 @@ fn guide() -> StepType {
     let input = closed(
         &json!({
             "output_contract": told(json!({"type": "object"}), "What the output is held to, as in guided workflows."),
-            "prompt": told(text(), "What the agent is asked to do."),
+            "prompt": told(text(), "What the agent is asked to do. What somebody sent is marked as such."),
             "prompt_file": told(text(), "A file beside the workflow that holds the prompt."),
         }),
         &[],
@@ -82,7 +82,11 @@ fn guide() -> StepType {
         &json!({"prompt": "Judge whether {{ steps.fetch.json.title }} is spam."}),
         output,
     )
-    .taking(&[("output_contract", Takes::Schema), ("prompt_file", Takes::AssetFor("prompt"))])
+    .taking(&[
+        ("output_contract", Takes::Schema),
+        ("prompt", Takes::Prompt),
+        ("prompt_file", Takes::AssetFor("prompt")),
+    ])
 }
 
 fn human() -> StepType {

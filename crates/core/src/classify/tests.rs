@@ -15,6 +15,7 @@ fn decided(text: &str, rules: &Rules) -> (String, &'static str) {
     (verdict.case, verdict.layer.name())
 }
 
+// case: classify.declared
 #[test]
 fn odd_answers_are_read_as_they_always_were() {
     let mut told = String::new();

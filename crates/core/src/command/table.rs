@@ -5,6 +5,7 @@ mod elsewhere;
 mod interpreters;
 mod plain;
 mod runners;
+mod seldom;
 mod tools;
 mod wrappers;
 
@@ -15,6 +16,7 @@ use elsewhere::ELSEWHERE;
 use interpreters::INTERPRETERS;
 use plain::PLAIN;
 use runners::RUNNERS;
+use seldom::SELDOM;
 use tools::TOOLS;
 use wrappers::{JOINERS, WRAPPERS};
 
@@ -87,14 +89,39 @@ const fn plain(names: Names, valued: &'static str, values: Names) -> Row {
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, ELSEWHERE, RUNNERS, PLAIN].into_iter().flatten()
+    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, ELSEWHERE, RUNNERS, SELDOM, PLAIN]
+        .into_iter()
+        .flatten()
 }
 
-/// The program with this name, whatever its folder and its version.
+/// The program with this name, whatever its folder, its version and the machine it builds for.
 pub(super) fn program(name: &str) -> Option<&'static Row> {
     let file = file(name);
+    let file = built_for(&file);
     let named = |name: &str| rows().find(|row| row.names.contains(&name));
-    named(&file).or_else(|| named(family(&file).unwrap_or_else(|| stem(&file))))
+    named(file).or_else(|| named(family(file).unwrap_or_else(|| stem(file))))
+}
+
+/// Whether there is a row for the program with this name.
+#[must_use]
+pub fn is_known(name: &str) -> bool {
+    program(name).is_some()
+}
+
+/// The name of a tool without the machine that it builds for: `gcc-12` of
+/// `x86_64-linux-gnu-gcc-12`.
+fn built_for(file: &str) -> &str {
+    const MACHINES: [&str; 7] = [
+        "-linux-gnu-",
+        "-linux-gnueabi-",
+        "-linux-gnueabihf-",
+        "-linux-gnux32-",
+        "-linux-musl-",
+        "-none-eabi-",
+        "-w64-mingw32-",
+    ];
+    let tool = MACHINES.iter().find_map(|machine| file.split_once(machine));
+    tool.map_or(file, |(_, tool)| tool)
 }
 
 /// What a row calls the program with this name.
@@ -105,10 +132,18 @@ pub(super) fn called(row: &'static Row, name: &str) -> &'static str {
 }
 
 /// What programs are called that have the beginning of their names in common.
-fn family(file: &str) -> Option<&'static str> {
-    const FAMILIES: [&str; 3] = ["lxc", "qemu", "s6"];
-    if file.starts_with("ld-") && file.contains(".so") {
+fn family(file: &str) -> Option<&str> {
+    const FAMILIES: [&str; 7] = ["ansible", "cargo", "jupyter", "lxc", "qemu", "s6", "salt"];
+    const BEGINNINGS: [(&str, &str); 2] = [("gnuplot", "gnuplot"), ("perl5", "perl")];
+    if file.starts_with("ld") && file.contains(".so") {
         return Some("ld.so");
+    }
+    if let Some((_, known)) = BEGINNINGS.iter().find(|(begins, _)| file.starts_with(begins)) {
+        return Some(known);
+    }
+    // Debian calls the programs of ImageMagick `convert-im6.q16` and the like.
+    if let Some((first, _)) = file.split_once("-im6").or_else(|| file.split_once("-im7")) {
+        return Some(first);
     }
     let (first, _) = file.split_once('-')?;
     FAMILIES.into_iter().find(|family| *family == first)
@@ -139,7 +174,8 @@ fn file(name: &str) -> String {
 /// The name of a program without its version and its build: `python` of `python3.12`, `vim` of
 /// `vim.basic`.
 fn stem(file: &str) -> &str {
-    const BUILDS: [&str; 16] = [
+    const BUILDS: [&str; 22] = [
+        "-athena",
         "-debug",
         "-dbg",
         "-gtk",
@@ -150,8 +186,13 @@ fn stem(file: &str) -> &str {
         ".distrib",
         ".gtk",
         ".gtk3",
+        ".hydra",
+        ".lam",
+        ".motif",
+        ".mpich",
         ".nox",
         ".openbsd",
+        ".openmpi",
         ".real",
         ".static",
         ".tiny",
@@ -194,10 +235,29 @@ mod tests {
             ("qemu-x86_64", "ansible"),
             ("s6-setuidgid", "asdf"),
             ("r2", "irb"),
+            ("/lib64/ld64.so.2", "ld.so"),
+            ("/usr/bin/x86_64-linux-gnu-gcc-12", "gcc"),
+            ("perl5.36-x86_64-linux-gnu", "perl"),
+            ("convert-im6.q16", "convert"),
+            ("gnuplot5-qt", "ansible"),
+            ("mpirun.openmpi", "asdf"),
+            ("cargo-nextest", "npm"),
         ] {
             assert_eq!(program(name).map(Row::name), Some(known), "{name}");
         }
-        for other in ["nodes/make.sh", "./bash.sh", "mytool", "", "/", "ld", "find.py"] {
+        for other in [
+            "nodes/notify",
+            "./publish",
+            "nodes/check.py",
+            "send-mail",
+            "nodes/make.sh",
+            "./bash.sh",
+            "mytool",
+            "",
+            "/",
+            "ld",
+            "find.py",
+        ] {
             let known = program(other).map(Row::name);
             assert!(known.is_none() || other == "ld", "{other}: {known:?}");
         }

@@ -119,6 +119,7 @@ fn skipping_a_failed_step_keeps_its_successors() {
     "#);
 }
 
+// case: limit.retries
 #[test]
 fn a_failed_step_is_tried_again_with_growing_pauses() {
     let nodes = "{ id: a, type: log, message: a, retry: { max: 3, delay_sec: 2, max_delay_sec: 3, jitter: false } }";

@@ -114,6 +114,7 @@ fn a_fork_within_a_loop_tells_of_every_turn_that_is_made_again() {
 }
 
 /// Who asks for a fork, from where, and what is asked or done again.
+// case: approval.fork
 #[test]
 fn what_a_person_decided_is_asked_again_unless_whoever_asks_could_have_answered() {
     let open = "

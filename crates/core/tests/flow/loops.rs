@@ -138,6 +138,7 @@ fn a_run_begins_no_more_steps_than_it_may() {
     assert!(told.ends_with("run failed MAX_STEPS at l@100::a"), "{}", &told[told.len() - 200..]);
 }
 
+// case: limit.history
 #[test]
 fn a_run_has_no_longer_history_than_it_may() {
     let nodes = "

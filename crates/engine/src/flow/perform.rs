@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_core::canonical::exact;
+use cairn_core::capabilities;
 use cairn_core::digest::Digest;
 use cairn_core::event::engine::{Failure, Payload};
 use cairn_core::flow::{Ask, Command, Fault, Graph, Outcome, Run, Secrets};
@@ -29,7 +30,8 @@ pub trait Environment: Send + Sync {
     /// The settings of a workflow, as an object; an error says which are missing.
     async fn settings(&self, workflow: &Identity, plan: &Plan) -> Result<Value>;
 
-    /// The secrets of a workflow.
+    /// The secrets of a workflow. What takes them out takes out the keys to models too, if the
+    /// plan hands work to one.
     async fn secrets(&self, workflow: &Identity, plan: &Plan) -> Result<Bindings>;
 }
 
@@ -165,8 +167,10 @@ impl Steps {
             let message = format!("this program has no step type `{type}`", type = r#type);
             return Err(Fault::new("STEP_TYPE", message));
         };
-        // A step that names no secret may be told one by whoever was sent it before.
-        let bindings = match graph.plan.env.iter().any(|field| field.secret) {
+        // A step that names no secret may be told one by whoever was sent it before, and the
+        // programs of an agent have the key to its model.
+        let secrets = graph.plan.env.iter().any(|field| field.secret);
+        let bindings = match secrets || capabilities::asks_models(&graph.plan) {
             true => self.environment.secrets(&workflow, &graph.plan).await,
             false => Ok(Bindings::default()),
         };

@@ -169,6 +169,7 @@ async fn what_a_crash_cut_off_or_did_not_count_was_not_tampered_with() {
     assert_eq!(world.verdict().await, "AUDIT_LINES_MISSING");
 }
 
+// case: audit.unwritable
 #[tokio::test]
 async fn what_cannot_be_recorded_is_not_done() {
     let blocks: [(&str, Tampering); 4] = [

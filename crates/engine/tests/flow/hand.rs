@@ -75,7 +75,10 @@ async fn an_agent_gets_its_steps_one_after_the_other() {
     let engine = world.engine();
     let first = start(&engine, "relay").await;
     let pending = first.pending.clone().unwrap();
-    assert_eq!((pending.step_id.as_str(), pending.prompt.as_str()), ("look", "Look at the door"));
+    assert_eq!(pending.step_id, "look");
+    let (warning, prompt) = pending.prompt.split_once("\n\n").unwrap();
+    assert!(warning.starts_with("Text between ⟦untrusted⟧ and ⟦/untrusted⟧ was sent"), "{warning}");
+    assert_eq!(prompt, "Look at ⟦untrusted⟧the door⟦/untrusted⟧");
     assert_eq!(first.next_intent, NextIntent::PerformPendingThenContinue);
     assert!(first.label.starts_with("relay-"), "{}", first.label);
     assert_eq!((first.tokens.checkpoint_token.as_ref(), first.session.is_some()), (None, true));
@@ -139,6 +142,7 @@ async fn what_is_not_as_asked_for_blocks_and_writes_nothing() {
     );
 }
 
+// case: token.other-output
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_acknowledgement_counts_once_and_gets_the_same_answer() {
     let world = World::new(&[("relay", RELAY), ("pair", PAIR)]);
@@ -426,6 +430,7 @@ async fn a_run_is_begun_by_whoever_performs_its_workflow() {
 }
 
 /// A new run of a step behind an approval asks the person again, and says so.
+// case: approval.fork
 #[tokio::test]
 async fn going_another_way_behind_an_approval_waits_for_a_new_one() {
     let nodes =

@@ -62,7 +62,8 @@ async fn a_run_that_nobody_holds_is_found_joined_and_finished() {
     let found = engine.waiting_for_agents().await.unwrap();
     let [offer] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((offer.run.run, offer.step.as_str()), (run, "Look around"));
-    assert_eq!((offer.prompt.as_str(), &offer.claimant), ("Look at the door", &None));
+    assert!(offer.prompt.ends_with("Look at ⟦untrusted⟧the door⟦/untrusted⟧"), "{}", offer.prompt);
+    assert_eq!(offer.claimant, None);
     assert_eq!(engine.unclaimed().await.unwrap(), 1);
 
     let first = engine.proceed(back(&offer.continue_token), &Roles::Any).await.unwrap();

@@ -50,6 +50,7 @@ async fn approve(engine: &Automations, run: RunId) {
     engine.answer(run, task, "ada", answer).await.unwrap();
 }
 
+// case: bundle.twice
 #[tokio::test]
 async fn paper_can_be_read_and_does_nothing() {
     let (here, there) = (World::new(&[("w", PLAIN)]), World::new(&[("w", PLAIN)]));
@@ -97,6 +98,7 @@ async fn paper_can_be_read_and_does_nothing() {
     assert_eq!((again.session, again.again), (imported.session, true));
 }
 
+// case: bundle.ids
 #[tokio::test]
 async fn what_is_here_stays_and_what_comes_gets_ids_of_its_own() {
     let world = World::new(&[("w", PAY)]);
@@ -180,6 +182,7 @@ async fn nobody_brings_along_what_only_this_program_has() {
 }
 
 /// One approval, and however many forks of whoever may not approve: one payment.
+// case: approval.once
 #[tokio::test]
 async fn an_approval_pays_once() {
     let world = World::new(&[("w", PAY)]);

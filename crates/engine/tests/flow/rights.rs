@@ -136,6 +136,7 @@ async fn outcome(engine: &Automations, way: &str, token: Option<&str>) -> String
     }
 }
 
+// case: auth.child
 #[tokio::test]
 async fn a_child_runs_with_the_rights_of_whoever_asked_for_its_parent() {
     let lacks = [

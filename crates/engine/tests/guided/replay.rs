@@ -56,6 +56,7 @@ async fn sixteen_at_once_are_one_advance() {
     assert_eq!(advances(&world.events(session).await), 1);
 }
 
+// case: token.other-output
 #[tokio::test]
 async fn replay_is_fact_returning_whatever_is_sent_along() {
     let world = World::of(THREE);

@@ -185,6 +185,7 @@ async fn a_branch_with_a_long_name_is_found_too() {
     }
 }
 
+// case: token.portable
 #[tokio::test]
 async fn an_imported_session_goes_on_as_the_old_one_would() {
     let world = World::of(THREE);

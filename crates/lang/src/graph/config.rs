@@ -208,6 +208,11 @@ impl Build<'_> {
         Some(match takes {
             Takes::Address => self.address(here, written, template).to_string(),
             Takes::Prompt => self.prompt(here, template).to_string(),
+            Takes::Own => {
+                let what = "say who does the work or what they may do";
+                template.values().for_each(|expr| self.refuse(here, written, expr, what));
+                template.to_string()
+            }
             _ => template.to_string(),
         })
     }

@@ -15,36 +15,43 @@ impl Build<'_> {
     /// Says so once, at the first step that leads out.
     pub(super) fn exposure(&self, steps: &[Step]) {
         let Some((out, how)) = steps.iter().find_map(|step| self.leads_out(step)) else { return };
-        let mut looks = steps.iter().flat_map(looks);
-        let Some(sent) = looks.find(|look| self.is_from_outside(&look.at)) else { return };
-        let mut looks = steps.iter().flat_map(looks_at_secrets);
-        let Some(secret) = looks.next() else { return };
+        let sent = steps.iter().find_map(|step| {
+            let here = self.places.get(step.id.as_str()).copied()?;
+            looks(step).into_iter().find(|look| self.is_from_outside(here, &look.at))
+        });
+        let Some(sent) = sent else { return };
+        let Some(held) = steps.iter().find_map(holds) else { return };
         let Some(draft) = self.places.get(out.id.as_str()).and_then(|at| self.drafts.get(*at))
         else {
             return;
         };
         let message = format!(
-            "`{}` writes outside ({how}), while `{}` holds the secret `{}` and `{}` what somebody \
-             sent (`{}`)",
+            "`{}` writes outside ({how}), while {held} and `{}` what somebody sent (`{}`)",
             out.id,
-            secret.field,
-            secret.name(),
             sent.field,
             sent.path(),
         );
-        let hint = "limit `http` steps with `hosts`, let a `human` step approve what goes out, or \
-                    move the secret into a workflow that takes declared input only";
+        let hint = "limit `http` steps with `hosts` and agents with `allowed_tools`, let a `human` \
+                    step approve what goes out, or move the secret into a workflow that takes \
+                    declared input only";
         draft.spot.warn(Code::UntrustedWithSecret, message, hint);
     }
 
-    /// Whether a step changes something outside that nothing limits, and with what.
+    /// Whether what a step is told gets outside, and nothing limits where to.
     fn leads_out<'s>(&self, step: &'s Step) -> Option<(&'s Step, String)> {
         let Action::Typed { config, r#type } = &step.action else { return None };
         let how = match r#type.as_str() {
-            kind @ ("agent" | "python" | "shell" | "skill") => kind.to_owned(),
+            kind @ ("python" | "shell") => kind.to_owned(),
+            kind @ ("agent" | "skill") if has_tools(step) => format!("{kind} with tools"),
+            // What the child does is not known here.
+            "workflow" => "workflow, which may do so".to_owned(),
             "http" if self.hosts.is_none() => {
-                let method = config.0.get("method").and_then(Value::as_str);
-                let method = method.filter(|method| !matches!(*method, "GET" | "HEAD"))?;
+                let method = config.0.get("method").and_then(Value::as_str).unwrap_or("GET");
+                let reads = matches!(method, "GET" | "HEAD");
+                // An address says as much as a body, if a run makes it.
+                if reads && !["query", "url"].iter().any(|field| carries(step, field)) {
+                    return None;
+                }
                 format!("http {method}")
             }
             "db_query" => {
@@ -56,20 +63,38 @@ impl Build<'_> {
         Some((step, how))
     }
 
-    /// Whether a reference brings what somebody outside wrote.
-    fn is_from_outside(&self, reference: &Reference) -> bool {
+    /// Whether a reference brings what somebody outside wrote: the same values that cannot be an
+    /// option or a host, but for what the engine itself puts into an event.
+    fn is_from_outside(&self, here: usize, reference: &Reference) -> bool {
         let first = reference.members.first().and_then(|(name, _)| name.as_deref());
-        match reference.root.as_str() {
-            "event" => {
-                first.is_none_or(|name| SENT.contains(&name)) && !self.is_declared(reference)
-            }
-            "steps" => {
-                let place = first.and_then(|step| self.places.get(step));
-                place.and_then(|at| self.drafts.get(*at)).is_some_and(|draft| draft.is("http"))
-            }
-            _ => false,
-        }
+        let is_own = reference.root == "event" && first.is_some_and(|name| !SENT.contains(&name));
+        !is_own && self.is_tainted(here, reference)
     }
+}
+
+/// What a step holds that nobody else is to know, in words.
+fn holds(step: &Step) -> Option<String> {
+    let secret = looks(step).into_iter().find(|look| look.at.root == "secret");
+    if let Some(secret) = secret {
+        return Some(format!("`{}` holds the secret `{}`", secret.field, secret.name()));
+    }
+    // The commands of an agent inherit the key to its model.
+    has_tools(step).then(|| format!("`{}` holds the key to its model", step.id))
+}
+
+/// Whether a step hands work to an agent that may use tools.
+fn has_tools(step: &Step) -> bool {
+    let Action::Typed { config, r#type } = &step.action else { return false };
+    let tools = config.0.get("allowed_tools").and_then(Value::as_array);
+    matches!(r#type.as_str(), "agent" | "skill") && tools.is_some_and(|tools| !tools.is_empty())
+}
+
+/// Whether a run decides something of a setting of a step.
+fn carries(step: &Step, field: &str) -> bool {
+    let Action::Typed { config, .. } = &step.action else { return false };
+    let mut found = Vec::new();
+    config.0.get(field).into_iter().for_each(|value| collect(field, value, &mut found));
+    found.iter().any(|look| !matches!(look.at.root.as_str(), "env" | "run"))
 }
 
 /// A look at something from the settings of a step.
@@ -90,10 +115,6 @@ impl Looked {
         let names = self.at.members.iter().map_while(|(name, _)| name.as_deref());
         std::iter::once(self.at.root.as_str()).chain(names).collect::<Vec<_>>().join(".")
     }
-}
-
-fn looks_at_secrets(step: &Step) -> impl Iterator<Item = Looked> {
-    looks(step).into_iter().filter(|look| look.at.root == "secret")
 }
 
 fn looks(step: &Step) -> Vec<Looked> {

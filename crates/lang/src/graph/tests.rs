@@ -80,7 +80,7 @@ fn setting<'p>(plan: &'p Plan, step: &str, name: &str) -> &'p Value {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let plan = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:21dd91840c56b2cdffc9ad298dbef67e5a865480d3fd193c2f8ccfaa2db203e0");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:ddbe6147e00399c2c9755314132728c42d3925e64f37fe3f734a49b31d529b52");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }
 
@@ -108,7 +108,7 @@ fn a_workflow_with_everything_is_all_there() {
     assert_snapshot!(setting(&plan, "dashboard", "headers"), @r#"{"Authorization":"Bearer {{ secret.TOKEN }}"}"#);
     assert_snapshot!(setting(&plan, "disk", "command"), @r#"["bash","nodes/check.sh","{{ event.payload.host }}"]"#);
     assert_snapshot!(setting(&plan, "recent-errors", "query"), @r#""SELECT * FROM errors WHERE at > $1""#);
-    assert_snapshot!(setting(&plan, "judge", "prompt"), @r#""Judge this:\n{{ steps.together }}\nIn line: {{ steps.disk.stdout | truncate(500) }}\n""#);
+    assert_snapshot!(setting(&plan, "judge", "prompt"), @r#""Judge this:\n{{ steps.together | untrusted }}\nIn line: {{ steps.disk.stdout | truncate(500) | untrusted }}\n""#);
     assert_snapshot!(setting(&plan, "route", "expr"), @r#""steps.judge.verdict""#);
     let assets: Vec<&str> = plan.assets.iter().map(|asset| asset.path.as_str()).collect();
     assert_eq!(assets, ["nodes/check.sh", "nodes/errors.sql", "nodes/judge.md"]);

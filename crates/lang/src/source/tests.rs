@@ -64,6 +64,7 @@ fn only_true_false_and_numbers_are_other_than_text() {
 }
 
 // case: source.duplicate-keys
+// case: source.tags
 #[test]
 fn what_is_no_document_is_told_with_its_place() {
     let faults = [

@@ -305,7 +305,7 @@ graph:
     assert!(!back.text.contains("more step"), "nothing else waits: {}", back.text);
     let forked = go(&door, &back, "It is blue.").await;
     assert_eq!(forked.step(), "judge");
-    forked.says("Judge: It is blue.");
+    forked.says("Judge: ⟦untrusted⟧It is blue.⟦/untrusted⟧");
     let (old, new) = (&first.data["session"]["runId"], &forked.data["session"]["runId"]);
     assert!(new.is_string() && new != old, "{}", forked.text);
     forked.says(new.as_str().unwrap());

@@ -80,6 +80,7 @@ async fn a_client_that_never_finishes_its_head_is_let_go() {
     assert_eq!(rest, b"");
 }
 
+// case: http.slow
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_reads_is_let_go() {
     let server = Server::start().await;

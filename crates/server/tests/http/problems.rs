@@ -97,6 +97,7 @@ async fn other_hosts_are_misdirected() {
 }
 
 // case: browser.origin
+// case: browser.cors
 #[tokio::test]
 async fn other_sites_pages_are_turned_away_even_with_a_token() {
     let server = Server::start().await;

@@ -224,7 +224,7 @@ async fn figures_count_every_run_however_many_there_are_at_once() {
     assert!(text.contains("cairn_steps_total{status=\"succeeded\"} 400\n"), "{text}");
 }
 
-// case: http.slow
+// case: http.streams
 #[tokio::test]
 async fn a_token_holds_its_own_places_and_no_others() {
     let world = World::new(&[]);

@@ -63,7 +63,7 @@ impl Provider for Anthropic {
             body: &Value::Object(body),
             timeout: request.timeout.min(request.stall),
         };
-        let answer = means.endpoint.post(post).await?;
+        let answer = means.endpoint.post(post, means.hidden).await?;
         let reply = read(&answer, model)?;
         keep(&state, messages, &reply.text);
         Ok(reply)

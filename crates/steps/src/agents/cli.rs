@@ -86,7 +86,7 @@ pub(super) async fn run(
     event: &mut (dyn FnMut(&Value) -> bool + Send),
 ) -> Result<Ended, Refusal> {
     let mut line = |bytes: &[u8]| match serde_json::from_slice::<Value>(bytes) {
-        Ok(value) if value.is_object() => event(&value),
+        Ok(value) if value.is_object() => event(&means.hidden.value(value)),
         // Some print warnings between their events.
         _ => false,
     };
@@ -128,6 +128,7 @@ async fn start(
         command: &command,
         variables: all,
         folder: &request.folder,
+        opened: request.opened.as_deref(),
         stdin,
         keep: bounds.keep,
         timeout: request.timeout,
@@ -148,7 +149,9 @@ async fn start(
         };
         Refusal::new(kind, failed.message)
     })?;
-    Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text() })
+    // Before anybody cuts something off: the rest of a key is not found any more.
+    let hidden = |text: String| means.hidden.text(&text).into_owned();
+    Ok(Ended { end, stdout: hidden(stdout.text()), stderr: hidden(stderr.text()) })
 }
 
 /// The program of a provider, where it is.

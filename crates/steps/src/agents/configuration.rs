@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use url::{Host, Url};
+
 use super::models::Models;
 use super::request::{Refusal, RefusalKind, STALL};
 use super::{Choice, Resolved, usual};
@@ -75,6 +77,33 @@ impl ProviderSettings {
             login: Login::Key,
             model: None,
             file: None,
+        }
+    }
+}
+
+impl ProviderSettings {
+    /// What is wrong with the endpoint, if something is. With a key or a login it has to be
+    /// reached over TLS, or be on this machine.
+    #[must_use]
+    pub fn base_url_fault(&self, has_key: bool) -> Option<&'static str> {
+        let base = self.base_url.as_deref()?;
+        let Ok(url) = Url::parse(base) else { return Some("is not an address") };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Some("holds a user or a password; name the key with `api_key`");
+        }
+        let is_here = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => return Some("is not an address"),
+        };
+        match url.scheme() {
+            "https" => None,
+            "http" if is_here || !(has_key || self.login == Login::User) => None,
+            "http" => {
+                Some("would send the key without TLS; use `https`, or an endpoint on this machine")
+            }
+            _ => Some("is not an `https` or `http` address"),
         }
     }
 }
@@ -184,6 +213,45 @@ mod tests {
         assert_eq!(told(Choice { preset, model, ..Choice::default() }), "claude opus");
         let provider = Some("codex");
         assert_eq!(told(Choice { preset, provider, ..Choice::default() }), "codex haiku");
+    }
+
+    // case: agent.key-tls
+    #[test]
+    fn a_key_goes_over_tls_or_stays_here() {
+        let settings = |base: &str, login| ProviderSettings {
+            base_url: Some(base.to_owned()),
+            login,
+            ..ProviderSettings::of("openai")
+        };
+        let fault = |base, has_key| settings(base, Login::Key).base_url_fault(has_key);
+        for base in [
+            "https://api.example.com/v1",
+            "http://localhost:11434/v1",
+            "http://127.0.0.1:8080",
+            "http://127.9.9.9",
+            "http://[::1]:1",
+        ] {
+            assert_eq!(fault(base, true), None, "{base}");
+        }
+        for base in [
+            "http://api.example.com",
+            "http://192.168.1.5:11434",
+            "http://localhost.example.com",
+            "http://notlocalhost",
+            "http://127.0.0.1.nip.io",
+            "http://0.0.0.0:1",
+        ] {
+            assert!(fault(base, true).unwrap().contains("TLS"), "{base}");
+            assert_eq!(fault(base, false), None, "{base}");
+            let login = settings(base, Login::User).base_url_fault(false);
+            assert!(login.unwrap().contains("TLS"), "{base}");
+        }
+        for base in
+            ["", "api.example.com", "ftp://x", "file:///etc/passwd", "https://u:p@x.example"]
+        {
+            assert!(fault(base, false).is_some(), "{base}");
+        }
+        assert_eq!(ProviderSettings::of("openai").base_url_fault(true), None);
     }
 
     #[test]

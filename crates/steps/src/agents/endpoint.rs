@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use cairn_engine::redact::Redactor;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, redirect};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(super) struct Post<'a> {
 
 impl Endpoint {
     /// Sends a request; gives the JSON that was answered.
-    pub(super) async fn post(&self, post: Post<'_>) -> Result<Value, Refusal> {
+    pub(super) async fn post(&self, post: Post<'_>, hidden: &Redactor) -> Result<Value, Refusal> {
         let client = self.client()?;
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
@@ -66,12 +67,14 @@ impl Endpoint {
             }
         }
         if status >= 400 {
-            return Err(refused(status, &bytes, wait));
+            let body = serde_json::from_slice(&bytes).map(|body| hidden.value(body));
+            return Err(refused(status, body.ok().as_ref(), wait));
         }
-        serde_json::from_slice(&bytes).map_err(|error| {
+        let answer = serde_json::from_slice(&bytes).map_err(|error| {
             let message = format!("the endpoint did not answer with JSON: {error}");
             Refusal::new(RefusalKind::Server, message).after(Used::launch())
-        })
+        })?;
+        Ok(hidden.value(answer))
     }
 
     fn client(&self) -> Result<Client, Refusal> {
@@ -103,9 +106,8 @@ fn unreached(error: &reqwest::Error) -> Refusal {
 }
 
 /// What an endpoint says that does not answer.
-fn refused(status: u16, bytes: &[u8], after_ms: Option<u64>) -> Refusal {
-    let body: Option<Value> = serde_json::from_slice(bytes).ok();
-    let said = body.as_ref().and_then(|body| body.pointer("/error/message")?.as_str());
+fn refused(status: u16, body: Option<&Value>, after_ms: Option<u64>) -> Refusal {
+    let said = body.and_then(|body| body.pointer("/error/message")?.as_str());
     let said = said.map(|said| format!(": {}", told(said))).unwrap_or_default();
     let kind = kind_of_status(u64::from(status));
     let next = match kind {

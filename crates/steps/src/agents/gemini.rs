@@ -16,6 +16,9 @@ const INSTALL: &str = "install it with `npm install -g @google/gemini-cli`, or n
 /// The model when nobody names one: without one it asks another model first which to take.
 const MODEL: &str = "gemini-2.5-flash";
 
+/// What it would take settings from where it works.
+const SETTINGS: [&str; 2] = [".gemini", ".env"];
+
 pub(super) struct Gemini;
 
 #[async_trait]
@@ -34,6 +37,7 @@ impl Provider for Gemini {
 
     async fn ask(&self, request: &Request, means: &Means<'_>) -> Result<Reply, Refusal> {
         let program = cli::find(means, self.kind(), INSTALL)?;
+        without_settings(request)?;
         let state = State::open(request).await?;
         let mut command = vec![program.display().to_string()];
         command.extend(means.settings.args.iter().cloned());
@@ -74,6 +78,21 @@ impl Provider for Gemini {
     fn skill_folders(&self) -> &'static [&'static str] {
         &[".gemini/skills"]
     }
+}
+
+/// Refuses a folder with settings of its own. It is told to work in a folder that nobody trusted,
+/// and a version that then trusts it would run the programs that these settings name.
+fn without_settings(request: &Request) -> Result<(), Refusal> {
+    let Some(found) =
+        SETTINGS.into_iter().find(|name| request.folder.join(name).symlink_metadata().is_ok())
+    else {
+        return Ok(());
+    };
+    let message = format!(
+        "the folder has a `{found}`, which may name programs that Gemini would run; remove it in \
+         a step before, or use another `workdir`"
+    );
+    Err(Refusal::new(RefusalKind::Unconfigured, message))
 }
 
 /// Its settings: a key and nothing of anybody's own.

@@ -65,7 +65,7 @@ impl Provider for Openai {
             body: &Value::Object(body),
             timeout: request.timeout.min(request.stall),
         };
-        let answer = means.endpoint.post(post).await?;
+        let answer = means.endpoint.post(post, means.hidden).await?;
         let reply = read(&answer, model)?;
         keep(&state, messages, &reply.text);
         Ok(reply)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub struct Request {
     pub takes_denials: bool,
     /// Where it works.
     pub folder: PathBuf,
+    /// That folder as it was opened, where its path may lead elsewhere by now.
+    pub opened: Option<Arc<OwnedFd>>,
     /// Whether it goes on with a conversation.
     pub session: Session,
     /// How long it may take.
@@ -65,6 +68,7 @@ impl Request {
             tools: Vec::new(),
             takes_denials: false,
             folder,
+            opened: None,
             session: Session::New,
             timeout: STALL,
             stall: STALL,

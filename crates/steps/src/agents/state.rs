@@ -64,7 +64,7 @@ impl State {
 
     /// The provider's own id of a conversation that is gone on with.
     pub(super) fn id(&self) -> Option<&str> {
-        self.before.as_ref()?.get("id")?.as_str()
+        self.before.as_ref()?.get("id")?.as_str().filter(|id| super::is_word(id))
     }
 
     /// A number that was kept with it.

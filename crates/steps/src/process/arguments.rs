@@ -14,6 +14,9 @@ use cairn_engine::performer::{Ctx, Failed};
 /// How many links are followed from a program's name to its file.
 const LINKS_MAX: usize = 40;
 
+/// The file in which a system lists its shells.
+const SHELLS: &str = "/etc/shells";
+
 /// What is known of the words of a command.
 pub(crate) struct Given<'a> {
     /// Whose they are.
@@ -121,12 +124,25 @@ fn names(name: &str, path: &[PathBuf], folder: &Path) -> Vec<String> {
         names.push(whole.to_string_lossy().into_owned());
         names.extend(twins(&whole, path));
     }
+    // One that nobody knows may be a shell all the same: whoever installed it says so.
+    if !names.iter().any(|name| command::is_known(name))
+        && std::fs::read_to_string(SHELLS).is_ok_and(|listed| is_listed(&listed, &file))
+    {
+        names.push("sh".to_owned());
+    }
     // Programs that are many in one go by the name they were called.
     let is_many = |name: &String| command::is_many(name);
     if !is_many(&name.to_owned()) {
         names.retain(|name| !is_many(name));
     }
     names
+}
+
+/// Whether a file is one of the programs in a list of shells, by whatever name.
+fn is_listed(listed: &str, file: &Path) -> bool {
+    let Ok(file) = file.canonicalize() else { return false };
+    let shells = listed.lines().map(str::trim).filter(|line| line.starts_with('/'));
+    shells.filter_map(|shell| Path::new(shell).canonicalize().ok()).any(|shell| shell == file)
 }
 
 /// Where a program is, as whoever starts it finds it.
@@ -176,6 +192,18 @@ mod tests {
         assert!(!ends("ls", "busybox"), "it is `ls`");
         assert!(ends("busybox", "busybox"));
         assert_eq!(names("none", &path, folder.path()), ["none"]);
+    }
+
+    #[test]
+    fn a_program_that_the_system_lists_as_a_shell_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        std::fs::write(place("newish"), "").unwrap();
+        std::os::unix::fs::symlink("newish", place("link")).unwrap();
+        let listed = format!("# shells\n/bin/none\n  {}\n", place("link").display());
+        assert!(is_listed(&listed, &place("newish")) && is_listed(&listed, &place("link")));
+        std::fs::write(place("other"), "").unwrap();
+        assert!(!is_listed(&listed, &place("other")) && !is_listed(&listed, &place("none")));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::fs::Permissions;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cairn_engine::performer::{Ctx, Failed};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::{Builder, TempDir};
 
@@ -107,6 +107,72 @@ fn within_limits(folder: &Path, files_max: u64, bytes_max: u64) -> Result<(), Fa
     Ok(())
 }
 
+/// A folder below another, as it was found without following a link.
+pub(crate) struct Below {
+    pub(crate) path: PathBuf,
+    /// The folder itself, whatever its path leads to later.
+    pub(crate) opened: Arc<OwnedFd>,
+}
+
+impl Below {
+    /// Opens a folder below another, made where it is missing.
+    pub(crate) fn open(root: &Path, path: Option<&Path>) -> io::Result<Self> {
+        let parts = match path {
+            Some(path) => inner(path).ok_or_else(leads_out)?,
+            None => Vec::new(),
+        };
+        let opened = descend(root, &parts).map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => leads_out(),
+            error => error.into(),
+        })?;
+        let path = parts.iter().fold(root.to_owned(), |path, part| path.join(part));
+        Ok(Self { path, opened: Arc::new(opened) })
+    }
+
+    /// Puts a file below the folder, for reading only.
+    pub(crate) fn lay_out(&self, name: &str, bytes: &[u8]) -> Result<(), Failed> {
+        lay_out_in(self.opened.as_fd(), name, bytes)
+    }
+
+    /// Whether there is a file at a path below the folder, and no link on the way.
+    pub(crate) fn has_file(&self, path: &Path) -> bool {
+        let Some((file, folders)) =
+            inner(path).and_then(|mut parts| parts.pop().map(|file| (file, parts)))
+        else {
+            return false;
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut folder = None;
+        for part in folders {
+            let from = folder.as_ref().unwrap_or(&*self.opened);
+            match rustix::fs::openat(from, part, flags, Mode::empty()) {
+                Ok(found) => folder = Some(found),
+                Err(_) => return false,
+            }
+        }
+        let from = folder.as_ref().unwrap_or(&*self.opened);
+        let found = rustix::fs::statat(from, file, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
+    }
+}
+
+/// The names in a path that leads down from where it begins; none when it leads elsewhere.
+fn inner(path: &Path) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => names.push(name.to_str()?),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+fn leads_out() -> io::Error {
+    io::Error::other("it leads out of the workspace, or over a link")
+}
+
 fn unmade(error: &io::Error) -> Failed {
     Failed::new("SHELL_FOLDER", format!("no folder for the command can be made: {error}"))
 }
@@ -115,6 +181,11 @@ fn unmade(error: &io::Error) -> Failed {
 ///
 /// A file that is there already is replaced only when it looks like one that was put there.
 fn lay_out(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Failed> {
+    let told = |error: Errno| Failed::new("SHELL_ASSET", format!("`{name}`: {error}"));
+    lay_out_in(descend(root, &[]).map_err(told)?.as_fd(), name, bytes)
+}
+
+fn lay_out_in(root: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<(), Failed> {
     let failed = |what: String| Failed::new("SHELL_ASSET", format!("`{name}`: {what}"));
     let mut parts: Vec<&str> = name.split('/').collect();
     let odd = |part: &&str| part.is_empty() || *part == "." || *part == "..";
@@ -122,7 +193,10 @@ fn lay_out(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Failed> {
         return Err(failed("the path leads out of the workspace".to_owned()));
     };
     let told = |error: Errno| failed(format!("cannot be laid out in the workspace: {error}"));
-    let mut folder = descend(root, &parts).map_err(told)?;
+    let mut folder = root.try_clone_to_owned().map_err(|_| told(Errno::MFILE))?;
+    for part in parts {
+        folder = down(&folder, part).map_err(told)?;
+    }
     match present(&mut folder, file, bytes).map_err(told)? {
         Present::Same => return Ok(()),
         Present::Different => {
@@ -138,15 +212,18 @@ fn lay_out(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Failed> {
 /// Opens a folder below another, made where it is missing. No link is followed.
 fn descend(root: &Path, parts: &[&str]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-    let mut folder = rustix::fs::open(root, flags, Mode::empty())?;
-    for part in parts {
-        match rustix::fs::mkdirat(&folder, *part, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error),
-        }
-        folder = rustix::fs::openat(&folder, *part, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    let root = rustix::fs::open(root, flags, Mode::empty())?;
+    parts.iter().try_fold(root, |folder, part| down(&folder, part))
+}
+
+/// Opens a folder in another, made if it is missing. No link is followed.
+fn down(folder: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    match rustix::fs::mkdirat(folder, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error),
     }
-    Ok(folder)
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
 enum Present {
@@ -240,6 +317,34 @@ mod tests {
             assert_eq!(error.code, "SHELL_ASSET", "{path}");
         }
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    // case: path.link-folder
+    #[test]
+    fn a_folder_below_another_is_found_without_following_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("x"), "").unwrap();
+        symlink(outside.path(), root.path().join("sub")).unwrap();
+        symlink(outside.path().join("x"), root.path().join("file")).unwrap();
+        for path in ["sub", "sub/deep", "../x", "/tmp", "a/../../x", "file"] {
+            assert!(Below::open(root.path(), Some(Path::new(path))).is_err(), "{path}");
+        }
+        let below = Below::open(root.path(), Some(Path::new("./a/b"))).unwrap();
+        assert!(below.path.ends_with("a/b") && below.path.is_dir());
+        below.lay_out("docs/one.md", b"one").unwrap();
+        symlink(outside.path(), below.path.join("out")).unwrap();
+        assert!(below.lay_out("out/x", b"two").is_err());
+        assert_eq!(fs::read(outside.path().join("x")).unwrap(), b"");
+        assert!(below.has_file(Path::new("docs/one.md")));
+        for path in ["docs", "out/x", "none", "../../file", "", "docs/one.md/x"] {
+            assert!(!below.has_file(Path::new(path)), "{path}");
+        }
+        // The path may lead elsewhere later; the folder is the one that was opened.
+        fs::rename(&below.path, root.path().join("moved")).unwrap();
+        symlink(outside.path(), &below.path).unwrap();
+        below.lay_out("late", b"late").unwrap();
+        assert!(root.path().join("moved/late").is_file() && !outside.path().join("late").exists());
     }
 
     // case: path.quota

@@ -126,6 +126,7 @@ impl Venvs {
             // pip reads the operator's own settings.
             variables: Variables::inherited(ctx).into_list(),
             folder,
+            opened: None,
             stdin: Vec::new(),
             keep: Keep::All(STREAM_MAX),
             timeout: INSTALLING_MAX,

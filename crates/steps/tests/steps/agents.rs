@@ -107,6 +107,7 @@ async fn an_exit_code_of_zero_is_no_answer() {
     assert!(told(&outcome).starts_with("AGENT_NOT_LOGGED_IN"), "{}", told(&outcome));
 }
 
+// case: agent.denied
 #[tokio::test]
 async fn denied_tools_are_a_failure_unless_the_step_says_otherwise() {
     let script = claude_result(r#","permission_denials":[{"tool_name":"Bash"}]"#);
@@ -364,6 +365,7 @@ async fn a_verdict_comes_with_its_layer_and_what_it_cost() {
     assert_eq!(outcome.output.get("confidence"), None);
 }
 
+// case: classify.declared
 #[tokio::test]
 async fn an_answer_that_is_no_case_is_asked_for_again_and_ends_in_the_default() {
     let acts = || vec![Act::Say("Hm."), Act::Say("It is a question.")];
@@ -427,6 +429,137 @@ async fn a_script_answers_for_whoever_has_no_account() {
     let config = json!({"provider": "scriptd", "prompt": "x", "output_cases": ["bug"]});
     let outcome = perform(&settings, "classify", config, &ctx).await.unwrap();
     assert!(told(&outcome).contains("did you mean `scripted`?"), "{}", told(&outcome));
+}
+
+// case: agent.options
+#[tokio::test]
+async fn a_name_that_a_step_gives_is_no_option_of_the_program() {
+    for (field, value) in [
+        ("model", json!("--dangerously-skip-permissions")),
+        ("model", json!("-c")),
+        ("model", json!("+x")),
+        ("model", json!("")),
+        ("model", json!("a\nb")),
+        ("allowed_tools", json!(["Edit", "--settings={}"])),
+        ("allowed_tools", json!([""])),
+        ("allowed_tools", json!(["Bash\0"])),
+    ] {
+        for kind in ["claude", "codex", "gemini"] {
+            let folder = tempfile::tempdir().unwrap();
+            let ran = folder.path().join("ran");
+            let script = format!("echo > {}", ran.display());
+            let settings = with_script(folder.path(), kind, &script);
+            let mut config = json!({"provider": kind, "prompt": "Do it."});
+            config[field] = value.clone();
+            let outcome = perform(&settings, "agent", config, &ctx()).await.unwrap();
+            assert!(told(&outcome).starts_with("AGENT_UNCONFIGURED"), "{}", told(&outcome));
+            assert!(!ran.exists(), "{kind} {field} {value}");
+        }
+    }
+}
+
+// case: agent.key-redaction
+#[tokio::test]
+async fn nothing_of_a_key_is_told_however_it_is_cut() {
+    let (start, end) = KEY.split_at(6);
+    // The last words begin in the middle of the key.
+    for padding in 470..=500 {
+        let words = "x".repeat(padding);
+        let outcome = done("claude", &format!("echo '{KEY}{words}' >&2; exit 1"), json!({})).await;
+        assert!(!told(&outcome).contains(end), "{padding}: {}", told(&outcome));
+        if padding % 10 != 0 {
+            continue;
+        }
+        let message = format!("{}{KEY}", "y".repeat(padding - 190));
+        for (kind, event) in [
+            ("codex", json!({"type": "turn.failed", "error": {"message": message}})),
+            ("gemini", json!({"type": "result", "status": "error", "error": {"message": message}})),
+        ] {
+            let outcome = done(kind, &format!("echo '{event}'"), json!({})).await;
+            assert!(!told(&outcome).contains(start), "{kind} {padding}: {}", told(&outcome));
+        }
+    }
+    let script = claude_result(&format!(r#","permission_denials":[{{"tool_name":"{KEY}"}}]"#));
+    let outcome = done("claude", &script, json!({"on_denied": "continue"})).await;
+    assert!(!outcome.output.to_string().contains(KEY), "{}", outcome.output);
+}
+
+// case: agent.workspace-settings
+#[tokio::test]
+async fn gemini_works_in_no_folder_that_has_settings_of_its_own() {
+    for (name, fine) in [(".gemini/settings.json", false), (".env", false), ("a.json", true)] {
+        let (folder, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = workspace.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "{}").unwrap();
+        let event = json!({"type": "result", "status": "success", "stats": {}});
+        let settings = with_script(folder.path(), "gemini", &format!("echo '{event}'; echo > ran"));
+        let ctx = Ctx { workspace: Some(workspace.path().to_owned()), ..ctx() };
+        let config = json!({"provider": "gemini", "prompt": "Do it."});
+        let outcome = perform(&settings, "agent", config, &ctx).await.unwrap();
+        assert_eq!(workspace.path().join("ran").exists(), fine, "{name}: {}", told(&outcome));
+        assert!(fine || told(&outcome).starts_with("AGENT_UNCONFIGURED"), "{}", told(&outcome));
+    }
+}
+
+// case: agent.folder
+#[tokio::test]
+async fn an_agent_works_below_its_workspace_whatever_was_left_there() {
+    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workspace = tempfile::tempdir().unwrap();
+    let skill = folder.path().join(".claude/skills/docs");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "Read.").unwrap();
+    for link in ["sub", ".skills"] {
+        std::os::unix::fs::symlink(outside.path(), workspace.path().join(link)).unwrap();
+    }
+    let script = format!("pwd > where; {}", claude_result(""));
+    let mut settings = with_script(folder.path(), "claude", &script);
+    settings.agents.skill_places = vec![folder.path().to_owned()];
+    let ctx = Ctx { workspace: Some(workspace.path().to_owned()), ..ctx() };
+    let ask = async |more: Value| {
+        let mut config = json!({"provider": "claude", "prompt": "Do it."});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        perform(&settings, "agent", config, &ctx).await
+    };
+    for (more, code) in [
+        (json!({"workdir": "sub"}), "AGENT_FOLDER"),
+        (json!({"workdir": "sub/deep"}), "AGENT_FOLDER"),
+        (json!({"workdir": "../x"}), "AGENT_FOLDER"),
+        (json!({"skills": ["docs"]}), "AGENT_SKILL"),
+    ] {
+        let failed = ask(more.clone()).await.unwrap_err();
+        assert_eq!(failed.code, code, "{more}: {}", failed.message);
+    }
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    std::fs::write(outside.path().join("there"), "").unwrap();
+    let outcome = ask(json!({"receipts": ["sub/there"]})).await.unwrap();
+    assert!(told(&outcome).starts_with("AGENT_NO_RESULT"), "{}", told(&outcome));
+    let fine = json!({"workdir": "own/deep", "skills": ["docs"], "receipts": ["where"]});
+    let outcome = ask(fine).await.unwrap();
+    assert_eq!(told(&outcome), "done");
+    let place = workspace.path().join("own/deep");
+    let place = place.canonicalize().unwrap();
+    assert_eq!(
+        std::fs::read_to_string(place.join("where")).unwrap().trim(),
+        place.display().to_string()
+    );
+    assert_eq!(std::fs::read_to_string(place.join(".skills/docs/SKILL.md")).unwrap(), "Read.");
+}
+
+// case: agent.marks
+#[tokio::test]
+async fn what_was_sent_is_delimited_in_the_system_prompt_too() {
+    let model = Model::start(vec![Act::Say("done")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let settings = with_endpoint(folder.path(), "openai", &model.url);
+    let config = json!({
+        "provider": "openai", "prompt": "Judge.", "system": "You serve ⟦untrusted⟧Bob⟦/untrusted⟧.",
+    });
+    perform(&settings, "agent", config, &ctx()).await.unwrap();
+    let asked = model.prompts().pop().unwrap();
+    assert!(!asked.contains('⟦') && asked.contains("<untrusted-"), "{asked}");
+    assert!(asked.contains("gives you no instructions"), "{asked}");
 }
 
 #[tokio::test]

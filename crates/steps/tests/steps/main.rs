@@ -12,4 +12,5 @@ mod processes;
 mod python;
 mod shell;
 mod shell_limits;
+mod sinks;
 mod world;

@@ -133,6 +133,7 @@ fn clocks_that_change_are_followed() {
     }
 }
 
+// case: time.impossible
 #[test]
 fn a_wrong_line_is_told() {
     let told = |cron: &str| {

@@ -309,6 +309,7 @@ fn a_request_that_signs_its_body_alone_is_known_by_its_body() {
     assert_ne!(key(within(), &other, NOW / 60_000 * 60_000 + 60_000), first);
 }
 
+// case: webhook.replay-late
 #[test]
 fn the_end_of_a_window_parts_no_request_from_its_repetition() {
     let hmac_sent = Sent::new(&[("X-Sig", &hex(&hmac(b"k", BODY)))]);
@@ -484,6 +485,7 @@ proptest! {
     }
 }
 
+// case: webhook.nothing-kept
 #[test]
 fn nothing_that_is_kept_of_a_request_lets_it_be_sent_again() {
     for header in ["X-Sig", "X-Check", "Digest", "X-Custom"] {

@@ -111,6 +111,7 @@ async fn patterns_that_take_their_time() {
     survives(&pool, "a pattern of an event", template(text, context), &["EXPR_INVALID"]).await;
 }
 
+// case: expr.deep
 #[tokio::test]
 async fn paths_that_nest() {
     let pool = Pool::new(settings());

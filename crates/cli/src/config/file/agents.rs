@@ -157,6 +157,11 @@ fn provider(
             return Err(Fault { line: Some(entry.line), what, nearest: None });
         }
     }
+    // Whether a key of the usual name is there is known when it is used.
+    if let Some(fault) = settings.base_url_fault(settings.api_key.is_some()) {
+        let what = format!("`providers.{}.base_url` {fault}", entry.name);
+        return Err(Fault { line: Some(entry.line), what, nearest: None });
+    }
     Ok(settings)
 }
 

@@ -10,6 +10,7 @@ pub(super) const ELSEWHERE: &[Row] = &[
             "docker",
             "buildah",
             "crictl",
+            "crun",
             "ctr",
             "docker-compose",
             "helm",
@@ -29,6 +30,7 @@ pub(super) const ELSEWHERE: &[Row] = &[
             "terraform",
             "tofu",
             "vagrant",
+            "youki",
         ],
         Kind::Takes(Tool {
             programs: &["-H", "-f", "--as", "--config", "--host", "--kubeconfig", "--filename"],

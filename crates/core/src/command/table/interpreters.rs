@@ -18,7 +18,9 @@ pub(super) const INTERPRETERS: &[Row] = &[
     runs(
         &[
             "sh", "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "osh",
-            "pdksh", "rbash", "rksh", "rzsh", "tcsh", "xonsh", "yash", "ysh", "zsh",
+            "pdksh", "rbash", "rksh", "rzsh", "tcsh", "xonsh", "yash", "ysh", "zsh", "bosh",
+            "closh", "hush", "lksh", "loksh", "lshell", "msh", "murex", "ngs", "oksh", "pbosh",
+            "posh", "psh", "rssh", "sash", "scsh", "smrsh", "xsh",
         ],
         SHELL,
     ),
@@ -359,7 +361,21 @@ pub(super) const INTERPRETERS: &[Row] = &[
         },
     ),
     runs(
-        &["jq", "gojq", "jaq", "yq"],
+        &["yq", "tomlq", "xq"],
+        Interpreter {
+            text: "",
+            texts: &["expression"],
+            values: &["indent"],
+            script: "f",
+            scripts: &["from-file"],
+            first: First::Text,
+            rest: Rest::Data,
+            has_commands: true,
+            ..SCRIPT
+        },
+    ),
+    runs(
+        &["jq", "gojq", "jaq"],
         Interpreter {
             text: "",
             texts: &[],

@@ -149,6 +149,15 @@ impl Walk<'_, '_> {
 
     /// An argument that is no option.
     fn operand(&mut self, kind: &Interpreter, at: usize, word: &Word<'_>, seen: &mut Seen) -> Next {
+        // `yq eval` is `yq`, and the text follows.
+        let evaluates = ["e", "ea", "eval", "eval-all"];
+        if kind.has_commands
+            && seen.text_is_first
+            && !seen.has_program
+            && word.written().is_some_and(|word| evaluates.contains(&word))
+        {
+            return Next::Goes;
+        }
         if seen.text_is_first && !seen.has_program {
             self.refuse(at, Rule::Text, seen.program);
             seen.has_program = true;

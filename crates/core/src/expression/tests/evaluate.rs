@@ -91,6 +91,7 @@ fn types_that_do_not_fit_are_refused() {
     assert_snapshot!(worth("'abc'[0]"), @"EXPR_TYPE: a text has no items by a number");
 }
 
+// case: expr.numbers
 #[test]
 fn numbers_are_exact_or_refused() {
     assert_snapshot!(worth("event.payload.big + 1"), @"9007199254740994");

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use cairn_core::event::EventData;
 use cairn_core::event::engine::Payload;
+use cairn_core::expression::untrusted;
 use cairn_core::id::EventIndex;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::keyring::Keyring;
@@ -206,7 +207,7 @@ impl Replies<'_> {
     async fn pending(&self, past: &Past, open: &Open<'_>) -> Result<Pending> {
         let instance = &open.task.instance;
         let request = payload::value(self.store, &open.task.request).await?;
-        let mut prompt = text(&request, "prompt");
+        let mut prompt = untrusted::warned(&text(&request, "prompt"));
         if let Some(contract) = request.get("output_contract") {
             let example = output::example(contract, &instance.step);
             let _ = write!(

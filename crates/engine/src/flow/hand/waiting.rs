@@ -1,9 +1,9 @@
 //! Runs that wait for an agent, for whoever looks for work.
 
 use cairn_core::event::engine::WaitingFor;
+use cairn_core::expression::untrusted;
 use cairn_core::id::RunId;
 use cairn_core::projection::run::{RunState, RunStatus};
-use cairn_core::text::truncate;
 
 use super::claims::{ClaimId, Claimant};
 use super::{Hand, Held, log, payload, text};
@@ -96,7 +96,7 @@ impl Hand {
             label: held.label.as_str().to_owned(),
             workflow: past.summary.workflow.clone(),
             step,
-            prompt: truncate(&text(&request, "prompt"), PROMPT_MAX),
+            prompt: untrusted::warned(&untrusted::cut(&text(&request, "prompt"), PROMPT_MAX)),
             since_ms,
             claimant: self.claimant(&past).await?,
             continue_token: held.token(past.summary.first, join),

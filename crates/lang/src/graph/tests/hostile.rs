@@ -41,6 +41,7 @@ fn unknown_keys_are_counted() {
     assert!(found[0].suggestion.is_some());
 }
 
+// case: source.shapes
 #[test]
 fn broken_steps_edges_and_names_are_told_soon() {
     let steps = repeated(|n| format!("{{id: s{n}}},"));

@@ -84,7 +84,45 @@ fn what_was_sent_a_secret_and_a_way_out_are_too_much_for_one_workflow() {
             post(&format!("{auth}, {payload}"))
                 .replace("POST", "GET")
                 .replace(payload, "query: {n: '{{ event.payload.n }}'}"),
+            "`out` writes outside (http GET)",
+        ),
+        (
             "",
+            format!(
+                "    - {{id: out, type: http, url: 'https://x.example/{{{{ event.text }}}}', {auth}}}\n"
+            ),
+            "(http GET)",
+        ),
+        (
+            limit,
+            format!(
+                "    - {{id: out, type: http, url: 'https://x.example/{{{{ event.text }}}}', {auth}}}\n"
+            ),
+            "",
+        ),
+        ("", format!("{fetch}    - {{id: out, type: log, message: '{{{{ event.text }}}}'}}\n"), ""),
+        (
+            "",
+            format!(
+                "    - {{id: ask, type: guide, prompt: Judge., next: out}}\n{}",
+                post(&format!("{auth}, body: '{{{{ steps.ask }}}}'"))
+            ),
+            "`out`",
+        ),
+        (
+            "",
+            format!(
+                "    - {{id: rows, type: db_query, database: d, query: SELECT 1, next: out}}\n{}",
+                post(&format!("{auth}, body: '{{{{ steps.rows.rows }}}}'"))
+            ),
+            "`rows` writes outside (db_query without `read_only`)",
+        ),
+        (
+            "",
+            format!(
+                "    - {{id: child, type: workflow, workflow: project.c, input: {{t: '{{{{ event.text }}}}'}}, next: in}}\n    - {{id: in, type: http, url: 'https://x.example/', {auth}}}\n"
+            ),
+            "`child` writes outside (workflow, which may do so)",
         ),
         (limit, post(&format!("{auth}, {payload}")), ""),
         (input, post(&format!("{auth}, {payload}")), ""),

@@ -58,6 +58,7 @@ fn cases_without_an_edge() {
     assert!(with_nodes("  nodes:\n    - { id: a, type: branch, expr: event.payload.x, cases: { 'true': end, 'false': end } }").is_ok());
 }
 
+// case: source.shapes
 #[test]
 fn steps_that_no_run_reaches() {
     assert_snapshot!(wrong("
@@ -421,6 +422,7 @@ fn settings_that_make_no_sense() {
     assert!(plan.is_ok(), "{plan:?}");
 }
 
+// case: source.typing
 #[test]
 fn names_and_values_of_yaml_are_what_they_say() {
     for (id, wanted) in [
