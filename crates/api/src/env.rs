@@ -135,7 +135,7 @@ impl Checked {
     /// What is to be said about the settings of a workflow.
     #[must_use]
     pub fn of(plan: &Plan, settings: &Settings) -> Self {
-        let fault = |fault: &cairn_core::catalog::SettingFault| Fault {
+        let fault = |(_, fault): &(_, cairn_core::catalog::SettingFault)| Fault {
             name: fault.field.clone(),
             message: fault.message.clone(),
             suggestion: fault.hint.clone(),

@@ -22,26 +22,17 @@ pub fn of_answer<T: JsonSchema>() -> Schema {
 /// The outline of [`of_answer`], for clients: the answer, or the error envelope in its place.
 ///
 /// Some clients hold failures to the schema of the answer, too, so it has to allow for both.
-/// What is inside lists, and what is not always there, is left to the answers themselves: every
-/// client pays for the outline in every conversation.
+/// What is inside lists and objects is left to the answers themselves: every client pays for the
+/// outline in every conversation.
 #[must_use]
 pub fn outline(whole: &Schema) -> Schema {
     let required = whole.get("required").cloned().unwrap_or_else(|| json!([]));
-    let is_required =
-        |name: &str| required.as_array().is_some_and(|all| all.contains(&json!(name)));
     let properties = whole.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().map(|(name, property)| {
         let mut kept = property.as_object().cloned().unwrap_or_default();
-        kept.remove("description");
-        kept.remove("items");
-        match kept.get_mut("properties").and_then(Value::as_object_mut) {
-            Some(inner) if is_required(name) => {
-                let inner = inner.values_mut().filter_map(Value::as_object_mut);
-                inner.for_each(|field| drop(field.remove("description")));
-            }
-            _ => drop(kept.remove("properties")),
+        for inner in ["description", "items", "properties", "required"] {
+            kept.remove(inner);
         }
-        kept.remove("required");
         (name.clone(), Value::Object(with_one_type(kept)))
     });
     let properties: Schema = properties.collect();

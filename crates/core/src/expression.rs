@@ -9,8 +9,8 @@
 //! with a panic. The rest, such as `{% for %}`, is for a worker process.
 //!
 //! In reading order: what an expression is (here), reading (`parse`, `tags`, `atom`), writing
-//! (`print`, `jinja`), the filters ([`FILTERS`]), evaluating (`prepare`, `code`, `evaluate`,
-//! `operators`).
+//! (`print`, `jinja`), changing (`replace`), the filters ([`FILTERS`]), evaluating (`prepare`,
+//! `code`, `evaluate`, `operators`).
 
 mod atom;
 mod code;
@@ -23,6 +23,7 @@ mod operators;
 mod parse;
 mod prepare;
 mod print;
+mod replace;
 mod tags;
 mod text;
 pub mod untrusted;

@@ -10,6 +10,7 @@ mod blobs;
 pub(crate) mod input;
 mod perform;
 mod position;
+mod rebind;
 mod reply;
 mod resume;
 mod session;
@@ -117,6 +118,12 @@ impl Guide {
         self.inner.untrusted().await
     }
 
+    /// Binds the runs of a session to the directory that their project is in now: it was moved, or
+    /// the session came from another machine. Gives the runs that were bound elsewhere.
+    pub async fn rebind(&self, session: SessionId, project: &Path, by: By) -> Result<Vec<RunId>> {
+        self.inner.rebind(session, project, by).await.map_err(Error::of_execution)
+    }
+
     /// Opens a session to leave notes in: a run of a workflow that has nothing else to do.
     pub async fn open_session(&self, by: By) -> Result<SessionOpened> {
         let (workflow, by) = (catalog::NOTES.to_owned(), Some(by));
@@ -177,7 +184,8 @@ impl Inner {
             Err(Error::Store(store::Error::NotFound(id))) => return Err(self.not_here(id).await?),
             Err(error) => return Err(error),
         }
-        decided.events.extend(workspace::belongs(workspace, run, &mut mint));
+        let root = (run, decide::root(run));
+        decided.events.extend(workspace::belongs(workspace, root, &mut mint));
         let deed = deed(&ask, &found.id, (id, run));
         self.record.change(deed, self.begin(&mut session, run, decided, workspace)).await?;
         let node = self.perform_owed(&mut session, run, decide::root(run)).await?;

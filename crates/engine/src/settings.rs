@@ -76,6 +76,15 @@ impl Files {
         Written::parse(&path.display().to_string(), &bytes)
     }
 
+    /// Where the values of an origin stand, for people.
+    fn place_of(&self, origin: Origin, plan: &Plan) -> String {
+        match (origin, &self.beside) {
+            (Origin::Own, _) => self.own_place(),
+            (Origin::Beside, Some(path)) => path.display().to_string(),
+            (Origin::Beside | Origin::Default | Origin::Vault, _) => plan.workflow_id.clone(),
+        }
+    }
+
     fn require_beside(&self) -> Result<&Path> {
         self.beside.as_deref().ok_or_else(|| Error::Invalid {
             message: "the workflow is built in, so there is no file beside it".to_owned(),
@@ -120,8 +129,8 @@ pub struct Settings {
     pub origins: BTreeMap<String, Origin>,
     /// What a run needs and nobody has given, secrets too.
     pub missing: Vec<String>,
-    /// What is wrong with the values that there are.
-    pub faults: Vec<SettingFault>,
+    /// What is wrong with the values that there are, and where each comes from.
+    pub faults: Vec<(Origin, SettingFault)>,
     /// Values that nobody asks for.
     pub unused: Vec<String>,
 }
@@ -168,16 +177,17 @@ impl Settings {
             let message = format!("`{name}` has no value, and a run needs it");
             SettingFault::new(name.clone(), message, remedy(plan, files.workflow.name(), name))
         });
-        let faults: Vec<SettingFault> = self.faults.iter().cloned().chain(missing).collect();
+        let found = self.faults.iter().map(|(_, fault)| fault.clone());
+        let faults: Vec<SettingFault> = found.chain(missing).collect();
         if faults.is_empty() {
             return Ok(self.values);
         }
-        // Secrets stand in no file.
-        let secrets =
-            self.faults.is_empty() && self.missing.iter().all(|name| is_secret(plan, name));
-        let path = match secrets {
-            true => plan.workflow_id.clone(),
-            false => files.own_place(),
+        // The first fault is the one that is told. Secrets stand in no file.
+        let secrets = self.missing.iter().all(|name| is_secret(plan, name));
+        let path = match self.faults.first() {
+            Some((origin, _)) => files.place_of(*origin, plan),
+            None if secrets => plan.workflow_id.clone(),
+            None => files.own_place(),
         };
         Err(Error::SettingsInvalid { path, faults })
     }
@@ -187,11 +197,14 @@ impl Settings {
         let found =
             places.iter().find_map(|(file, origin)| Some((file.get(&field.name)?, *origin)));
         if field.secret {
-            if found.is_some() {
+            if let Some((_, origin)) = found {
                 let message =
                     format!("`{}` is a secret, and stands in a file for all to read", field.name);
-                let hint = "take it out with `cairn env unset`, and set it with `cairn secret set`";
-                self.faults.push(SettingFault::new(field.name.clone(), message, hint));
+                let beside = if origin == Origin::Beside { " --beside" } else { "" };
+                let hint = format!(
+                    "take it out with `cairn env unset{beside}`, and set it with `cairn secret set`"
+                );
+                self.faults.push((origin, SettingFault::new(field.name.clone(), message, hint)));
             }
             return;
         }
@@ -199,8 +212,12 @@ impl Settings {
         let Some((value, origin)) = found.or_else(default) else { return };
         if let Some(why) = field.misfit(value) {
             let message = format!("`{}` {why}", field.name);
-            let hint = "correct the value with `cairn env set`";
-            self.faults.push(SettingFault::new(field.name.clone(), message, hint));
+            let hint = match origin {
+                Origin::Beside => "correct the value there with `cairn env set --beside`",
+                Origin::Default => "correct the default, or set a value with `cairn env set`",
+                Origin::Own | Origin::Vault => "correct the value with `cairn env set`",
+            };
+            self.faults.push((origin, SettingFault::new(field.name.clone(), message, hint)));
         }
         self.values.insert(field.name.clone(), value.clone());
         self.origins.insert(field.name.clone(), origin);

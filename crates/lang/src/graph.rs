@@ -6,6 +6,7 @@
 //! both give the same plan.
 
 mod assets;
+mod branches;
 mod command;
 mod config;
 mod cycle;
@@ -141,6 +142,8 @@ struct Build<'a> {
     /// Where each step is among the drafts.
     places: BTreeMap<String, usize>,
     links: Vec<Link<'a>>,
+    /// The branches of each `parallel`, and the last step of each.
+    branch_ends: BTreeMap<usize, Vec<(usize, usize)>>,
     conditions: BTreeMap<Slug, Condition>,
     assets: assets::Assets,
     payloads: payload::Payloads,
@@ -198,6 +201,7 @@ fn workflow<'a>(
         drafts: Vec::new(),
         places: BTreeMap::new(),
         links: Vec::new(),
+        branch_ends: BTreeMap::new(),
         conditions: BTreeMap::new(),
         assets: assets::Assets::default(),
         payloads: payload::Payloads::default(),

@@ -124,6 +124,15 @@ pub fn namespace(id: &str) -> Option<&str> {
     id.split_once('.').map(|(namespace, _)| namespace)
 }
 
+/// Whether a text is a UUID, which programs give files and people never say.
+#[must_use]
+pub fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    lengths == [8, 4, 4, 4, 12] && groups.iter().all(is_hex)
+}
+
 /// Whether a text can name a step or a loop.
 #[must_use]
 pub fn is_step_id(text: &str) -> bool {
@@ -168,6 +177,15 @@ mod tests {
         for kind in [SourceKind::User, SourceKind::Project, SourceKind::Remote, SourceKind::Plugin]
         {
             assert_eq!(check("wr.review", kind), Err(InvalidId::Reserved));
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_told_from_a_name() {
+        assert!(is_uuid("0193e2b4-6c20-7a5f-8000-0123456789ab"));
+        assert!(is_uuid("A193E2B4-6C20-7A5F-8000-0123456789AB"));
+        for name in ["support-triage", "0193e2b4", "g193e2b4-6c20-7a5f-8000-0123456789ab", ""] {
+            assert!(!is_uuid(name), "{name}");
         }
     }
 

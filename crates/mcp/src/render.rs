@@ -19,7 +19,7 @@ use cairn_core::projection::resume::WhyMatched;
 use cairn_core::reason::{Blocker, Pointer};
 use cairn_core::text::inert;
 use cairn_engine::guided::answer as engine;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::advice;
 use crate::tools::Reply;
@@ -30,27 +30,31 @@ pub(crate) use workflow::{inspected, workflows};
 const RULE: &str = "\n\n---\n";
 /// The code of the warning that what was sent is not on record.
 const NOT_RECORDED: &str = "replayed_with_other_input";
+/// How an agent that has to wait stops, and how the run is found again.
+const LATER: &str = "To continue another day, stop here and tell the user: this token stays valid, \
+    and resume_session finds the run in a new chat.";
 
 /// An answer about a run.
 pub(crate) fn answer(found: engine::Answer) -> Reply<Answer> {
     let references = supplement::references(found.lifecycle, &found.references);
-    let owes = found.pending.as_ref().is_some_and(|pending| pending.needs_artifact);
+    let asked = Asked::of(found.pending.as_ref());
     let data = Answer::from(found);
-    let mut texts = vec![primary(&data, owes)];
+    let mut texts = vec![primary(&data, asked)];
     texts.extend(references);
     texts.extend(supplement::all(&data));
     Reply { data, texts }
 }
 
 /// The step to do, or why there is none, and what to call next.
-fn primary(data: &Answer, owes: bool) -> String {
+fn primary(data: &Answer, asked: Asked) -> String {
     let mut text = match (&data.kind, &data.pending) {
-        (Kind::Blocked, pending) => blocked(data, pending.as_ref(), owes),
-        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, owes)),
+        (Kind::Blocked, pending) => blocked(data, pending.as_ref(), asked),
+        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, asked)),
         (Kind::Ok, None) => over(data),
     };
     if let Some(warning) = unrecorded(data) {
-        text = format!("NOT RECORDED: {}.{RULE}{text}", warning.message);
+        let message = warning.message.trim_start_matches("not recorded: ");
+        text = format!("NOT RECORDED: {message}.{RULE}{text}");
     }
     let _ = write!(text, "\n{}", names(data));
     text
@@ -61,64 +65,74 @@ fn unrecorded(data: &Answer) -> Option<&Warning> {
     data.warnings.iter().find(|warning| warning.code == NOT_RECORDED)
 }
 
-fn next(data: &Answer, owes: bool) -> String {
+fn next(data: &Answer, asked: Asked) -> String {
     let (before, call) = match data.next_intent {
         NextIntent::PerformPendingThenContinue if unrecorded(data).is_some() => {
-            ("Next: to record what you sent as a new branch,", done(data, owes))
+            let before = match data.run {
+                None => "To record what you sent as a new branch,",
+                Some(_) => "To record what you sent in a new run,",
+            };
+            (before, done(data, asked))
         }
-        NextIntent::PerformPendingThenContinue => {
-            ("Next: do this step. When it is done,", done(data, owes))
-        }
+        NextIntent::PerformPendingThenContinue => ("When the step is done,", done(data, asked)),
         NextIntent::AwaitUserConfirmation => (
-            "Next: do this step, show the user what you have, and wait for their yes. Then",
-            done(data, owes),
+            "Do the step, show the user the result and wait for their yes. Then",
+            done(data, asked),
         ),
-        NextIntent::RehydrateOnly => {
-            ("Next: look before you work. To see where the run stands,", tokens(data, false))
+        NextIntent::RehydrateOnly | NextIntent::Complete => {
+            ("To see where the run stands,", tokens(data, false))
         }
-        NextIntent::Complete => ("Next: nothing. To see the end again,", tokens(data, false)),
     };
-    let mut text = format!(
-        "{before} call continue_workflow with\n{call}\nThe answer to that call is the next step: \
-         do not guess it, and do not work ahead."
-    );
+    let intent = data.next_intent.name();
+    let mut text = format!("nextIntent: {intent}. {before} call continue_workflow with\n{call}");
+    if data.pending.is_none() {
+        return text;
+    }
+    text.push_str("\nIts answer is the next step: do not guess it or work ahead.");
     if let Some(token) = &data.checkpoint_token {
         let _ = write!(
             text,
             " To record notes before that, call checkpoint_workflow with checkpointToken \"{token}\"."
         );
     }
+    if data.next_intent == NextIntent::AwaitUserConfirmation {
+        let _ = write!(text, " {LATER}");
+    }
     text
 }
 
-fn blocked(data: &Answer, pending: Option<&Pending>, owes: bool) -> String {
+fn blocked(data: &Answer, pending: Option<&Pending>, asked: Asked) -> String {
     let mut text = String::from("BLOCKED: the run stays at this step.\n");
     for (place, blocker) in data.blockers.iter().enumerate() {
         let code = blocker.code.name();
         let _ = write!(text, "\n{}. {code}: {}", place + 1, blocker.message);
         if let Some(fix) = &blocker.suggested_fix {
-            let _ = write!(text, "\n   Do: {fix}");
+            let _ = write!(text, "\n   suggestedFix: {fix}");
         }
     }
     let token = data.retry_continue_token.as_ref().unwrap_or(&data.continue_token);
     let of_contract = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
-    let output = example(owes || data.blockers.iter().any(of_contract));
-    let call = json!({"continueToken": token, "output": output});
+    let artifact = asked.artifact || data.blockers.iter().any(of_contract);
+    let call = json!({"continueToken": token, "output": Asked { artifact, ..asked }.example()});
     // An automation takes no context with a step.
-    let kept = match data.run {
+    let recorded = match data.run {
         None => " Context and preferences that you sent are recorded; send only what changed.",
         Some(_) => "",
     };
+    let first = match data.next_intent {
+        NextIntent::AwaitUserConfirmation => "Ask the user for what is missing",
+        _ => "Do each suggestedFix",
+    };
     let _ = write!(
         text,
-        "{RULE}Next: fix this, then call continue_workflow with this retryContinueToken and the \
-         whole output again.{kept}\n{call}"
+        "{RULE}nextIntent: {}. {first}, then send the whole output again with the \
+         retryContinueToken as continueToken.{recorded}\n{call}",
+        data.next_intent.name()
     );
     if let Some(pending) = pending {
         let _ = write!(
             text,
-            "\nStill pending: {} (`{}`). To see its prompt again, send the token alone. To stop \
-             here for now, tell the user what is missing; resume_session finds this run again.",
+            "\nStill pending: {} (`{}`). To see its prompt again, send the token alone. {LATER}",
             pending.title, pending.step_id
         );
     }
@@ -132,28 +146,56 @@ fn over(data: &Answer) -> String {
         None => {}
     }
     if data.is_complete {
-        "The workflow is complete. Call nothing more for this run; tell the user what came of it."
+        "nextIntent: complete. The workflow is complete: call nothing more for this run, and tell \
+         the user its outcome."
             .to_owned()
     } else {
-        format!("There is no step to do now.{RULE}{}", next(data, false))
+        format!("There is no step to do now.{RULE}{}", next(data, Asked::default()))
     }
 }
 
 /// The call that says that a step is done.
-fn done(data: &Answer, owes: bool) -> String {
+fn done(data: &Answer, asked: Asked) -> String {
     let mut call = tokens_value(data, true);
     if let Some(fields) = call.as_object_mut() {
-        fields.insert("output".to_owned(), example(owes));
+        fields.insert("output".to_owned(), asked.example());
     }
     call.to_string()
 }
 
-/// An output to fill in, with a place for the artifact that the step owes.
-fn example(owes: bool) -> Value {
-    let notes = "<what you did in this step alone>";
-    match owes {
-        true => json!({"notesMarkdown": notes, "artifacts": ["<as asked for above>"]}),
-        false => json!({"notesMarkdown": notes}),
+/// What the answer to a step brings.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Notes: nobody is asked for some that would not be recorded.
+    notes: bool,
+    /// An artifact, without which the answer is not whole.
+    artifact: bool,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self { notes: true, artifact: false }
+    }
+}
+
+impl Asked {
+    fn of(pending: Option<&engine::Pending>) -> Self {
+        pending.map_or_else(Self::default, |pending| Self {
+            notes: pending.records_notes,
+            artifact: pending.needs_artifact,
+        })
+    }
+
+    /// An output to fill in.
+    fn example(self) -> Value {
+        let mut output = Map::new();
+        if self.notes {
+            output.insert("notesMarkdown".to_owned(), json!("<what you did in this step alone>"));
+        }
+        if self.artifact {
+            output.insert("artifacts".to_owned(), json!(["<as asked for above>"]));
+        }
+        Value::Object(output)
     }
 }
 
@@ -186,7 +228,7 @@ fn names(data: &Answer) -> String {
     text
 }
 
-/// Notes were recorded, or not.
+/// A checkpoint was recorded, or not.
 pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
     let (recorded, next) = (found.recorded, found.next);
     let data = Checkpointed::from(found);
@@ -199,7 +241,8 @@ pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
     }
     match next {
         engine::AfterCheckpoint::Step => {
-            let call = json!({"continueToken": data.continue_token, "output": example(false)});
+            let output = Asked::default().example();
+            let call = json!({"continueToken": data.continue_token, "output": output});
             let _ = write!(
                 text,
                 " The step is still pending; when it is done, call continue_workflow with\n{call}"
@@ -220,8 +263,8 @@ pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
 /// A session was opened.
 pub(crate) fn session_opened(data: &SessionOpened) -> String {
     format!(
-        "Session {} ({}) is open. Keep notes with checkpoint_workflow and sessionToken \"{}\"; each \
-         answer has the token of the next.",
+        "Session {} ({}) is open. Record notes with checkpoint_workflow and sessionToken \"{}\"; \
+         each answer has the token for the next.",
         data.session_id, data.label, data.session_token
     )
 }
@@ -230,7 +273,7 @@ pub(crate) fn session_opened(data: &SessionOpened) -> String {
 pub(crate) fn resumed(data: &Resumed, asked: bool) -> String {
     let untrusted = format!("{}{}", waiting(data), untrusted(data));
     if data.candidates.is_empty() && !data.waiting.is_empty() {
-        return format!("No earlier run of yours is to be resumed.{untrusted}");
+        return format!("There is no earlier run to resume.{untrusted}");
     }
     if data.candidates.is_empty() {
         let none = "There is no run to resume. Choose a workflow with list_workflows.";
@@ -286,7 +329,7 @@ fn waiting(data: &Resumed) -> String {
     let mut text =
         "\n\nAutomations that wait for an agent, whoever started them. To do the step of \
                     one, call continue_workflow with its continueToken alone: that claims the run \
-                    for 15 minutes after each of your calls."
+                    until 15 minutes after your last call."
             .to_owned();
     for run in &data.waiting {
         let since = run.waiting_since.as_deref().unwrap_or("?");
@@ -299,7 +342,7 @@ fn waiting(data: &Resumed) -> String {
             let _ = write!(
                 text,
                 "\n  claimed by another agent until {until}; if that agent is gone, tell the user: \
-                 `cairn runs release {}` frees it",
+                 `cairn runs release {}` releases it",
                 run.session.run_id
             );
         } else {
@@ -328,8 +371,8 @@ fn untrusted(data: &Resumed) -> String {
     let count = data.untrusted.len();
     let (sessions, wait) = if count == 1 { ("session", "waits") } else { ("sessions", "wait") };
     format!(
-        "\n\n{count} imported {sessions} {wait} until a person trusts what it would do, and none \
-         of its runs is offered before. Tell the user: `cairn session trust {first}` shows it and asks."
+        "\n\n{count} imported {sessions} {wait} for a person's trust; until then no run of it can be \
+         resumed. Tell the user: `cairn session trust {first}` shows what it would do and asks."
     )
 }
 

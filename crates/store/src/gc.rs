@@ -74,7 +74,8 @@ pub async fn collect(store: &Store, policy: &Policy, now_ms: u64) -> Result<Repo
     Ok(report)
 }
 
-async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<SessionId>> {
+/// Removes the guided sessions whose last event is older than this; gives which.
+pub async fn retire(store: &Store, before_ms: u64, dry_run: bool) -> Result<Vec<SessionId>> {
     let mut retired = Vec::new();
     for session in store.sessions.list().await? {
         let Ok(status) = store.log.status(session).await else { continue };

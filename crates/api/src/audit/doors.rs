@@ -62,6 +62,7 @@ pub const CLI: &[(&str, Call)] = &[
     ("session import", Changes(&[Action::ImportSession, Action::TrustSession, Action::ResumeRun])),
     ("session keep", Changes(&[Action::KeepSession])),
     ("session list", Reads),
+    ("session rebind", Changes(&[Action::RebindSession])),
     ("session resume", Reads),
     ("session show", Reads),
     ("session trust", Changes(&[Action::TrustSession])),

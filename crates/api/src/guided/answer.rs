@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::run::RunError;
 
-/// The answer to a call that starts, continues or comes back.
+/// The answer to a call that starts, continues or shows a run.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -27,7 +27,7 @@ pub struct Answer {
     /// With `tokens: "pair"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_token: Option<String>,
-    /// The step to do now; null when the run is over, or an automation is at work.
+    /// The step to do now; null when the run is over, or while an automation runs by itself.
     pub pending: Option<Pending>,
     /// Whether the run is over.
     pub is_complete: bool,
@@ -36,43 +36,43 @@ pub struct Answer {
     /// The run's name for people, when there is no `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Which run it is; on start and when coming back.
+    /// Which run it is; on start and when a step is shown again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
-    /// What holds now; on start, when coming back, and when it changed.
+    /// The preferences in effect; on start, when a step is shown again, and after a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Preferences>,
     /// Why the run did not move, in a fixed order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Blocker>")]
     pub blockers: Vec<reason::Blocker>,
-    /// For continue_workflow once the blockers are seen to.
+    /// Send it as continueToken, once the blockers are resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_continue_token: Option<String>,
     /// Facts about the step just done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_context: Option<StepContext>,
-    /// What is worth knowing and stops nothing.
+    /// What you should know; none of it stops the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What happened so far; when coming back.
+    /// What happened so far; when a step is shown again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recap: Option<Recap>,
-    /// Ways that were gone from here already.
+    /// Branches that continue from this step already; of a finished run, its other branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
-    /// How an automation goes, of which you get single steps.
+    /// The state of the automation, of which you get single steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Standing>,
 }
 
-/// How a run goes that the engine performs.
+/// The state of a run that the engine performs.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
     /// queued, running, waiting, paused, succeeded, failed or cancelled.
     pub status: &'static str,
-    /// What came out; left out when it is long.
+    /// Its result; left out when it is long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// What went wrong.
@@ -84,10 +84,10 @@ pub struct Standing {
     /// How many steps wait for you beside the pending one.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_steps: usize,
-    /// Steps that the engine is at.
+    /// Steps that the engine is running.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doing: Vec<String>,
-    /// Steps that were cut off: a person decides what becomes of them.
+    /// Steps that were interrupted: a person decides how they continue.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut_off: Vec<String>,
 }
@@ -124,7 +124,7 @@ const fn is_zero(count: &usize) -> bool {
 #[expect(dead_code, reason = "only its schema is used")]
 struct Blocker {
     code: String,
-    /// What it is about: its `kind` and what that kind needs.
+    /// What it refers to: a `kind`, and the fields of that kind.
     pointer: Map<String, Value>,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub struct Pending {
     pub step_id: String,
     pub title: String,
     pub prompt: String,
-    /// Whether somebody must agree to what was done; nextIntent says when that is the user.
+    /// Whether the result needs a confirmation; nextIntent says when it is the user's.
     pub require_confirmation: bool,
 }
 
@@ -163,6 +163,19 @@ pub enum NextIntent {
     Complete,
 }
 
+impl NextIntent {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PerformPendingThenContinue => "perform_pending_then_continue",
+            Self::AwaitUserConfirmation => "await_user_confirmation",
+            Self::RehydrateOnly => "rehydrate_only",
+            Self::Complete => "complete",
+        }
+    }
+}
+
 /// Which run it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -173,7 +186,7 @@ pub struct Session {
     pub label: String,
 }
 
-/// The preferences that hold.
+/// The preferences in effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -192,7 +205,7 @@ pub struct StepContext {
     pub assessments: Assessments,
 }
 
-/// The judgements that were accepted: one, as nearly every step has it, or several.
+/// The accepted assessments: an object when there is one, a list when there are several.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -201,7 +214,7 @@ pub enum Assessments {
     Several(Vec<Assessment>),
 }
 
-/// A judgement that was accepted.
+/// An accepted assessment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -211,7 +224,7 @@ pub struct Assessment {
     pub normalization_notes: Vec<String>,
 }
 
-/// One respect of a judgement.
+/// One dimension of an assessment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -222,7 +235,7 @@ pub struct Dimension {
     pub rationale: Option<String>,
 }
 
-/// Something worth knowing.
+/// A warning.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Warning {
@@ -249,17 +262,17 @@ pub struct Truncation {
     pub policy: &'static str,
 }
 
-/// One way that was gone from a node already.
+/// A branch that continues from a node already.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Branch {
     pub node_id: String,
-    /// Whether the newest work lies there.
+    /// Whether it holds the newest work.
     pub preferred: bool,
     pub nodes: usize,
     pub summary: String,
-    /// Goes on at its end.
+    /// Continues at its end.
     pub continue_token: String,
 }
 
@@ -324,7 +337,7 @@ pub struct WaitingRun {
     /// Until when another agent has claimed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_until: Option<String>,
-    /// Claims it for you and gives the step, when it is sent alone.
+    /// Sent alone, it claims the run for you and returns the step.
     pub continue_token: String,
 }
 
@@ -343,7 +356,7 @@ pub struct Candidate {
     pub project: Option<String>,
     /// Seconds since it last moved.
     pub idle_sec: u64,
-    /// Another branch than the one that moved last.
+    /// Whether it is another branch than the one that moved last.
     #[serde(skip_serializing_if = "is_false")]
     pub branch: bool,
     pub status: String,
@@ -353,10 +366,10 @@ pub struct Candidate {
     /// The title of the step to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_step: Option<String>,
-    /// The best reason first.
+    /// Best reason first.
     pub why_matched: Vec<&'static str>,
     /// The beginning of its latest notes.
     pub snippet: String,
-    /// Shows where it stands, when it is sent alone.
+    /// Sent alone, it shows the pending step.
     pub continue_token: String,
 }

@@ -14,12 +14,12 @@ pub struct StartWorkflow {
     pub workflow_id: String,
     /// What this run is for, in one sentence; resume_session finds it by these words.
     pub goal: Option<String>,
-    /// Facts from outside that prompts and conditions use: a ticket id, a branch, parameters.
-    /// They are kept, so send them once. Paths, not documents; at most 256 KB.
+    /// Facts that prompts and conditions use: a ticket id, a branch, parameters. They stay
+    /// recorded, so send them once. Paths, not documents; at most 256 KB.
     pub context: Option<Map<String, Value>>,
     /// Only what the user asked for.
     pub preferences: Option<Preferences>,
-    /// Adds the run to a session: `session.sessionId` of an earlier answer.
+    /// Adds the run to a session: sessionId of an earlier answer.
     pub session_id: Option<String>,
     /// Absolute path of the project you work on.
     pub workspace_path: Option<String>,
@@ -31,21 +31,20 @@ pub struct StartWorkflow {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContinueWorkflow {
-    /// The continueToken of the last answer, copied whole; after a block its
-    /// retryContinueToken. RIGHT: the newest one. WRONG: a checkpointToken; one you shortened;
-    /// one of an earlier step, unless you mean to fork the run there.
+    /// continueToken of the last answer, copied whole; after a block its retryContinueToken.
+    /// WRONG: a checkpointToken; an older one, unless you mean to fork there.
     pub continue_token: Option<String>,
-    /// In place of continueToken, when you asked for `tokens: "pair"`.
+    /// Instead of continueToken, after `tokens: "pair"`.
     pub state_token: Option<String>,
-    /// Goes with stateToken and says that the step is done; without it the step is shown again.
+    /// With stateToken: the step is done.
     pub ack_token: Option<String>,
-    /// `advance`: the step is done. `rehydrate`: show it again; nothing changes. Left out, it is
-    /// advance when there is an output, otherwise rehydrate.
+    /// `advance`: the step is done. `rehydrate`: show it again. Default: advance if there is an
+    /// output, else rehydrate.
     pub intent: Option<Intent>,
-    /// What this step brought.
+    /// The result of this step.
     pub output: Option<Output>,
-    /// Keys that the step tells you to set, and facts that are new or changed; null removes one.
-    /// Goes with output or intent. WRONG: sending what is known again.
+    /// Keys that the step asks for, and facts that changed; null removes one. Needs output or
+    /// intent. WRONG: repeating what is recorded.
     pub context: Option<Map<String, Value>>,
     /// Only when the user changes them.
     pub preferences: Option<Preferences>,
@@ -57,13 +56,13 @@ pub struct ContinueWorkflow {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointWorkflow {
-    /// The checkpointToken of the last answer. WRONG: its continueToken.
+    /// checkpointToken of the last answer. WRONG: its continueToken.
     pub checkpoint_token: Option<String>,
-    /// Goes with it after `tokens: "pair"`.
+    /// With checkpointToken, after `tokens: "pair"`.
     pub state_token: Option<String>,
-    /// In place of the others, in a session without a run.
+    /// Instead of the others, in a session without a run.
     pub session_token: Option<String>,
-    /// What to keep.
+    /// What to record.
     pub output: Kept,
     /// `pair` adds stateToken and ackToken.
     pub tokens: Option<Tokens>,
@@ -73,8 +72,8 @@ pub struct CheckpointWorkflow {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeSession {
-    /// Words from its goal, notes, context or workflow's name, all of which must be there. Left
-    /// out, the runs that moved last are shown.
+    /// Words that all occur in its goal, notes, context or workflow name. Default: the runs that
+    /// moved last.
     pub query: Option<String>,
     /// Branch you are on.
     pub git_branch: Option<String>,
@@ -93,9 +92,9 @@ pub struct StartSession {}
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListWorkflows {
-    /// Words, all of which must be in the id, the name or the description.
+    /// Words that all occur in the id, name or description.
     pub query: Option<String>,
-    /// nextCursor of the page before.
+    /// nextCursor of the last page.
     pub cursor: Option<String>,
 }
 
@@ -105,7 +104,7 @@ pub struct ListWorkflows {
 pub struct InspectWorkflow {
     /// Id from list_workflows.
     pub workflow_id: String,
-    /// `full` adds loops, and the contracts of outputs with their schemas. Default: brief.
+    /// `full` adds loops and output contracts with their schemas. Default: brief.
     pub detail: Option<Detail>,
 }
 
@@ -142,9 +141,9 @@ pub enum Tokens {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Output {
     /// Markdown for people, at most 4096 bytes: what you did and decided, results with paths and
-    /// numbers, what is open. RIGHT: this step alone. WRONG: earlier notes repeated; "done".
+    /// numbers, open points. RIGHT: this step alone. WRONG: earlier notes again; "done".
     pub notes_markdown: Option<String>,
-    /// Structured results that the prompt asks for, each with its `kind`.
+    /// Structured results that the prompt asks for, each with a `kind`.
     pub artifacts: Option<Vec<Map<String, Value>>>,
 }
 

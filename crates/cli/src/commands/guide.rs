@@ -31,13 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Go through a workflow in the terminal, step by step
 ///
 /// Each step is shown; its notes are read from standard input and end with a line that is
-/// only a dot; without that line nothing is taken down, and what the run does not take stays
-/// to be mended. With --answers they come from a file: a JSON list, or one JSON object a line,
-/// of `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the
-/// notes may be left out. Whoever stops midway goes on with --continue and the token that is
-/// shown then. Of an automation only the steps of type `guide` are shown; the engine does the
-/// others. A run of one that waits for an agent is joined with --continue and its id, whoever
-/// started it: `cairn runs list --waiting-for agent` shows them.
+/// only a dot. Without that line nothing is sent, and what the run refuses is kept for editing.
+/// With --answers they come from a file: a JSON list, or one JSON object per line, of
+/// `{"step": ID, "notes": TEXT, "artifacts": [...], "context": {...}}`, where all but the notes
+/// may be left out. To continue later, use --continue with the token that is shown when you
+/// stop. Of an automation only the steps of type `guide` are shown; the engine does the others.
+/// A run of one that waits for an agent is joined with --continue and its id, whoever started
+/// it: `cairn runs list --waiting-for agent` shows them.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn guide wr.quick-task\n  cairn guide triage.yaml --set ticket=T-17\n  cairn guide wr.code-review --answers answers.json --json\n  cairn guide --continue run_01hf7yat"
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID|FILE", required_unless_present = "continue")]
     workflow: Option<String>,
 
-    /// Go on where a token stands, or join a run that waits for an agent
+    /// Continue where a token stands, or join a run that waits for an agent
     #[arg(long, value_name = "TOKEN|RUN", conflicts_with_all = ["workflow", "set"])]
     r#continue: Option<String>,
 

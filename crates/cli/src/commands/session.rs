@@ -13,6 +13,7 @@ mod gc;
 mod import;
 mod keep;
 mod list;
+mod rebind;
 mod resume;
 mod show;
 mod trust;
@@ -38,6 +39,7 @@ enum Command {
     Import(import::Args),
     Keep(keep::Args),
     List(list::Args),
+    Rebind(rebind::Args),
     Resume(resume::Args),
     Show(show::Args),
     Trust(trust::Args),
@@ -52,6 +54,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         Command::Import(args) => home::on_threads(import::run(&args, config)),
         Command::Keep(args) => keep::run(&args, config),
         Command::List(args) => list::run(&args, config),
+        Command::Rebind(args) => rebind::run(&args, config),
         Command::Resume(args) => resume::run(&args, config),
         Command::Show(args) => show::run(&args, config),
         Command::Trust(args) => home::on_threads(trust::run(&args, config)),

@@ -22,7 +22,7 @@ pub(crate) use limits::Limits;
 pub(crate) use steps::Steps;
 
 /// Every key that a file may have, beside the databases.
-pub(super) const KEYS: [&str; 26] = [
+pub(super) const KEYS: [&str; 27] = [
     "agents.default_model",
     "agents.default_provider",
     "agents.stall_sec",
@@ -41,6 +41,7 @@ pub(super) const KEYS: [&str; 26] = [
     "python.interpreter",
     "python.wheels",
     "retention.failure_days",
+    "retention.guided_days",
     "retention.keep_max",
     "retention.success_days",
     "risk_policy",

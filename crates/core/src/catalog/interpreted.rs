@@ -178,7 +178,7 @@ fn merge() -> StepType {
 fn parallel() -> StepType {
     pure(
         "parallel",
-        "Starts several branches at once.",
+        "Starts several branches at once. Reading it gives the outputs of its branches, by the names of their first steps: `steps.gather.logs`.",
         closed(&json!({"branches": told(texts(), "The first step of each branch.")}), &[]),
         &json!({"branches": ["metrics", "logs"]}),
         nothing(),

@@ -13,7 +13,6 @@ pub use meaning::{Claim, Divergence};
 use serde_json::Value;
 
 use super::decide::Role;
-use super::probe;
 use super::render::needs_notes;
 use super::scene::Scene;
 use super::walk;
@@ -220,17 +219,25 @@ fn violation(
     reason: ContractViolation,
     message: String,
 ) -> Problem {
-    let mut example = contract.example.as_ref().map(|example| example.0.clone());
-    // The contract's example is for any capability; a probe asks about one.
-    if let (Some(Value::Object(members)), Some(probed)) = (&mut example, probe::of(asked.step)) {
-        members.insert("capability".to_owned(), probe::name(probed).into());
-    }
+    let example = shown(asked.step, contract);
+    let example = example.or_else(|| contract.example.as_ref().map(|example| example.0.clone()));
     Problem {
         reason: Reason::Contract(reason),
         pointer: Pointer::OutputContract { contract_ref: contract.r#ref.clone() },
         message,
         fix: example.map(|example| format!("give an artifact like {example}")),
     }
+}
+
+/// The example that the step's own prompt shows. The contract's is for any step: that of a
+/// capability names any capability, and a probe asks about one.
+fn shown(step: &Step, contract: &Contract) -> Option<Value> {
+    let Action::Prompt(prompt) = &step.action else { return None };
+    let mut examples = prompt.requirements.iter().filter_map(|line| {
+        let json = line.strip_prefix("For example `")?.strip_suffix("`.")?;
+        serde_json::from_str::<Value>(json).ok()
+    });
+    examples.find(|example| kind(example) == contract.artifact_kind.as_deref())
 }
 
 /// A problem with an artifact whose contract the step did not ask for.

@@ -2,18 +2,22 @@
 
 mod mode;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::condition::{holds, lookup};
+use super::judge::kinds;
 use super::probe;
 use super::scene::Scene;
 use crate::canonical;
+use crate::digest::Digest;
 use crate::event::guided::{Capability, Preferences};
 use crate::instance::StepInstanceKey;
 use crate::plan::{
-    Action, CapabilityNeed, ConfirmedBy, Function, FunctionScope, Need, Plan, Prompt, Step,
+    Action, CapabilityNeed, ConfirmedBy, Function, FunctionScope, InjectedText, Need, Plan, Prompt,
+    Step,
 };
 use crate::snapshot::LoopFrame;
 use crate::text::truncate;
@@ -22,6 +26,9 @@ use crate::text::truncate;
 pub const VALUE_MAX: usize = 4096;
 /// How long the function definitions of one prompt may be together.
 pub const FUNCTIONS_MAX: usize = 16 << 10;
+
+/// What the references of features begin with.
+const FEATURES: &str = "wr.features.";
 
 /// How many demands on the answer a prompt lists.
 pub const REQUIREMENTS_MAX: usize = 5;
@@ -77,7 +84,7 @@ pub fn prompt(stage: Stage<'_>, telling: Telling, beside: &str) -> Shown {
     }
     let role = prompt.agent_role.as_ref().or(plan.agent_role.as_ref());
     section(&mut text, role.map(String::as_str).unwrap_or_default());
-    section(&mut text, &prompt.text);
+    section(&mut text, &text_of(stage, prompt, telling));
     for fragment in &prompt.fragments {
         let condition = fragment.condition.as_ref();
         let condition = condition.and_then(|id| plan.conditions.iter().find(|c| c.id == *id));
@@ -103,7 +110,36 @@ pub fn prompt(stage: Stage<'_>, telling: Telling, beside: &str) -> Shown {
 
 /// What stands in place of instructions when the engine does the step.
 fn performed(step: &Step) -> String {
-    format!("The engine performs `{}` itself; continue, and it runs.", step.id)
+    format!("The engine performs `{}` itself: continue, and it runs.", step.id)
+}
+
+/// The text of a prompt, without the lines of features that an earlier step was told.
+fn text_of<'a>(stage: Stage<'a>, prompt: &'a Prompt, telling: Telling) -> Cow<'a, str> {
+    let is_told = |line: &InjectedText| {
+        let told = |done: &StepInstanceKey| match stage.plan.step(&done.step).map(|s| &s.action) {
+            Some(Action::Prompt(earlier)) => earlier.injected.contains(line),
+            Some(Action::Typed { .. }) | None => false,
+        };
+        line.r#ref.starts_with(FEATURES) && stage.done.iter().any(told)
+    };
+    let told: Vec<Digest> = match telling.opening {
+        true => Vec::new(),
+        false => prompt.injected.iter().filter(|l| is_told(l)).map(|l| l.sha256).collect(),
+    };
+    if told.is_empty() {
+        return Cow::Borrowed(&prompt.text);
+    }
+    let is_new = |line: &&str| {
+        let item = line.strip_prefix("- ");
+        !item.is_some_and(|item| told.contains(&Digest::of(item.as_bytes())))
+    };
+    let parts = prompt.text.split("\n\n").filter_map(|part| {
+        let left: Vec<&str> = part.lines().filter(is_new).collect();
+        // A heading that lost all its lines goes with them.
+        let is_bare = left.len() == 1 && left.len() < part.lines().count();
+        (!is_bare).then(|| left.join("\n"))
+    });
+    Cow::Owned(parts.collect::<Vec<_>>().join("\n\n"))
 }
 
 /// Adds a part, with an empty line before it.
@@ -145,9 +181,11 @@ fn capability(wanted: &CapabilityNeed) -> Option<String> {
         Need::Required => None,
         Need::Preferred => Some(format!(
             "`{name}` is preferred: {gain} where that helps. If you cannot, {instead}, and send \
-             with that step an artifact of kind `wr.capability_observation` with \
-             `\"capability\": \"{name}\"`, `\"status\": \"unavailable\"` and in `detail` what \
-             you tried."
+             this artifact with that step: {}",
+            json!({
+                "kind": kinds::CAPABILITY, "capability": name, "status": "unavailable",
+                "detail": "<what you tried>",
+            })
         )),
         Need::Disabled => {
             Some(format!("`{name}` is disabled: do not {gain}, even if you can; {instead}."))

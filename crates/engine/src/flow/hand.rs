@@ -29,7 +29,7 @@ use super::intake::{Roles, RunRequest};
 use super::{Automations, Inner, Past, payload};
 use crate::error::{Error, Result};
 use crate::guided::answer::{Answer, Warning, WarningCode};
-use crate::guided::ask::{At, Continue, Wanted};
+use crate::guided::ask::{At, Continue, Output, Wanted};
 use crate::guided::{input, is_advance};
 use crate::record::{Action, Deed};
 use claims::ClaimId;
@@ -196,12 +196,27 @@ impl Hand {
             return Err(Error::Broken("an answer left no record".to_owned()));
         };
         let recorded = payload::value(&self.flow.store, &answered.answer).await?;
-        let mut warnings = taken.warnings;
-        if recorded != taken.output {
-            warnings = vec![other_input()];
-        }
         let past = self.settle(past, Since::Event(at)).await?;
-        self.replies().make(Reply::advanced(&past, at, warnings).under(claim)).await
+        if recorded != taken.output {
+            return self.not_taken(&past, spot, task, ask.output.as_ref()).await;
+        }
+        let reply = Reply::advanced(&past, at, taken.warnings);
+        self.replies().make(reply.under(claim)).await
+    }
+
+    /// Comes back to a step that was done with another output than the one that was sent now.
+    async fn not_taken(
+        &self,
+        past: &Past,
+        spot: &Spot,
+        task: &TaskOpened,
+        sent: Option<&Output>,
+    ) -> Result<Answer> {
+        let answer = self.rewound(past, spot, task).await?;
+        let mut answer =
+            answer.ok_or_else(|| Error::Broken("an answer left no record".to_owned()))?;
+        answer.warnings.insert(0, other_input(sent));
+        Ok(answer)
     }
 
     /// Says to a run what came of a step. That somebody said so before is no mistake.
@@ -285,10 +300,18 @@ fn nothing_else(ask: &Continue) -> Result<()> {
     Ok(())
 }
 
-fn other_input() -> Warning {
+fn other_input(sent: Option<&Output>) -> Warning {
+    let notes = sent.and_then(|sent| sent.notes.as_ref()).map(|_| "notes");
+    let artifacts = sent.filter(|sent| !sent.artifacts.is_empty()).map(|_| "artifacts");
+    let sent: Vec<&str> = notes.into_iter().chain(artifacts).collect();
+    let sent = if sent.is_empty() { "an empty output".to_owned() } else { sent.join(", ") };
     Warning {
         code: WarningCode::ReplayedWithOtherInput,
-        message: "this step was done before, with another output; what you sent now was not recorded. To go another way from it, come back with its token and no `output`".to_owned(),
+        message: format!(
+            "not recorded: {sent}. This step was done before with another output; this answer shows \
+             it again, and its continueToken starts a new run from it. To continue the recorded run \
+             instead, use the continueToken in branches"
+        ),
     }
 }
 

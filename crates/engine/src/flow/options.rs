@@ -33,6 +33,9 @@ pub struct Options {
     pub session_age_max: Duration,
     /// How long runs are kept whose workflow does not say so.
     pub retention: Retention,
+    /// After how many days without a change a guided session is removed; never when nothing is
+    /// said.
+    pub guided_days: Option<u32>,
     /// After how many events of a run its state is stored, so that they need not be read again.
     pub snapshot_every: usize,
     /// How long an agent waits for its next step before it is told how the run goes.
@@ -56,6 +59,7 @@ impl Default for Options {
             session_max: 64 << 20,
             session_age_max: Duration::from_secs(24 * 60 * 60),
             retention: RETENTION,
+            guided_days: None,
             snapshot_every: 2_000,
             hand_patience: Duration::from_secs(20),
             claim_lasts: Duration::from_secs(15 * 60),

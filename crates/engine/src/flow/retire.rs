@@ -70,6 +70,10 @@ impl Inner {
         self.index.catch_up().await?;
         self.end_full().await;
         tidied.sessions = self.retention.remove_empty().await?;
+        if let Some(days) = self.options.guided_days {
+            let before_ms = now_ms.saturating_sub(u64::from(days).saturating_mul(DAY_MS));
+            tidied.sessions.extend(gc::retire(&self.store, before_ms, false).await?);
+        }
         if !tidied.sessions.is_empty() {
             self.index.catch_up().await?;
             let collected = gc::collect(&self.store, &gc::Policy::default(), now_ms).await?;

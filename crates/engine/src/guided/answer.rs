@@ -118,6 +118,8 @@ pub struct Pending {
     pub require_confirmation: bool,
     /// Whether the answer must bring an artifact.
     pub needs_artifact: bool,
+    /// Whether notes that come with the answer are recorded.
+    pub records_notes: bool,
     /// Whether the engine does it as soon as the run goes on, and nobody need say anything.
     pub is_owed: bool,
 }
@@ -189,6 +191,7 @@ pub enum WarningCode {
     ReferenceUnresolved,
     ReplayedWithOtherInput,
     TokensCompactOnly,
+    WorkspaceMissing,
 }
 
 impl WarningCode {
@@ -212,6 +215,7 @@ impl WarningCode {
             Self::ReferenceUnresolved => "reference_unresolved",
             Self::ReplayedWithOtherInput => "replayed_with_other_input",
             Self::TokensCompactOnly => "tokens_compact_only",
+            Self::WorkspaceMissing => "workspace_missing",
         }
     }
 }

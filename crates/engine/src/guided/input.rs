@@ -198,8 +198,8 @@ pub(super) fn something(ask: &Checkpoint) -> Result<()> {
 pub(crate) fn rehydrate_only(ask: &Continue) -> Result<()> {
     if ask.preferences != Wanted::default() {
         return Err(invalid(
-            "preferences change when the run goes on, and the call only comes back".to_owned(),
-            "send `preferences` together with the `output` of the step, or leave them out to get the step again",
+            "preferences change when a step is done, and this call only shows the step".to_owned(),
+            "send `preferences` together with the `output` of the step, or leave them out to see the step again",
             json!({"field": "preferences"}),
         ));
     }
@@ -208,17 +208,17 @@ pub(crate) fn rehydrate_only(ask: &Continue) -> Result<()> {
             return Ok(());
         }
         return Err(invalid(
-            "coming back writes nothing, and the call brings something along".to_owned(),
-            "leave out `output` and `context` to get the step again, or send `\"intent\": \"advance\"` to go on",
+            "`rehydrate` records nothing, and the call sends something to record".to_owned(),
+            "leave out `output` and `context` to see the step again, or send `\"intent\": \"advance\"` to advance",
             json!({"field": "intent"}),
         ));
     }
     if ask.output.is_some() || ask.context.is_some() || ask.intent.is_some() {
-        let pair = "to go on, send the `ackToken` too, or a `continueToken` with `output`";
-        let both = "to go on, add `output` (or `\"intent\": \"advance\"`); to get the step again, leave `context` out";
+        let pair = "to advance, send the `ackToken` too, or a `continueToken` with `output`";
+        let both = "to advance, add `output` (or `\"intent\": \"advance\"`); to see the step again, leave `context` out";
         let only_context = ask.output.is_none() && ask.intent.is_none();
         return Err(invalid(
-            "the call does not say whether it goes on or comes back".to_owned(),
+            "the call does not say whether to advance or to show the step".to_owned(),
             if only_context { both } else { pair },
             json!({"field": if only_context { "context" } else { "ackToken" }}),
         ));

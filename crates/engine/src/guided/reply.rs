@@ -104,6 +104,8 @@ impl Facts {
         unrecorded: Option<Warning>,
     ) -> Self {
         let root = workspace::of_run(&session.view, position.run);
+        let moved = root.as_ref().filter(|root| !root.is_dir());
+        let moved = moved.map(|root| warnings::moved(root, session.id));
         let root = root.or_else(|| inner.options.workspace.clone());
         let now = inner.catalog.find(&position.plan.workflow_id).ok();
         let package = now.as_ref().and_then(|found| found.path.parent());
@@ -112,7 +114,8 @@ impl Facts {
         let on_disk = on_disk.and_then(|compiled| compiled.plan.hash().ok());
         let drifted = on_disk.is_some_and(|hash| hash != position.hash);
         let drift = drifted.then(|| warnings::drifted(&position.plan.workflow_id));
-        Self::Back { references, warnings: unrecorded.into_iter().chain(drift).collect() }
+        let warnings = unrecorded.into_iter().chain(drift).chain(moved).collect();
+        Self::Back { references, warnings }
     }
 
     const fn lifecycle(&self) -> Lifecycle {
@@ -296,6 +299,7 @@ async fn pending(
         prompt,
         require_confirmation: asked.is_some(),
         needs_artifact: needs_artifact(step),
+        records_notes: true,
         is_owed,
     };
     Ok((Some((pending, asked.map(|asked| asked.by))), warnings))
@@ -317,8 +321,8 @@ async fn held(inner: &Inner, session: &Session, position: &Position) -> Result<O
     }
     let held = inner.held(session, position.run, position.node).await?;
     Ok(held.map(|held| match held.failed {
-        true => format!("{}\n\nThe run stays here until this passes. Fix what is wrong and continue: the engine performs it again.", held.notes),
-        false => format!("{}\n\nThis passed, but the next step lacks a value. Continue with that value in `context`; the engine does not perform this again.", held.notes),
+        true => format!("{}\n\nThe run stays here until this passes. Fix what is wrong and continue: the engine runs it again.", held.notes),
+        false => format!("{}\n\nThis passed, but the next step lacks a value. Continue with that value in `context`; the engine does not run this again.", held.notes),
     }))
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use cairn_core::digest::Digest;
 use cairn_core::event::guided::{Confidence, ObservationKey, ObservationRecorded, ObservedValue};
 use cairn_core::event::{NewEvent, Scope, limits};
-use cairn_core::guided::decide;
-use cairn_core::id::{EventId, RunId};
+use cairn_core::id::{EventId, NodeId, RunId};
 use cairn_core::projection::session::SessionView;
 use cairn_core::text::truncate;
 use cairn_store::regular;
@@ -74,22 +73,26 @@ fn is_sha(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
 }
 
-/// The project that a run was started in.
+/// The project that a run belongs to: the one it was started in, or was bound to since.
 pub(super) fn of_run(view: &SessionView, run: RunId) -> Option<PathBuf> {
     view.workspaces.get(&run).map(PathBuf::from)
 }
 
-/// What the run is about, recorded at its root.
+/// A path as it is recorded.
+pub(super) fn recorded(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// That a run belongs to a project, recorded at a node of it; none when the path is too long.
 pub(super) fn belongs(
     path: Option<&Path>,
-    run: RunId,
+    (run, node): (RunId, NodeId),
     mint: &mut dyn FnMut() -> EventId,
 ) -> Option<NewEvent> {
-    let path = path?;
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let path = recorded(path?).display().to_string();
     (path.len() <= limits::PATH).then(|| NewEvent {
         id: mint(),
-        scope: Scope::Node(run, decide::root(run)),
+        scope: Scope::Node(run, node),
         data: ObservationRecorded {
             confidence: Confidence::High,
             key: ObservationKey::RepoRoot,

@@ -138,11 +138,28 @@ async fn what_a_person_wrote_wrong_is_told() {
     let beside = files.beside.clone().unwrap();
     fs::write(&beside, "LIMIT: many\nTOKEN: abc\nOLD: 1\n").unwrap();
     let settings = load(&files).await;
-    let faults: Vec<&str> = settings.faults.iter().map(|fault| fault.message.as_str()).collect();
+    let faults: Vec<(Origin, &str)> =
+        settings.faults.iter().map(|(origin, fault)| (*origin, fault.message.as_str())).collect();
     assert_eq!(
         faults,
-        ["`LIMIT` is not a number", "`TOKEN` is a secret, and stands in a file for all to read"]
+        [
+            (Origin::Beside, "`LIMIT` is not a number"),
+            (Origin::Beside, "`TOKEN` is a secret, and stands in a file for all to read"),
+        ]
     );
+    let told_of = |settings: Settings| match settings.ready(&plan(), &files) {
+        Err(Error::SettingsInvalid { path, faults }) => (path, faults[0].hint.clone()),
+        other => panic!("{other:?}"),
+    };
+    let (path, hint) = told_of(settings.clone());
+    assert_eq!(path, beside.display().to_string(), "the file that the value stands in");
+    assert!(hint.contains("--beside"), "{hint}");
+    // The same in the store: what is there is not beside.
+    let own = |_: Option<&[u8]>| Ok::<_, Error>((Some(b"LIMIT: lots\n".to_vec()), ()));
+    files.documents.update(&files.own, own).await.unwrap();
+    assert_eq!(told_of(load(&files).await).0, files.own_place());
+    let none = |_: Option<&[u8]>| Ok::<_, Error>((None, ()));
+    files.documents.update(&files.own, none).await.unwrap();
     assert_eq!(settings.unused, ["OLD"]);
     for (text, what) in [
         ("- a\n", "there should be names with values"),

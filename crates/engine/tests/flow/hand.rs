@@ -179,7 +179,14 @@ async fn the_same_acknowledgement_counts_once_and_gets_the_same_answer() {
         let other = done(token(&first), "Something else.", vec![]);
         let warned = world.engine().proceed(other, &Roles::Any).await.unwrap();
         assert_eq!(warned.warnings[0].code.name(), "replayed_with_other_input");
-        assert_eq!(warned.next_intent, NextIntent::RehydrateOnly);
+        assert_eq!(step(&warned), step(&first), "the step that was sent to is shown again");
+        // The call that the answer shows makes a run of its own, and the branch is the old one.
+        let engine = world.engine();
+        let again = done(token(&warned), "Something else.", vec![]);
+        let forked = engine.proceed(again, &Roles::Any).await.unwrap();
+        assert_ne!(forked.session.unwrap().run, first.session.unwrap().run);
+        let old = engine.proceed(back(&warned.branches[0].continue_token), &Roles::Any).await;
+        assert!(old.unwrap().is_complete);
     }
 }
 
@@ -194,6 +201,14 @@ async fn steps_that_wait_together_are_handed_out_one_by_one() {
     let last = engine.proceed(done(token(&second), "B", vec![]), &Roles::Any).await.unwrap();
     let both = json!({"one": {"notes": "A"}, "two": {"notes": "B"}});
     assert_eq!(standing(&last).result, Some(both));
+    // The other one is reused, so nothing waits beside the one that is done again.
+    let rewound = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
+    assert_eq!((step(&rewound), standing(&rewound).more), ("one", 0));
+    assert!(rewound.warnings[0].message.contains("`two`; and repeats: `one`"), "{rewound:?}");
+    let end = engine.proceed(done(token(&rewound), "C", vec![]), &Roles::Any).await.unwrap();
+    let both = json!({"one": {"notes": "C"}, "two": {"notes": "B"}});
+    assert_eq!(standing(&end).result, Some(both));
+    assert!(end.warnings[0].message.contains("`two`. Everything else"), "{end:?}");
 }
 
 #[tokio::test]
@@ -335,7 +350,9 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     let warning = &rewound.warnings[0];
     assert_eq!(warning.code.name(), "fork_repeats");
     assert!(
-        warning.message.ends_with("`look`, `note` (what it did before may happen twice), `judge`"),
+        warning.message.ends_with(
+            "which reuses: nothing; and repeats: `look`, `note` (its effects may happen twice), `judge`"
+        ),
         "{}",
         warning.message
     );
@@ -347,6 +364,8 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     let forked = engine.proceed(call.clone(), &Roles::Any).await.unwrap();
     assert_eq!((step(&forked), forked.warnings[0].code.name()), ("judge", "forked"));
     let new = forked.session.unwrap().run;
+    let told = &forked.warnings[0].message;
+    assert!(told.contains(&new.to_string()) && told.contains("reuses: nothing"), "{told}");
     assert_ne!(new, first.session.unwrap().run);
     assert_ne!(forked.label, first.label);
     assert_eq!(events(&engine, &first).await, before, "the earlier run stays as it is");

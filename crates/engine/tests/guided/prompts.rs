@@ -280,3 +280,33 @@ steps:
     assert!(demands.starts_with(", the first 5 of 8 demands:"), "{demands}");
     assert!(demands.contains("Give notes") && demands.contains("hint 4"), "{demands}");
 }
+
+#[tokio::test]
+async fn the_lines_of_features_are_told_once_and_again_to_whoever_comes_back() {
+    let text = "
+id: project.featured
+name: Featured
+description: Features are switched on once.
+version: 1.0.0
+features: [wr.features.subagent_guidance]
+steps:
+  - id: one
+    title: One
+    promptBlocks: {goal: Look., constraints: [Stay small.], verify: [It builds.]}
+  - id: two
+    title: Two
+    promptBlocks: {goal: Build., constraints: [Stay small.]}
+  - {id: three, title: Three, promptBlocks: {goal: End.}}
+";
+    let world = World::of(text);
+    let one = world.start("project.featured").await;
+    let line = "A subagent sees nothing of this run";
+    let check = "Each claim of a subagent's";
+    assert!(prompt(&one).contains(line) && prompt(&one).contains(check), "{}", prompt(&one));
+    let two = world.go(&one).await;
+    assert_snapshot!(prompt(&two), @"");
+    let back = world.back(&two.tokens).await;
+    assert!(prompt(&back).contains(line) && prompt(&back).contains(check), "{}", prompt(&back));
+    let three = world.go(&two).await;
+    assert!(prompt(&three).starts_with("## Goal\nEnd.\n\nWhat the answer"), "{}", prompt(&three));
+}

@@ -59,34 +59,43 @@ async fn tokens_of_two_steps_of_one_run_do_not_go_together() {
 #[tokio::test]
 async fn a_checkpoint_is_left_with_either_form_of_its_token() {
     let world = World::of(THREE);
-    let pair = Start { workflow: "three".into(), tokens: Tokens::Pair, ..Start::default() };
-    let first = world.guide.start(pair).await.unwrap();
-    let (state, _) = first.tokens.pair.clone().unwrap();
-    let long_checkpoint = first.tokens.checkpoint_token.as_ref().unwrap();
-    assert!(long_checkpoint.starts_with("chk.v1."), "{long_checkpoint}");
-    // Whoever comes back has an attempt of their own, and with it another checkpoint.
-    let back = world.guide.proceed(back(&first.tokens.continue_token)).await.unwrap();
-    let short = back.tokens.checkpoint_token.as_ref().unwrap();
+    let run = Start { workflow: "three".into(), tokens: Tokens::Pair, ..Start::default() };
+    let first = world.guide.start(run.clone()).await.unwrap();
     let compact = |token: &str| CheckpointAt::Compact(token.to_owned());
     let beside = |state: &str, checkpoint: &str| CheckpointAt::Pair {
         state: state.to_owned(),
         checkpoint: checkpoint.to_owned(),
     };
-    let kept = world.guide.checkpoint(note(&first)).await.unwrap();
+    // One call, answered in each form: both name the same next checkpoint.
+    let in_form = async |tokens| {
+        let call = Checkpoint { tokens, ..note(&first) };
+        world.guide.checkpoint(call).await.unwrap().tokens
+    };
+    let (long, short) = (in_form(Tokens::Pair).await, in_form(Tokens::Compact).await);
+    let (state, _) = long.pair.unwrap();
+    let (long, short) = (&long.checkpoint_token.unwrap(), &short.checkpoint_token.unwrap());
+    assert!(long.starts_with("chk.v1.") && !short.starts_with("chk."), "{long} {short}");
+    let second = note(&first);
+    let kept = world.guide.checkpoint(Checkpoint { at: compact(short), ..second.clone() }).await;
+    let kept = kept.unwrap();
     let written = world.writes();
-    for at in [compact(long_checkpoint), beside(&state, long_checkpoint)] {
-        let again = world.guide.checkpoint(Checkpoint { at: at.clone(), ..note(&first) }).await;
+    for at in [compact(short), compact(long), beside(&state, short), beside(&state, long)] {
+        let again = world.guide.checkpoint(Checkpoint { at: at.clone(), ..second.clone() }).await;
         assert_eq!(again.unwrap(), kept, "{at:?}");
     }
+    // Whoever comes back has an attempt of their own, and with it another checkpoint.
+    let here = world.guide.proceed(back(&kept.tokens.continue_token)).await.unwrap();
+    let own = here.tokens.checkpoint_token.as_ref().unwrap();
+    let other = Checkpoint { at: compact(own), ..second.clone() };
+    assert_ne!(world.guide.checkpoint(other).await.unwrap().node, kept.node);
     // A state of another step, run or session is no place for it.
     let second = world.go(&first).await;
-    let run = Start { workflow: "three".into(), tokens: Tokens::Pair, ..Start::default() };
     let other = world.guide.start(run.clone()).await.unwrap();
     let session = first.session.map(|run| run.session);
     let joined = world.guide.start(Start { session, ..run }).await.unwrap();
     for (answer, named) in [(&other, "different runs"), (&joined, "different runs")] {
         let (state, _) = answer.tokens.pair.clone().unwrap();
-        for token in [short, long_checkpoint] {
+        for token in [short, long] {
             let call = Checkpoint { at: beside(&state, token), ..note(&first) };
             let error = world.guide.checkpoint(call).await.unwrap_err();
             assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");
@@ -102,7 +111,7 @@ async fn a_checkpoint_is_left_with_either_form_of_its_token() {
         assert_eq!(error.code(), "TOKEN_SCOPE_MISMATCH", "{error}");
         assert!(error.to_string().contains("different steps"), "{error}");
     }
-    assert_eq!(world.writes(), written + 3, "the step and two runs");
+    assert_eq!(world.writes(), written + 4, "a checkpoint, the step and two runs");
 }
 
 #[tokio::test]

@@ -130,6 +130,42 @@ async fn going_back_to_a_branch_stops_no_run() {
 }
 
 #[tokio::test]
+async fn a_run_is_bound_to_its_project_wherever_that_is_moved() {
+    let world = World::of(THREE);
+    let at = |name: &str| world.home.path().canonicalize().unwrap().join(name);
+    checkout(&at("old"), "main", 'a');
+    let workspace = Some(at("old"));
+    let start = Start { workflow: "three".into(), workspace, ..Start::default() };
+    let first = world.guide.start(start).await.unwrap();
+    let session = first.session.unwrap().session;
+    let project = async || {
+        let found = world.guide.resume(Resume::default()).await.unwrap();
+        found.first().unwrap().project.clone().unwrap()
+    };
+    let codes = async || {
+        let back = world.back(&first.tokens).await;
+        back.warnings.iter().map(|warning| warning.code.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes().await, ["context_unset"]);
+    // There and back again, at the first node of the run, with tokens that stay valid.
+    for (from, to) in [("old", "new"), ("new", "old"), ("old", "new")] {
+        std::fs::rename(at(from), at(to)).unwrap();
+        assert_eq!(codes().await, ["workspace_missing", "context_unset"], "{to}");
+        let bound = world.guide.rebind(session, &at(to), "ada".into()).await.unwrap();
+        assert_eq!(bound, [first.session.unwrap().run]);
+        assert_eq!(project().await, at(to).display().to_string());
+        assert_eq!(codes().await, ["context_unset"]);
+        let again = world.guide.rebind(session, &at(to), "ada".into()).await.unwrap();
+        assert_eq!(again, [], "it is bound already");
+    }
+    let second = world.go(&first).await;
+    assert_eq!((step(&second), second.warnings.len()), ("second", 0), "and that is no fork");
+    cairn_core::lineage::check(&world.events(session).await).unwrap();
+    let nowhere = world.guide.rebind(session, &at("nowhere"), "ada".into()).await.unwrap_err();
+    assert_eq!(nowhere.code(), "VALIDATION_ERROR");
+}
+
+#[tokio::test]
 async fn words_count_before_the_branch_when_somebody_asks_by_words() {
     let world = World::with(&[
         ("three.yaml", THREE),

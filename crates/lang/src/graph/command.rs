@@ -7,7 +7,7 @@
 use cairn_core::command::{
     self, Input, Programs, Rule, Sent, SentArgument, Word, configures, interpreter_of,
 };
-use cairn_core::expression::{self, Expr, Piece, Template};
+use cairn_core::expression::{Expr, Piece, Template};
 use serde_json::{Map, Value, json};
 
 use super::Build;
@@ -223,7 +223,7 @@ impl Build<'_> {
         };
         let stdin = fields.get("stdin");
         let stdin = stdin.as_ref().and_then(|spot| spot.node.as_text()).is_some_and(|text| {
-            let read = expression::template(text, &|name| self.places.contains_key(name));
+            let read = self.read_template(text);
             read.is_ok_and(|template| self.is_sent(here, &template))
         });
         let arguments = parts.iter().enumerate().filter_map(sent).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::catalog::{Cases, StepSettings, Takes};
-use cairn_core::expression::{self, Expr, Fault, Template};
+use cairn_core::expression::{Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
 
@@ -238,7 +238,7 @@ impl Build<'_> {
         written: &Written<'_, '_>,
         secrets: SecretsAllowed,
     ) -> Option<Template> {
-        match expression::template(written.text, &|name| self.places.contains_key(name)) {
+        match self.read_template(written.text) {
             Err(fault) => self.fault(written, fault),
             Ok(template) => {
                 let guarded = template.values().flat_map(Expr::guarded);
@@ -267,7 +267,7 @@ impl Build<'_> {
     ) -> Option<String> {
         let text = spot.filled()?;
         let written = Written { spot, text, is_file: false };
-        match expression::expression(text, &|name| self.places.contains_key(name)) {
+        match self.read_expression(text) {
             Err(fault) => self.fault(&written, fault),
             Ok(expr) => {
                 let (secrets, guarded) = (SecretsAllowed::None, expr.guarded());

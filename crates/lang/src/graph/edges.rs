@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_core::catalog::{Cases, StepType, Takes};
 use cairn_core::classify::DEFAULT;
-use cairn_core::expression::{Expr, expression};
+use cairn_core::expression::Expr;
 use cairn_core::text::Slug;
 use serde_json::json;
 
@@ -158,6 +158,7 @@ impl<'a> Build<'a> {
             self.join(inner, joined);
         }
         self.links.retain(|link| link.from != place || link.fails || branches.contains(&link.to));
+        self.note_ends(place, &branches, &after);
         let ends = self.ends(&branches, &after);
         let (merges, others): (Vec<usize>, Vec<usize>) = after
             .into_iter()
@@ -203,7 +204,7 @@ impl<'a> Build<'a> {
     }
 
     /// The steps of branches, before what comes after all of them.
-    fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
+    pub(super) fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
         let mut next: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for link in &self.links {
             next.entry(link.from).or_default().push(link.to);
@@ -336,7 +337,7 @@ impl<'a> Build<'a> {
         let chosen = kind.sinks.iter().find(|sink| sink.takes == Takes::Expression);
         let chosen = chosen.filter(|_| kind.cases == Cases::Any)?;
         let spot = draft.fields.as_ref()?.get(&chosen.path)?;
-        expression(spot.node.as_text()?, &|name: &str| self.places.contains_key(name)).ok()
+        self.read_expression(spot.node.as_text()?).ok()
     }
 
     /// Whether what a step picks its case by is known to be neither true nor false.

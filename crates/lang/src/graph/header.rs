@@ -30,7 +30,8 @@ pub(super) const FIELDS: &[&str] = &[
 /// How long something may be asked to take, in seconds: a year.
 pub(super) const SECONDS_MAX: u32 = 366 * 24 * 3600;
 
-/// The workflow's id: as given, or after the folder or file that it stands in.
+/// The workflow's id: as given, or after the folder or file that it stands in. A UUID is no name
+/// that anybody could ask for it by.
 pub(super) fn id(
     fields: &Fields<'_>,
     path: &str,
@@ -41,6 +42,9 @@ pub(super) fn id(
         return Some(usual_id(path, kind, bytes));
     };
     let id = spot.filled()?;
+    if ids::is_uuid(id) {
+        return Some(usual_id(path, kind, bytes));
+    }
     let suggested = ids::suggest(id, kind, bytes, &[]);
     match ids::check(id, kind) {
         Ok(IdStatus::Namespaced) => Some(id.to_owned()),

@@ -1,4 +1,4 @@
-//! How a run goes that the engine performs.
+//! The state of a run that the engine performs.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::{RULE, tokens};
 
 /// The end of a run.
 pub(super) fn over(run: &Standing) -> String {
-    let mut text = match (&run.error, run.status) {
+    let outcome = match (&run.error, run.status) {
         (Some(error), _) => {
             let at = error.step.as_ref().map(|step| format!(" at `{step}`")).unwrap_or_default();
             format!("The automation failed{at}: {}: {}.", error.code, error.message)
@@ -17,31 +17,32 @@ pub(super) fn over(run: &Standing) -> String {
         (None, "cancelled") => "The automation was cancelled.".to_owned(),
         (None, _) => "The automation is complete.".to_owned(),
     };
-    text.push_str(" Call nothing more for this run; tell the user what came of it.");
+    let mut text = format!("nextIntent: complete. {outcome}");
+    text.push_str(" Call nothing more for this run, and tell the user its outcome.");
     if let Some(result) = &run.result {
         let _ = write!(text, "\n\nResult: {result}");
     }
     text
 }
 
-/// A run that goes on without the agent for now.
+/// A run that has no step for the agent now.
 pub(super) fn at_work(data: &Answer, run: &Standing) -> String {
     let id = data.session.as_ref().map_or("RUN", |session| session.run_id.as_str());
-    let mut text = String::from("No step is yours to do now: ");
+    let mut text = String::from("There is no step for you now: ");
     let mut again = "To see where the run stands";
     match run.status {
         "paused" => {
             let _ = write!(
                 text,
-                "the run is paused. Tell the user: `cairn runs resume {id}` lets it go on."
+                "the run is paused. Tell the user: `cairn runs resume {id}` resumes it."
             );
             again = "Once that is done";
         }
         _ if !run.asks.is_empty() => {
             text.push_str("the run waits for a person.");
             run.asks.iter().for_each(|asked| question(&mut text, asked, id));
-            text.push_str("\nTell the user. The answer is theirs: do not give it in their place.");
-            again = "Once it is given";
+            text.push_str("\nTell the user. The answer is theirs: do not answer for them.");
+            again = "Once they have answered";
         }
         _ if !run.cut_off.is_empty() => {
             text.push_str("the run waits for a decision.");
@@ -49,26 +50,28 @@ pub(super) fn at_work(data: &Answer, run: &Standing) -> String {
                 let _ = write!(text, "\n{line}");
             }
             text.push_str("\nTell the user. The decision is theirs.");
-            again = "Once it is made";
+            again = "Once they have decided";
         }
         "waiting" => {
             let _ = write!(
                 text,
-                "the run waits, for a time, another run or a decision; `cairn runs show {id}` says \
-                 for which."
+                "the run waits for a time, another run or a decision; `cairn runs show {id}` says \
+                 which."
             );
         }
         status => {
             let doing: Vec<String> = run.doing.iter().map(|step| format!("`{step}`")).collect();
             let at =
                 if doing.is_empty() { String::new() } else { format!(" {}", doing.join(", ")) };
-            let _ = write!(text, "the engine is at work ({status}{at}).");
+            let _ = write!(text, "the engine is working ({status}{at}).");
         }
     }
     let _ = write!(
         text,
-        "{RULE}Next: nothing to do by yourself. {again}, call continue_workflow with\n{}\nIt waits \
-         a while for the next step, and changes nothing.",
+        "{RULE}nextIntent: {}. {again}, call continue_workflow with\n{}\nThat call waits a while \
+         for the next step, and changes nothing. To continue another day, stop here and tell the \
+         user: this token stays valid, and resume_session finds the run once it waits for an agent.",
+        data.next_intent.name(),
         tokens(data, false)
     );
     text
@@ -89,17 +92,15 @@ pub(super) fn beside(data: &Answer) -> Option<String> {
     let mut parts = Vec::new();
     match run.more_steps {
         0 => {}
-        1 => {
-            parts.push("One more step waits for you; you get it when this one is done.".to_owned())
-        }
+        1 => parts.push("One more step waits for you: it comes when this one is done.".to_owned()),
         more => {
-            parts.push(format!("{more} more steps wait for you; you get them one after the other."))
+            parts.push(format!("{more} more steps wait for you: they come one after the other."))
         }
     }
     if !run.asks.is_empty() {
         let steps: Vec<String> =
             run.asks.iter().map(|asked| format!("`{}`", asked.step_id)).collect();
-        parts.push(format!("A person is asked, too, by {}.", steps.join(", ")));
+        parts.push(format!("The run also asks a person, at {}.", steps.join(", ")));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
 }

@@ -43,17 +43,17 @@ pub(super) fn references(lifecycle: Lifecycle, references: &[Reference]) -> Opti
 
 fn warnings(data: &Answer) -> Option<String> {
     let line = |warning: &Warning| format!("\n- {}: {}", warning.code, warning.message);
-    // What was not recorded is told first of all.
+    // What was not recorded stands first in the answer.
     let told = data.warnings.iter().filter(|warning| warning.code != super::NOT_RECORDED);
     let lines: String = told.map(line).collect();
     let title = match data.kind {
-        Kind::Ok if !data.is_complete => "Warnings; they do not stop the run:",
-        Kind::Ok | Kind::Blocked => "Warnings:",
+        Kind::Ok if !data.is_complete => "warnings; they do not stop the run:",
+        Kind::Ok | Kind::Blocked => "warnings:",
     };
     let gap = data.warnings.iter().any(|warning| warning.code == "gap_recorded");
     let close = match gap && !data.is_complete {
         true => {
-            "\nOnce a gap is made up for, close it with an artifact: {\"kind\":\"wr.gap_resolution\",\"gapId\":\"<gapId>\",\"evidence\":\"<what shows it>\"}"
+            "\nTo close a gap, send an artifact with any step: {\"kind\":\"wr.gap_resolution\",\"gapId\":\"<gapId>\",\"evidence\":\"<what shows it>\"}"
         }
         false => "",
     };
@@ -83,7 +83,7 @@ fn assessment(text: &mut String, found: &Assessment) {
 fn preferences(data: &Answer) -> Option<String> {
     let held = data.preferences?;
     let (autonomy, risk) = (held.autonomy.name(), held.risk_policy.name());
-    Some(format!("Preferences: autonomy {autonomy}, riskPolicy {risk}."))
+    Some(format!("preferences: autonomy {autonomy}, riskPolicy {risk}."))
 }
 
 fn recap(data: &Answer) -> Option<String> {
@@ -92,7 +92,7 @@ fn recap(data: &Answer) -> Option<String> {
     // It was written down by whoever did the steps, and must not pass for what is said here.
     let quoted: Vec<String> = recap.text.lines().map(|line| format!("> {}", inert(line))).collect();
     let quoted = quoted.join("\n");
-    Some(format!("What happened so far, as it was written down then:\n\n{quoted}"))
+    Some(format!("recap: what happened so far, as it was recorded then:\n\n{quoted}"))
 }
 
 fn branches(data: &Answer) -> Option<String> {
@@ -101,12 +101,12 @@ fn branches(data: &Answer) -> Option<String> {
     }
     let mut text = match data.is_complete {
         true => {
-            "`branches`: other branches of this run. To see one, call continue_workflow \
-                      with its continueToken alone."
+            "branches: this run has other branches. To see one, call continue_workflow with its \
+             continueToken alone."
         }
         false => {
-            "`branches`: the run has gone on from this step before. To continue one of \
-                       these branches instead of starting another, use its continueToken."
+            "branches: the run has continued from this step before. To continue one of these \
+             branches instead of starting another, use its continueToken."
         }
     }
     .to_owned();

@@ -42,6 +42,7 @@ fn advance() -> engine::Answer {
             prompt: "Write a plan.".into(),
             require_confirmation: false,
             needs_artifact: false,
+            records_notes: true,
             is_owed: false,
         }),
         is_complete: false,

@@ -12,10 +12,9 @@ pub(super) struct CheckpointWorkflow;
 impl Tool for CheckpointWorkflow {
     const NAME: &'static str = "checkpoint_workflow";
     const TITLE: &'static str = "Keep notes without advancing";
-    const DESCRIPTION: &'static str = "Keeps what you have so far, so that a rewound or lost chat \
-        does not lose it, and stays at the pending step. Use it in long steps and for work between \
-        steps. WRONG: to finish a step; that is continue_workflow. The same call again changes \
-        nothing; go on with the tokens of its answer.";
+    const DESCRIPTION: &'static str = "Records what you have so far, in case the chat is \
+        rewound or lost, and stays at the pending step. Use it in long steps and for work \
+        between steps. WRONG: finishing a step with it. Continue with the tokens of its answer.";
     const EFFECT: Effect = Effect::WritesOnce;
     type Input = request::CheckpointWorkflow;
     type Output = answer::Checkpointed;

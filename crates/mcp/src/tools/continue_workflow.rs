@@ -12,15 +12,15 @@ pub(super) struct ContinueWorkflow;
 impl Tool for ContinueWorkflow {
     const NAME: &'static str = "continue_workflow";
     const TITLE: &'static str = "Continue a workflow";
-    const DESCRIPTION: &'static str = "Says that the pending step is done and gets the next one; \
-        or, with the token alone, shows the pending step again without changing anything.\n\
+    const DESCRIPTION: &'static str = "Says that the pending step is done and returns the next \
+        one. With the token alone, shows the pending step again and changes nothing.\n\
         RIGHT: do the step, then {\"continueToken\": \"…\", \"output\": {\"notesMarkdown\": \
         \"what this step did\"}}.\n\
-        WRONG: advancing before the step is done; guessing the next step; repeating notes or context.\n\
-        kind \"blocked\": the run stayed where it is. Do what each blocker's suggestedFix says, \
-        then call again with retryContinueToken and the whole output. The same call again gets \
-        the same answer. To fork, send an older token alone first.\n\
-        nextIntent \"await_user_confirmation\": get the user's yes. \"complete\": stop.";
+        WRONG: advancing before the step is done; guessing the next step.\n\
+        BLOCKED: the run did not move. Do each suggestedFix, then call again with the \
+        retryContinueToken and the whole output.\n\
+        nextIntent await_user_confirmation: get the user's yes. complete: stop.\n\
+        Repeating a call returns the same answer. To fork, send an older token alone first.";
     const EFFECT: Effect = Effect::WritesOnce;
     const PERFORMS: bool = true;
     type Input = request::ContinueWorkflow;

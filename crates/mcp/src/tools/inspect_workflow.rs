@@ -14,10 +14,9 @@ pub(super) struct InspectWorkflow;
 impl Tool for InspectWorkflow {
     const NAME: &'static str = "inspect_workflow";
     const TITLE: &'static str = "Inspect a workflow";
-    const DESCRIPTION: &'static str = "Shows what a workflow is for, its steps, references \
-        and needs, to choose between workflows. Prompts are not shown. WRONG: \
-        working through the steps by yourself. RIGHT: start_workflow, then one step at a \
-        time.";
+    const DESCRIPTION: &'static str = "Shows what a workflow is for, its steps and what it \
+        needs, so that you can choose. Prompts are not shown. WRONG: working through the steps \
+        yourself. RIGHT: start_workflow, then one step at a time.";
     const EFFECT: Effect = Effect::Reads;
     type Input = request::InspectWorkflow;
     type Output = workflow::Inspected;

@@ -14,9 +14,9 @@ pub(super) struct ListWorkflows;
 impl Tool for ListWorkflows {
     const NAME: &'static str = "list_workflows";
     const TITLE: &'static str = "List workflows";
-    const DESCRIPTION: &'static str = "Lists the workflows you can start. When the user's task \
-        matches one, start it rather than improvising; take its workflowId from here, do not \
-        guess it. Routines are parts of workflows; start one only when asked to.";
+    const DESCRIPTION: &'static str = "Lists the workflows you can start. If one fits the \
+        user's task, start it instead of improvising. Take workflowId from here; do not guess \
+        it. Routines are parts of workflows: start one only when asked.";
     const EFFECT: Effect = Effect::Reads;
     type Input = request::ListWorkflows;
     type Output = workflow::Workflows;

@@ -12,8 +12,8 @@ pub(super) struct ResumeSession;
 impl Tool for ResumeSession {
     const NAME: &'static str = "resume_session";
     const TITLE: &'static str = "Find a run to resume";
-    const DESCRIPTION: &'static str = "Finds earlier runs when you have no token: in a new chat, or \
-        when the user says \"go on with …\". Changes nothing. Take the one that fits, or ask the \
+    const DESCRIPTION: &'static str = "Finds earlier runs when you have no token: in a new \
+        chat, or when the user says \"continue with …\". Take the one that fits, or ask the \
         user; then call continue_workflow with its continueToken alone.";
     const EFFECT: Effect = Effect::Reads;
     type Input = request::ResumeSession;

@@ -11,8 +11,9 @@ pub(super) struct StartSession;
 impl Tool for StartSession {
     const NAME: &'static str = "start_session";
     const TITLE: &'static str = "Start a session without a run";
-    const DESCRIPTION: &'static str = "Opens a session for notes only, when no workflow fits: keep \
-        them with checkpoint_workflow and the sessionToken. Not needed for start_workflow.";
+    const DESCRIPTION: &'static str = "Opens a session for notes only, when no workflow fits: \
+        record them with checkpoint_workflow and the sessionToken. start_workflow does not need \
+        it.";
     const EFFECT: Effect = Effect::Writes;
     type Input = request::StartSession;
     type Output = answer::SessionOpened;

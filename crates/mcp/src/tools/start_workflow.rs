@@ -12,9 +12,9 @@ pub(super) struct StartWorkflow;
 impl Tool for StartWorkflow {
     const NAME: &'static str = "start_workflow";
     const TITLE: &'static str = "Start a workflow";
-    const DESCRIPTION: &'static str = "Begins a run and answers with its first step and the \
-        tokens to go on with. Do that step for real, then call continue_workflow. Each call \
-        begins another run: to go on with one you have lost, call resume_session instead.";
+    const DESCRIPTION: &'static str = "Starts a run and returns its first step. Do that step \
+        for real, then call continue_workflow. Every call starts another run; to find one you \
+        lost, call resume_session.";
     const EFFECT: Effect = Effect::Writes;
     const PERFORMS: bool = true;
     type Input = request::StartWorkflow;

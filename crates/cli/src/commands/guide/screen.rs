@@ -15,9 +15,9 @@ const COMMANDS: [(&str, &str); 7] = [
     (":artifact {\"kind\": …}", "add a structured result"),
     (":set NAME=VALUE", "set a fact of the context"),
     (":draft", "show what you have typed so far"),
-    (":drop", "throw it away and begin anew"),
+    (":drop", "discard it and start again"),
     (":again", "show the step again; what you typed stays"),
-    (":quit", "stop here; the run waits"),
+    (":quit", "stop here; the run is kept"),
     (":help", "show this"),
 ];
 
@@ -125,7 +125,7 @@ impl<'a> Screen<'a> {
             return Ok(());
         }
         let output = self.output;
-        let told = "The run went on from here already; your answer begins another branch.";
+        let told = "The run has continued from here before; your answer starts another branch.";
         output.line(&output.paint(Style::Warning, told))?;
         for branch in branches {
             let nodes = u64::try_from(branch.nodes).unwrap_or(u64::MAX);
@@ -145,7 +145,7 @@ impl<'a> Screen<'a> {
             self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
         } else {
             self.output.remark(
-                "\nwhat you typed is kept: add to it, `.` sends it, `:draft` shows it, `:drop` throws it away",
+                "\nwhat you typed is kept: add to it, `.` sends it, `:draft` shows it, `:drop` discards it",
             );
         }
         while let Some(line) = next_line().await? {

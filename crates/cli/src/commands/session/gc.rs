@@ -2,6 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
+use cairn_engine::flow::Options;
 use cairn_store::gc::Policy;
 use serde_json::json;
 
@@ -11,14 +12,15 @@ use crate::{fresh, home, somebody};
 
 /// Remove old sessions, and blobs that no session needs
 ///
-/// Without --older-than only blobs go. Sessions that are kept or damaged stay, and while
-/// a session cannot be read no blob goes either: it might need it. The exit code is then 3.
+/// Without --older-than, guided sessions are removed after `retention.guided_days` of the
+/// configuration, and never when that is not set. Sessions that are kept or damaged stay, and
+/// while a session cannot be read no blob is removed: it might need it. The exit code is then 3.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session gc --dry-run\n  cairn session gc --older-than 90d"
 )]
 pub(crate) struct Args {
-    /// Remove guided sessions in which nothing has happened for this long, such as 90d or 12h
+    /// Remove guided sessions that have not changed for this long, such as 90d or 12h
     #[arg(long, value_name = "AGE", value_parser = age_ms)]
     older_than: Option<u64>,
 
@@ -28,8 +30,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let policy =
-        Policy { older_than_ms: args.older_than, dry_run: args.dry_run, ..Policy::default() };
+    let configured = config.limits.options(Options::default()).guided_days;
+    let configured = configured.map(|days| u64::from(days) * 24 * 60 * 60 * 1_000);
+    let older_than_ms = args.older_than.or(configured);
+    let policy = Policy { older_than_ms, dry_run: args.dry_run, ..Policy::default() };
     let report = home::with_store(config, async |store| {
         Ok(somebody::changes(store).collect(&policy, fresh::now_ms()).await?)
     })?;

@@ -13,13 +13,13 @@ use crate::config::Config;
 use crate::output::{Style, plain};
 use crate::{door, home, render, sources};
 
-/// Find the run to go on with, by what is known of it
+/// Find the run to resume, by what is known of it
 ///
 /// Without words, runs are matched by the commit and the branch that are checked out here. With
-/// words, by those of their last notes, then of their workflow's name, then of their earlier
-/// notes. Among equals those that are not over come first, and then those that moved last. At
-/// most five are shown, each with a token: an agent hands it to continue_workflow, a person to
-/// `cairn guide`. `cairn runs list --waiting-for agent` shows the automations that wait for one.
+/// words, by those of their goal and last notes, then of their workflow's name, then of their
+/// earlier notes. Among equals, runs that are not over come first, then those that moved last. At
+/// most five are shown, each with a token: an agent sends it to continue_workflow, a person passes
+/// it to `cairn guide`. `cairn runs list --waiting-for agent` shows the automations that wait for one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session resume\n  cairn session resume --query 'flaky checkout'"
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         ));
     }
     if found.is_empty() {
-        output.remark("no runs to go on with");
+        output.remark("no runs to resume");
     } else if found.iter().all(|run| run.why == [WhyMatched::RecencyFallback]) {
         output.remark(match args.query {
             Some(_) => "no run matches; these moved last",

@@ -10,13 +10,14 @@ use toml::de::DeValue;
 use super::{Fault, wrong};
 
 /// The keys there are.
-pub(super) const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 9] = [
     "limits.events_per_run",
     "limits.runs_at_once",
     "limits.runs_per_minute",
     "limits.steps_at_once",
     "limits.steps_per_run",
     "retention.failure_days",
+    "retention.guided_days",
     "retention.keep_max",
     "retention.success_days",
 ];
@@ -66,6 +67,7 @@ fn set(options: &mut Options, key: &str, number: u32) {
         "limits.steps_at_once" => options.steps_at_once = size,
         "limits.steps_per_run" => options.limits.steps_max = number,
         "retention.failure_days" => options.retention.failed_days = number,
+        "retention.guided_days" => options.guided_days = Some(number),
         "retention.keep_max" => options.retention.runs_max = number,
         "retention.success_days" => options.retention.succeeded_days = number,
         _ => {}
@@ -80,6 +82,7 @@ fn get(options: &Options, key: &str) -> Value {
         "limits.steps_at_once" => json!(options.steps_at_once),
         "limits.steps_per_run" => json!(options.limits.steps_max),
         "retention.failure_days" => json!(options.retention.failed_days),
+        "retention.guided_days" => options.guided_days.map_or(json!("never"), |days| json!(days)),
         "retention.keep_max" => json!(options.retention.runs_max),
         "retention.success_days" => json!(options.retention.succeeded_days),
         _ => Value::Null,

@@ -156,7 +156,7 @@ fn forked(here: Here<'_>, mut trace: Vec<TraceEntry>) -> (EdgeCauseKind, Vec<Tra
         TraceEntry {
             kind: TraceKind::DetectedNonTipAdvance,
             refs: Vec::new(),
-            summary: "other nodes follow this one already; the run goes on as a new branch".into(),
+            summary: "other nodes follow this one already; this is a new branch".into(),
         },
     );
     (EdgeCauseKind::NonTipAdvance, trace)
@@ -187,15 +187,15 @@ fn unmet_capabilities(
             Some(CapabilityStatus::Available) => continue,
             Some(CapabilityStatus::Unavailable) => (
                 CapabilityMissing::RequiredCapabilityUnavailable,
-                "the workflow cannot do without a capability that was found missing",
+                "the workflow requires a capability that is not available",
                 "ask the user to make it available (for example by installing a tool for it) and report it again, or ask for `full_auto_never_stop`",
             ),
             // Its probe is still to come, or is the step that was just answered.
             None | Some(CapabilityStatus::Unknown) if probe::of(step).is_some() => continue,
             None | Some(CapabilityStatus::Unknown) => (
                 CapabilityMissing::RequiredCapabilityUnknown,
-                "nobody has tried whether a capability is there that the workflow cannot do without",
-                "try it now and send a `wr.capability_observation` that says in `detail` what you did and saw",
+                "the workflow requires a capability that nobody has tried yet",
+                "try it now and send a `wr.capability_observation` with what you did and saw in `detail`",
             ),
         };
         problems.push(Problem {

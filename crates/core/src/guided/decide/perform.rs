@@ -166,8 +166,8 @@ fn fault(step: &Step, outcome: Outcome<'_>) -> Option<Problem> {
         pointer: at_step(&step.id),
         message: format!("`{}` did not pass: {said}", step.id),
         fix: Some(
-            "see all that it said by coming back with the token alone; mend what is wrong, then \
-             answer: it is performed again"
+            "send the token alone to see the whole output; fix what is wrong, then send the \
+             output again: the engine runs it again"
                 .to_owned(),
         ),
     })

@@ -247,7 +247,7 @@ fn follow_up(
             "{} Then assess again, honestly, and send the new levels. Do only what your task \
              covers, and leave the rest to the user. If the user accepts the state as it is, send \
              the same assessment with `\"{ACCEPTED}\": \"<what the user said>\"` in it: the step \
-             passes, and a gap goes on record.",
+             passes, and a gap is recorded.",
             truncate(&from.guidance, GUIDANCE_MAX)
         )),
     })

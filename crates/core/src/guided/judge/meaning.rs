@@ -105,7 +105,7 @@ fn decision(asked: Asked<'_>, artifact: &Value) -> Result<LoopDecision, String> 
     if let Some(name) = &named
         && !loops.iter().filter(decided).any(|found| walk::names(found).any(|n| n == name))
     {
-        return Err(format!("no loop that artifacts decide goes by `{name}`"));
+        return Err(format!("no loop that artifacts decide is called `{name}`"));
     }
     let around = asked.loop_stack.iter().rev();
     let mut around = around.filter_map(|frame| asked.plan.find_loop(&frame.loop_id));
@@ -199,7 +199,9 @@ fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
         reason: Reason::UserOnly(dependency),
         pointer: key.map_or_else(|| at_step(&asked.step.id), |key| Pointer::ContextKey { key }),
         message: format!("only the user can provide this: {summary}"),
-        fix: Some("ask the user; once you have it, send the output again without this artifact. If the user is away, tell them what is missing and stop: resume_session finds this run again".into()),
+        fix: Some(
+            "ask the user; once you have it, send the output again without this artifact".into(),
+        ),
     }
 }
 

@@ -11,32 +11,32 @@ use crate::reason::UserOnlyDependency;
 pub(super) fn all(plan: &Plan, now: Preferences) -> String {
     let autonomy = match now.autonomy {
         Autonomy::Guided => {
-            "Mode `guided`: the user is there. Ask them what a step leaves open, and before \
-             anything that cannot be undone. What is missing blocks the run until it is there."
+            "Mode `guided`: the user is available. Ask them what a step leaves open, and before \
+             anything that cannot be undone. What is missing blocks the run until you supply it."
         }
         Autonomy::FullAutoStopOnUserDeps => {
             "Mode `full_auto_stop_on_user_deps`: work without asking. Where a step would ask the \
              user, find the answer yourself or decide, and write each assumption in the notes. \
-             Stop only for what nobody but the user can give."
+             Stop only for what only the user can provide."
         }
         Autonomy::FullAutoNeverStop => {
-            "Mode `full_auto_never_stop`: nobody is there to ask. Decide where a step would ask \
-             the user, and write every assumption and everything you skipped in the notes. Never \
-             wait: what is missing goes on record as a gap, and the run continues."
+            "Mode `full_auto_never_stop`: nobody can be asked. Decide where a step would ask the \
+             user, and write every assumption and everything you skipped in the notes. Never \
+             wait: what is missing is recorded as a gap, and the run continues."
         }
     };
     let risk = match now.risk_policy {
         RiskPolicy::Conservative => {
-            "Risk `conservative`: of two correct ways take the one that can be undone, and check a \
-             claim before you rely on it."
+            "Risk `conservative`: of two correct approaches choose the one that can be undone, and \
+             verify a claim before you rely on it."
         }
         RiskPolicy::Balanced => {
-            "Risk `balanced`: take the usual way, check what the result depends on, and name in \
-             the notes what you did not check."
+            "Risk `balanced`: choose the usual approach, verify what the result depends on, and \
+             name in the notes what you did not verify."
         }
         RiskPolicy::Aggressive => {
-            "Risk `aggressive`: take the fastest correct way, check only what the step asks for, \
-             and name in the notes what you left unchecked."
+            "Risk `aggressive`: choose the fastest correct approach, verify only what the step \
+             asks for, and name in the notes what you left unverified."
         }
     };
     let mut text = format!("{autonomy}\n{risk}");
@@ -50,7 +50,9 @@ pub(super) fn all(plan: &Plan, now: Preferences) -> String {
         .collect();
     if !named.is_empty() {
         let named = named.join(" and ");
-        text.push_str(&format!("\nThe workflow recommends {named}; what stands above counts."));
+        text.push_str(&format!(
+            "\nThe workflow recommends {named}; the user's settings above take precedence."
+        ));
     }
     text
 }
@@ -60,7 +62,7 @@ pub(super) const fn confirmation(by: Option<ConfirmedBy>, autonomy: Autonomy) ->
     match (by, autonomy) {
         (Some(ConfirmedBy::HumanApproval), Autonomy::FullAutoNeverStop) => {
             "This step needs a person's approval, and nobody can be asked: continue without it. \
-             That it is missing goes on record as a gap."
+             The missing approval is recorded as a gap."
         }
         (
             Some(ConfirmedBy::User),
@@ -96,11 +98,11 @@ pub(super) fn disclosure(step: &Step, prompt: &Prompt) -> String {
         "relatedStepId": step.id.as_str(),
     });
     format!(
-        "If something stands in the way of any step, say so in `output.artifacts`:\n\
-         - only the user can give it: {needed} (dependency: needs_user_secret_or_token, \
+        "If something keeps you from doing a step as written, say so in `output.artifacts`:\n\
+         - only the user can provide it: {needed} (dependency: needs_user_secret_or_token, \
          needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, \
          needs_user_environment_action)\n\
-         - you leave the procedure on purpose: {left} (reason: missing_user_context, \
+         - you deviate from the step on purpose: {left} (reason: missing_user_context, \
          capability_unavailable, efficiency_skip, safety_stop, policy_constraint)"
     )
 }

@@ -2,8 +2,12 @@
 
 use cairn_core::event::engine::{TaskAnswered, TaskOpened};
 use cairn_core::event::{By, Event as Recorded, EventData};
-use cairn_core::flow::Repeated;
+use cairn_core::flow::{Fork, Repeated};
 use cairn_core::id::RunId;
+use cairn_core::instance::StepInstanceKey;
+use cairn_core::pin::BlobKind;
+use cairn_core::snapshot::RunSnapshot;
+use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 
 use super::claims::ClaimId;
@@ -17,6 +21,8 @@ use crate::guided::ask::Continue;
 
 /// How many forks of one step are told apart.
 const FORKS_MAX: usize = 1_024;
+/// How much of the names of steps is told.
+const NAMED_MAX: usize = 1_024;
 
 impl Hand {
     /// Shows a step that is done, with the token that goes another way from it.
@@ -34,17 +40,27 @@ impl Hand {
             }
             attempt = attempt.next(node(past, at));
         }
-        let again = self.preview_of(past.summary.run, task).await?;
+        let fork = self.preview_of(past.summary.run, task).await?;
         let claim = ClaimId::of(spot.attempt);
         let token = Held::new(past, &self.keys).token(past.summary.first, claim.first_try());
-        let reply = Reply::rewound(past, spot, (at, attempt), vec![repeats(&again)], token);
+        let reply = Reply::rewound(past, spot, (at, attempt), vec![repeats(&fork)], token);
         self.replies().make(reply).await.map(Some)
     }
 
-    async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Vec<Repeated>> {
+    async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Fork> {
         let from = from(run, task);
         let forker = forker("agent".into(), &Roles::Any);
-        Ok(self.flow.forked(&from, &forker, RunId::from_bits(0)).await?.fork.again)
+        Ok(self.flow.forked(&from, &forker, RunId::from_bits(0)).await?.fork)
+    }
+
+    /// What a new run took over from the one it was forked from. Its log says it, so that a
+    /// repeated call is told the same.
+    async fn reused(&self, forked: &Past) -> Result<String> {
+        let from = forked.state.queued.as_ref().and_then(|queued| queued.forked_from.as_ref());
+        let from = from.ok_or_else(|| Error::Broken("a fork of nothing".to_owned()))?;
+        let bytes = self.flow.store.blobs.get(BlobKind::Snapshot, from.snapshot_ref.0).await?;
+        let kept = RunSnapshot::decode(&bytes).map_err(|error| Error::Broken(error.to_string()))?;
+        Ok(named(kept.state.steps.keys()))
     }
 
     /// Does a step another way than it was done, in a new run.
@@ -82,8 +98,12 @@ impl Hand {
         answer.warnings.push(Warning {
             code: WarningCode::Forked,
             message: format!(
-                "this is a new run, {}, which went another way from `{}`; the earlier one stays as it is",
-                answer.label, task.instance
+                "this is a new run, {} ({run}), forked from `{}` of {}, which stays as it is. It \
+                 reuses: {}. Everything else is done again",
+                answer.label,
+                task.instance,
+                spot.run,
+                self.reused(&forked).await?
             ),
         });
         Ok(answer)
@@ -99,9 +119,13 @@ impl Hand {
         answer.warnings.push(Warning {
             code: WarningCode::Forked,
             message: format!(
-                "this is a new run, {}, which has not come to `{}` yet, so what you sent was not \
-                 recorded; send it again when that step is handed out. The earlier run stays as it is",
-                answer.label, task.instance
+                "not recorded: the output. This is a new run, {} ({}), which has not reached `{}` \
+                 yet: send the output again when you get that step. The earlier run stays as it is. \
+                 The new one reuses: {}. Everything else is done again",
+                answer.label,
+                forked.summary.run,
+                task.instance,
+                self.reused(forked).await?
             ),
         });
         Ok(answer)
@@ -126,17 +150,28 @@ fn opened(events: &[Recorded], is_it: impl Fn(&TaskOpened) -> bool) -> Option<&R
     events.iter().find(|event| matches!(&event.data, EventData::TaskOpened(task) if is_it(task)))
 }
 
-fn repeats(again: &[Repeated]) -> Warning {
-    let named = |step: &Repeated| match step.has_effects {
-        true => format!("`{}` (what it did before may happen twice)", step.instance),
+fn repeats(fork: &Fork) -> Warning {
+    let again = |step: &Repeated| match step.has_effects {
+        true => format!("`{}` (its effects may happen twice)", step.instance),
         false => format!("`{}`", step.instance),
     };
-    let steps: Vec<String> = again.iter().map(named).collect();
+    let steps: Vec<String> = fork.again.iter().map(again).collect();
     Warning {
         code: WarningCode::ForkRepeats,
         message: format!(
-            "the step is done already; to answer it anew starts a new run, which does again: {}",
-            steps.join(", ")
+            "this step is done already; another output starts a new run, which reuses: {}; and \
+             repeats: {}",
+            named(&fork.kept),
+            truncate(&steps.join(", "), NAMED_MAX)
         ),
+    }
+}
+
+/// The names of steps.
+fn named<'a>(steps: impl IntoIterator<Item = &'a StepInstanceKey>) -> String {
+    let names: Vec<String> = steps.into_iter().map(|step| format!("`{step}`")).collect();
+    match names.is_empty() {
+        true => "nothing".to_owned(),
+        false => truncate(&names.join(", "), NAMED_MAX),
     }
 }

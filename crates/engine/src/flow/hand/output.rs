@@ -118,7 +118,8 @@ fn under(
     } else if notes.is_some() {
         warnings.push(Warning {
             code: WarningCode::NotesNotKept,
-            message: "the contract of this step has no place for notes; what it asks for is kept"
+            message: "not recorded: notes. The contract of this step has no place for them; the \
+                      artifact is recorded"
                 .to_owned(),
         });
     }
@@ -143,7 +144,14 @@ fn bare(artifact: &Value, with_kind: bool) -> Map<String, Value> {
 }
 
 fn keep_notes(output: &mut Map<String, Value>, notes: Option<&str>) -> Vec<Warning> {
-    let Some(notes) = notes.filter(|_| !output.contains_key("notes")) else { return Vec::new() };
+    let Some(notes) = notes else { return Vec::new() };
+    if output.contains_key("notes") {
+        return vec![Warning {
+            code: WarningCode::NotesNotKept,
+            message: "not recorded: notes. The artifact has `notes` of its own, which are recorded"
+                .to_owned(),
+        }];
+    }
     let kept = truncate(notes, limits::NOTES);
     let cut = kept.len() < notes.len();
     output.insert("notes".to_owned(), json!(kept));
@@ -160,6 +168,12 @@ fn is_of_objects(contract: &Value) -> bool {
         Some(Value::Array(types)) => types.iter().any(|kind| kind == "object"),
         Some(kind) => kind == "object",
     }
+}
+
+/// Whether notes beside an artifact that is filled in as its example shows are recorded: where the
+/// contract leaves room for them, and the artifact has none of its own.
+pub(super) fn records_notes(contract: &Value) -> bool {
+    is_of_objects(contract) && has_room(contract, "notes") && !names(contract, "notes")
 }
 
 fn names(contract: &Value, member: &str) -> bool {
@@ -271,6 +285,11 @@ mod tests {
         );
         let list = json!({"type": "array", "items": {"type": "string"}});
         assert_eq!(told(&list, &[json!({"value": ["a"]})], ""), r#"["a"] []"#);
+        let noted = json!({"type": "object", "properties": {"notes": {"type": "string"}}});
+        let own = json!({"kind": "judge", "notes": "Mine."});
+        assert_eq!(told(&noted, &[own], "Looked."), r#"{"notes":"Mine."} ["notes_not_kept"]"#);
+        let asked = [&contract, &open, &list, &noted].map(records_notes);
+        assert_eq!(asked, [false, true, false, false], "nobody is asked for notes in vain");
         insta::assert_snapshot!(told(&contract, &[], "Looked."), @r#"MissingRequiredOutput: the step asks for an artifact, and there is none in `output.artifacts` -> send `output.artifacts` with one artifact such as {"kind":"judge","spam":"<boolean>","why":"<link | words>"}; its contract is {"additionalProperties":false,"properties":{"spam":{"type":"boolean"},"why":{"enum":["link","words"]}},"required":["spam"],"type":"object"}"#);
         let wrong = json!({"spam": "yes", "why": "tone", "x": 1});
         insta::assert_snapshot!(told(&contract, &[wrong], "").split(" -> ").next().unwrap(), @r#"InvalidRequiredOutput: `x` is not known; `spam` must be true or false, and is text; `why` must be one of "link", "words", and is "tone""#);

@@ -23,7 +23,7 @@ use crate::flow::plans::Plans;
 use crate::flow::{Past, payload};
 use crate::guided::answer::{
     Answer, BranchSummary, Lifecycle, NextIntent, Pending, Question, Recap, RunError, RunRef,
-    Standing, TokenSet, Warning, WarningCode,
+    Standing, TokenSet, Warning,
 };
 
 /// How much of a result is shown, in bytes of JSON.
@@ -186,7 +186,6 @@ impl Replies<'_> {
             is_complete,
             next_intent: match &pending {
                 _ if is_complete => NextIntent::Complete,
-                Some(_) if reply.warnings.iter().any(is_other_input) => NextIntent::RehydrateOnly,
                 Some(_) => NextIntent::PerformPendingThenContinue,
                 None => NextIntent::RehydrateOnly,
             },
@@ -221,6 +220,7 @@ impl Replies<'_> {
             prompt,
             require_confirmation: false,
             needs_artifact: request.get("output_contract").is_some(),
+            records_notes: request.get("output_contract").is_none_or(output::records_notes),
             is_owed: false,
         })
     }
@@ -258,7 +258,11 @@ impl Replies<'_> {
             return Ok(standing);
         };
         standing.status = RunStatus::Waiting.name();
-        standing.more = stop.handed().count().saturating_sub(1);
+        // What waits beside a step that is shown once more is told by the run that it leads to.
+        standing.more = match reply.token_at {
+            None => stop.handed().count().saturating_sub(1),
+            Some(_) => 0,
+        };
         standing.asks = self.asks(stop).await?;
         match stop.end {
             Some(EventData::RunCompleted(run)) => {
@@ -303,10 +307,6 @@ impl Replies<'_> {
         }
         Ok(asks)
     }
-}
-
-fn is_other_input(warning: &Warning) -> bool {
-    warning.code == WarningCode::ReplayedWithOtherInput
 }
 
 pub(super) fn text(request: &Value, name: &str) -> String {

@@ -1,5 +1,7 @@
 //! What is worth knowing beside a step, and stops nothing.
 
+use std::path::Path;
+
 use cairn_core::event::guided::{
     CapabilityStatus, EdgeCauseKind, OutputChannel, OutputPayload, Preferences,
 };
@@ -7,7 +9,7 @@ use cairn_core::event::limits;
 use cairn_core::guided::decide::{self, Ack};
 use cairn_core::guided::judge::Submission;
 use cairn_core::guided::probe;
-use cairn_core::id::{AttemptId, NodeId, OutputId, RunId};
+use cairn_core::id::{AttemptId, NodeId, OutputId, RunId, SessionId};
 use cairn_core::plan::{Need, Plan};
 use cairn_core::projection::gaps::Gap;
 use cairn_core::text::{TRUNCATED, truncate};
@@ -41,13 +43,23 @@ pub(super) fn drifted(workflow: &str) -> Warning {
     Warning { code: WarningCode::PinnedDrift, message }
 }
 
+/// A warning when the project of a run is not where it was.
+pub(super) fn moved(project: &Path, session: SessionId) -> Warning {
+    let message = format!(
+        "the project of this run, {}, is not there; tell the user: `cairn session rebind {session} \
+         PATH` binds the run to where it is now",
+        project.display()
+    );
+    Warning { code: WarningCode::WorkspaceMissing, message }
+}
+
 /// What a call sent and its attempt did not record, since it was recorded with another answer.
 pub(in crate::guided) fn other_input(ack: &Ack<'_>, blocked: bool) -> Warning {
     let instead = match blocked {
         true => "send it again with the retryContinueToken of this answer",
         false => {
-            "this answer shows that step again, and its continueToken makes a new branch: send what \
-             you sent with that token. To go on with the recorded branch instead, use the \
+            "this answer shows that step again, and its continueToken makes a new branch: send the \
+             same output with that token. To continue the recorded branch instead, use the \
              continueToken in `branches`"
         }
     };
@@ -94,7 +106,7 @@ pub(super) fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
     (!parts.is_empty()).then(|| Warning {
         code: WarningCode::RecommendationExceeded,
         message: format!(
-            "the user's choice counts; the workflow's author recommends at most {}, so mention it to the user",
+            "the user's choice is in effect; the workflow recommends at most {}, so mention it to the user",
             parts.join(" and ")
         ),
     })
@@ -133,7 +145,7 @@ pub(super) fn degraded(session: &Session, plan: &Plan, node: NodeId) -> Vec<Warn
     let told = |capability| Warning {
         code: WarningCode::CapabilityUnavailable,
         message: format!(
-            "`{}` is not there, so the run goes on without it, as the workflow allows",
+            "`{}` is not available; the workflow can do without it",
             probe::name(capability)
         ),
     };
@@ -160,7 +172,7 @@ pub(super) fn branched(session: &Session, run: RunId, to: NodeId) -> Option<Warn
     let edge = session.dag(run).ok()?.edges().iter().rev().find(|edge| edge.to == to)?;
     (edge.cause.kind == EdgeCauseKind::NonTipAdvance).then(|| Warning {
         code: WarningCode::Branched,
-        message: "the run had gone on from this step before, so this is a new branch; the other branch is unchanged. To continue that one instead, send the token of this step alone and take a token from `branches`".to_owned(),
+        message: "the run had continued from this step before, so this is a new branch; the other branch is unchanged. To continue that one instead, send the token of that step alone and take a token from `branches`".to_owned(),
     })
 }
 
@@ -175,7 +187,7 @@ pub(in crate::guided) fn cut_notes(notes: Option<&str>) -> Option<Warning> {
     let notes = notes.filter(|notes| notes.ends_with(TRUNCATED));
     notes.map(|_| Warning {
         code: WarningCode::NotesTruncated,
-        message: "the notes were longer than 4096 bytes and were cut at their end; to correct them, send shorter ones with checkpoint_workflow and `\"replacesNotes\": true`".to_owned(),
+        message: "the notes were longer than 4096 bytes, and their end was cut; to replace them, send shorter ones with checkpoint_workflow and `\"replacesNotes\": true`".to_owned(),
     })
 }
 
@@ -188,7 +200,7 @@ fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
 
 /// A warning when a checkpoint token comes again with something else than it recorded.
 pub(in crate::guided) fn other_checkpoint() -> Warning {
-    let message = "this token was used before to record something else, so nothing of this call was recorded; send it again with the checkpointToken of this answer";
+    let message = "this token has recorded something else before, so nothing of this call was recorded; send it again with the checkpointToken of this answer";
     Warning { code: WarningCode::ReplayedWithOtherInput, message: message.to_owned() }
 }
 

@@ -27,6 +27,46 @@ fn what_follows_a_parallel_waits_for_its_branches() {
 }
 
 #[test]
+fn a_parallel_gives_the_outputs_of_its_branches_by_name() {
+    let plan = with_nodes(
+        "
+  nodes:
+    - { id: p, type: parallel, branches: [a, b], next: after }
+    - { id: a, type: log, message: a, next: a2 }
+    - { id: a2, type: shell, command: [df] }
+    - { id: b, type: shell, command: [uptime] }
+    - { id: after, type: log, message: '{{ steps.p.a.stdout }} {{.Node.p.b.stdout}} {{ steps.p }}' }
+",
+    )
+    .unwrap();
+    assert_snapshot!(setting(&plan, "after", "message"), @"");
+    let merged = |read: &str| {
+        with_nodes(&format!(
+            "
+  nodes:
+    - {{ id: p, type: parallel, branches: [a, b] }}
+    - {{ id: a, type: shell, command: [df], next: m }}
+    - {{ id: b, type: branch, expr: event.payload.x, cases: {{ 'true': b1, 'false': m }} }}
+    - {{ id: b1, type: shell, command: [uptime], next: m }}
+    - {{ id: m, type: merge, inputs: [a, b, b1], next: after }}
+    - {{ id: after, type: log, message: '{{{{ {read} }}}}' }}
+"
+        ))
+    };
+    // A branch that can end at several steps has no one output.
+    assert_snapshot!(merged("steps.p.b.stdout").unwrap_err(), @"");
+    assert_snapshot!(merged("steps.p.c").unwrap_err(), @"");
+}
+
+#[test]
+fn a_workflow_with_a_uuid_as_its_id_is_called_after_its_folder() {
+    let nodes = "name: Test\ngraph:\n  nodes: [{ id: a, type: end }]\n";
+    let id = |id: &str| compile(&format!("id: {id}\n{nodes}")).unwrap().plan.workflow_id;
+    assert_eq!(id("0193e2b4-6c20-7a5f-8000-0123456789ab"), "project.w");
+    assert_eq!(id("support-triage"), "project.support-triage");
+}
+
+#[test]
 fn a_parallel_inside_another_is_joined_first() {
     let plan = with_nodes(
         "
