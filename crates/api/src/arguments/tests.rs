@@ -54,7 +54,7 @@ fn a_missing_field_is_named_with_what_it_is() {
     ");
     assert_snapshot!(checkpoint(json!({"checkpointToken": "x"})), @r"
     `output` is missing
-    → add it: What to keep.
+    → add it: What to record.
     ");
 }
 

@@ -125,7 +125,7 @@ fn every_example_says_what_it_can_do() {
         "  command   issues: bash nodes/list.sh issues",
         "  command   collect: bash nodes/changes.sh",
         "  prompts   2 handed to an agent: write, risks",
-        "  person    page: asks anybody who may run it",
+        "  person    page: asks anybody who may run it, and is approved when nobody answers in time",
         "  file      nodes/write.md",
     ] {
         assert!(told.lines().any(|told| told == line), "{line}: {told}");

@@ -78,12 +78,12 @@ fn a_script_goes_through_a_workflow() {
       What the answer needs:
       - Give notes on what you did in this step alone.
 
-      Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
-      Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+      Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
+      Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
-      If something stands in the way of any step, say so in `output.artifacts`:
-      - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
-      - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
+      If something keeps you from doing a step as written, say so in `output.artifacts`:
+      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
 
     Judge it  judge  [label]
       Say how grave it is.
@@ -129,12 +129,12 @@ fn answers_that_belong_elsewhere_are_refused() {
       What the answer needs:
       - Give notes on what you did in this step alone.
 
-      Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
-      Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+      Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
+      Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
-      If something stands in the way of any step, say so in `output.artifacts`:
-      - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
-      - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
+      If something keeps you from doing a step as written, say so in `output.artifacts`:
+      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     context_unset  the prompt mentions `ticket`, which the context does not have; set it there
     --- stderr
     the run waits; go on with
@@ -406,7 +406,7 @@ fn going_on_from_an_older_step_is_announced_as_a_fork() {
     let once = env.run_with_input(&["guide", "--continue", &token], b"Read it once.\n.\n:quit\n");
     assert!(!once.stdout.contains("another branch"), "{once}");
     let again = env.run_with_input(&["guide", "--continue", &token], b"");
-    assert!(again.stdout.contains("your answer begins another branch"), "{again}");
+    assert!(again.stdout.contains("your answer starts another branch"), "{again}");
     assert!(again.stdout.contains("  1 node, the newest: Read it once.\n"), "{again}");
     assert!(again.stdout.contains("    cairn guide --continue triage-"), "{again}");
 }

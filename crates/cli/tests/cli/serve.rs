@@ -206,7 +206,8 @@ fn a_token_that_others_can_read_is_not_used() {
 
 #[test]
 fn a_server_whose_data_is_gone_is_alive_and_not_ready() {
-    let env = TestEnv::with_session();
+    let env = TestEnv::new();
+    fs::create_dir_all(env.home().join("sessions")).unwrap();
     let mut server = Server::start(&env, &[]);
     let address = server.line();
     let address = address.strip_prefix("listening on ").unwrap();

@@ -91,9 +91,9 @@ fn a_check_says_what_a_run_lacks() {
     exit 3
     --- stdout
     `AUTO` is not true or false
-      → correct the value with `cairn env set`
+      → correct the value there with `cairn env set --beside`
     `TOKEN` is a secret, and stands in a file for all to read
-      → take it out with `cairn env unset`, and set it with `cairn secret set`
+      → take it out with `cairn env unset --beside`, and set it with `cairn secret set`
     `LIMIT` has no value, and a run needs it
       → cairn env set LIMIT VALUE --workflow triage
     `TOKEN` has no value, and a run needs it
@@ -104,7 +104,7 @@ fn a_check_says_what_a_run_lacks() {
     assert_snapshot!(env.run(&["env", "check", "triage", "--json"]), @r#"
     exit 3
     --- stdout
-    {"workflowId":"project.triage","ready":false,"missing":["LIMIT","TOKEN"],"faults":[{"name":"AUTO","message":"`AUTO` is not true or false","suggestion":"correct the value with `cairn env set`"},{"name":"TOKEN","message":"`TOKEN` is a secret, and stands in a file for all to read","suggestion":"take it out with `cairn env unset`, and set it with `cairn secret set`"}],"unused":["OLD"]}
+    {"workflowId":"project.triage","ready":false,"missing":["LIMIT","TOKEN"],"faults":[{"name":"AUTO","message":"`AUTO` is not true or false","suggestion":"correct the value there with `cairn env set --beside`"},{"name":"TOKEN","message":"`TOKEN` is a secret, and stands in a file for all to read","suggestion":"take it out with `cairn env unset --beside`, and set it with `cairn secret set`"}],"unused":["OLD"]}
     "#);
     fs::remove_file(env.path("workflows/triage/env.yaml")).unwrap();
     env.run(&["env", "set", "triage", "LIMIT", "-1"]);

@@ -89,7 +89,7 @@ fn no_command_is_a_question_for_help() {
     assert_snapshot!(env.run(&["session", "--json"]), @r#"
     exit 2
     --- stderr
-    {"code":"USAGE_INVALID","message":"`cairn session` needs a command: delete, export, gc, import, keep, list, resume, show, trust, verify","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session --help`"}
+    {"code":"USAGE_INVALID","message":"`cairn session` needs a command: delete, export, gc, import, keep, list, rebind, resume, show, trust, verify","retry":{"kind":"not_retryable"},"suggestion":"see `cairn session --help`"}
     "#);
 }
 

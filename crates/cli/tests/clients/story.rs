@@ -176,7 +176,8 @@ fn take_turns(client: &mut dyn Client) {
     let start = json!({"workflowId": "project.relay", "context": {"subject": "tea"}});
     let first = client.call("start_workflow", start);
     assert_eq!(first.step(), "judge");
-    assert!(first.texts[0].starts_with("Judge tea."), "{first:?}");
+    let asked = "Judge ⟦untrusted⟧tea⟦/untrusted⟧.";
+    assert!(first.texts[0].contains(asked), "what somebody sent is marked: {first:?}");
     let hand_in = |client: &mut dyn Client, token: &str, verdict: &str| {
         let output = json!({"artifacts": [{"kind": "judge", "verdict": verdict}]});
         client.call("continue_workflow", json!({"continueToken": token, "output": output}))

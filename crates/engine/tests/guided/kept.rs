@@ -108,7 +108,7 @@ async fn whoever_comes_back_to_such_a_step_is_told_how_it_stands() {
     let here = guide.proceed(back(&kept.tokens.continue_token)).await.unwrap();
     assert_eq!(step(&here), "check");
     assert!(prompt(&here).contains("run 1 ok"), "{}", prompt(&here));
-    assert!(prompt(&here).contains("does not perform this again"), "{}", prompt(&here));
+    assert!(prompt(&here).contains("the engine does not run this again"), "{}", prompt(&here));
     let context = Some(json!({"files": ["a.rs"]}));
     assert_eq!(world.writes(), writes);
     assert_eq!(step(&go(&guide, &here.tokens.continue_token, context).await), "read");

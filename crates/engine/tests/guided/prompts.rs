@@ -101,12 +101,12 @@ async fn a_whole_prompt_is_as_it_was() {
     - Number the findings (your notes match `Finding \d+`)
     - Be thorough (your notes have at least 20 characters)
 
-    Mode `guided`: the user is there. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until it is there.
-    Risk `conservative`: of two correct ways take the one that can be undone, and check a claim before you rely on it.
+    Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
+    Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
-    If something stands in the way of any step, say so in `output.artifacts`:
-    - only the user can give it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
-    - you leave the procedure on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"plan","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
+    If something keeps you from doing a step as written, say so in `output.artifacts`:
+    - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+    - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"plan","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     "#);
 }
 
@@ -304,7 +304,16 @@ steps:
     let check = "Each claim of a subagent's";
     assert!(prompt(&one).contains(line) && prompt(&one).contains(check), "{}", prompt(&one));
     let two = world.go(&one).await;
-    assert_snapshot!(prompt(&two), @"");
+    assert_snapshot!(prompt(&two), @r"
+    ## Goal
+    Build.
+
+    ## Constraints
+    - Stay small.
+
+    What the answer needs:
+    - Give notes on what you did in this step alone.
+    ");
     let back = world.back(&two.tokens).await;
     assert!(prompt(&back).contains(line) && prompt(&back).contains(check), "{}", prompt(&back));
     let three = world.go(&two).await;

@@ -93,9 +93,9 @@ fn a_step_comes_with_what_to_call_next() {
     Write a plan.
 
     ---
-    Next: do this step. When it is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
     assert_snapshot!(data(advance()), @r#"
@@ -133,15 +133,15 @@ fn what_was_not_recorded_is_told_first_with_the_call_that_records_it() {
     };
     let found = engine::Answer { warnings: vec![warning], ..advance() };
     assert_snapshot!(read(found), @r#"
-    NOT RECORDED: not recorded: notes.
+    NOT RECORDED: notes.
 
     ---
     Write a plan.
 
     ---
-    Next: to record what you sent as a new branch, call continue_workflow with
+    nextIntent: perform_pending_then_continue. To record what you sent as a new branch, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
 }
@@ -168,16 +168,16 @@ fn a_start_says_which_run_it_is_and_all_about_its_references() {
     Write a plan.
 
     ---
-    Next: do this step. When it is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
     =====
     References of this workflow:
     - Style guide: docs/style.md [unresolved]
       How code reads here (follow it strictly)
     =====
-    Preferences: autonomy guided, riskPolicy conservative.
+    preferences: autonomy guided, riskPolicy conservative.
     "#);
     assert_snapshot!(data(with_run(Lifecycle::Start)), @r#"
     {
@@ -226,24 +226,24 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     Write a plan.
 
     ---
-    Next: do this step. When it is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
     =====
     References of this workflow:
     - Style guide: docs/style.md [unresolved]
     =====
-    Warnings; they do not stop the run:
+    warnings; they do not stop the run:
     - pinned_drift: the file changed
     =====
-    Preferences: autonomy guided, riskPolicy conservative.
+    preferences: autonomy guided, riskPolicy conservative.
     =====
-    What happened so far, as it was written down then:
+    recap: what happened so far, as it was recorded then:
 
     > Found the cause.
     =====
-    `branches`: the run has gone on from this step before. To continue one of these branches instead of starting another, use its continueToken.
+    branches: the run has continued from this step before. To continue one of these branches instead of starting another, use its continueToken.
     - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
       Fixed it
       with a test.
@@ -312,12 +312,12 @@ fn a_block_says_what_is_missing_and_how_to_try_again() {
     BLOCKED: the run stays at this step.
 
     1. MISSING_REQUIRED_OUTPUT: the step owes an artifact of kind `wr.loop_control`
-       Do: add {"kind":"wr.loop_control","decision":"stop"}
+       suggestedFix: add {"kind":"wr.loop_control","decision":"stop"}
 
     ---
-    Next: fix this, then call continue_workflow with this retryContinueToken and the whole output again. Context and preferences that you sent are recorded; send only what changed.
+    nextIntent: perform_pending_then_continue. Do each suggestedFix, then send the whole output again with the retryContinueToken as continueToken. Context and preferences that you sent are recorded; send only what changed.
     {"continueToken":"calm-otter-7f3a.RETRY","output":{"artifacts":["<as asked for above>"],"notesMarkdown":"<what you did in this step alone>"}}
-    Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone. To stop here for now, tell the user what is missing; resume_session finds this run again.
+    Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run in a new chat.
     Run calm-otter-7f3a.
     "#);
     assert_snapshot!(data(found), @r#"
@@ -359,7 +359,7 @@ fn the_end_is_told_as_the_end() {
         ..advance()
     };
     assert_snapshot!(read(found), @r"
-    The workflow is complete. Call nothing more for this run; tell the user what came of it.
+    nextIntent: complete. The workflow is complete: call nothing more for this run, and tell the user its outcome.
     Run calm-otter-7f3a.
     ");
 }
@@ -378,9 +378,9 @@ fn a_confirmation_and_a_pair_of_tokens_change_what_to_call() {
     Write a plan.
 
     ---
-    Next: do this step, show the user what you have, and wait for their yes. Then call continue_workflow with
+    nextIntent: await_user_confirmation. Do the step, show the user the result and wait for their yes. Then call continue_workflow with
     {"ackToken":"ack.v1.y","output":{"notesMarkdown":"<what you did in this step alone>"},"stateToken":"st.v1.x"}
-    The answer to that call is the next step: do not guess it, and do not work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
+    Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT". To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run in a new chat.
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     "#);
 }
@@ -477,17 +477,17 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
     "#);
     assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[]), false), @"There is no run to resume. Choose a workflow with list_workflows.");
     let paper = SessionId::from_bits(7);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper]), false), @"
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper]), false), @r"
     There is no run to resume. Choose a workflow with list_workflows.
 
-    1 imported session waits until a person trusts what it would do, and none of its runs is offered before. Tell the user: `cairn session trust sess_00000000000000000000000007` shows it and asks.
+    1 imported session waits for a person's trust; until then no run of it can be resumed. Tell the user: `cairn session trust sess_00000000000000000000000007` shows what it would do and asks.
     ");
     let opened = engine::SessionOpened {
         session: run().session,
         label: LABEL.into(),
         session_token: token("NOTES"),
     };
-    assert_snapshot!(session_opened(&opened.into()), @r#"Session sess_01hf7yat000000000000000007 (calm-otter-7f3a) is open. Keep notes with checkpoint_workflow and sessionToken "calm-otter-7f3a.NOTES"; each answer has the token of the next."#);
+    assert_snapshot!(session_opened(&opened.into()), @r#"Session sess_01hf7yat000000000000000007 (calm-otter-7f3a) is open. Record notes with checkpoint_workflow and sessionToken "calm-otter-7f3a.NOTES"; each answer has the token for the next."#);
 }
 
 fn standing(status: &'static str) -> engine::Standing {
@@ -512,30 +512,30 @@ fn an_automation_at_work_says_what_it_is_at() {
         ..standing("running")
     };
     assert_snapshot!(read(automation(busy, false)), @r#"
-    No step is yours to do now: the engine is at work (running `fetch`, `each@2::send`).
+    There is no step for you now: the engine is working (running `fetch`, `each@2::send`).
 
     ---
-    Next: nothing to do by yourself. To see where the run stands, call continue_workflow with
+    nextIntent: rehydrate_only. To see where the run stands, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE"}
-    It waits a while for the next step, and changes nothing.
+    That call waits a while for the next step, and changes nothing. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run once it waits for an agent.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     "#);
     assert_snapshot!(read(automation(standing("paused"), false)), @r#"
-    No step is yours to do now: the run is paused. Tell the user: `cairn runs resume run_01hf7yat000000000000000008` lets it go on.
+    There is no step for you now: the run is paused. Tell the user: `cairn runs resume run_01hf7yat000000000000000008` resumes it.
 
     ---
-    Next: nothing to do by yourself. Once that is done, call continue_workflow with
+    nextIntent: rehydrate_only. Once that is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE"}
-    It waits a while for the next step, and changes nothing.
+    That call waits a while for the next step, and changes nothing. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run once it waits for an agent.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     "#);
     assert_snapshot!(read(automation(standing("waiting"), false)), @r#"
-    No step is yours to do now: the run waits, for a time, another run or a decision; `cairn runs show run_01hf7yat000000000000000008` says for which.
+    There is no step for you now: the run waits for a time, another run or a decision; `cairn runs show run_01hf7yat000000000000000008` says which.
 
     ---
-    Next: nothing to do by yourself. To see where the run stands, call continue_workflow with
+    nextIntent: rehydrate_only. To see where the run stands, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE"}
-    It waits a while for the next step, and changes nothing.
+    That call waits a while for the next step, and changes nothing. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run once it waits for an agent.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     "#);
 }
@@ -554,18 +554,18 @@ fn a_question_to_a_person_is_passed_on() {
     };
     let waits = engine::Standing { asks: vec![asked], ..standing("waiting") };
     assert_snapshot!(read(automation(waits, false)), @r#"
-    No step is yours to do now: the run waits for a person.
+    There is no step for you now: the run waits for a person.
 
     `check` asks ada, bo: Refund 12 EUR?
       why  string, required
       → cairn runs answer run_01hf7yat000000000000000008 task_00000000000000000000000007 --approve --set why=… --by ada  (or --reject)
       or POST /api/v1/runs/run_01hf7yat000000000000000008/tasks/task_00000000000000000000000007/answer
-    Tell the user. The answer is theirs: do not give it in their place.
+    Tell the user. The answer is theirs: do not answer for them.
 
     ---
-    Next: nothing to do by yourself. Once it is given, call continue_workflow with
+    nextIntent: rehydrate_only. Once they have answered, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE"}
-    It waits a while for the next step, and changes nothing.
+    That call waits a while for the next step, and changes nothing. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run once it waits for an agent.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     "#);
 }
@@ -582,7 +582,7 @@ fn a_step_that_was_cut_off_is_left_to_the_user() {
 fn the_end_of_an_automation_brings_its_result() {
     let result = Some(serde_json::json!({"sent": 3}));
     assert_snapshot!(read(automation(engine::Standing { result, ..standing("succeeded") }, true)), @r#"
-    The automation is complete. Call nothing more for this run; tell the user what came of it.
+    nextIntent: complete. The automation is complete. Call nothing more for this run, and tell the user its outcome.
 
     Result: {"sent":3}
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
@@ -593,10 +593,10 @@ fn the_end_of_an_automation_brings_its_result() {
         step: Some("send".into()),
     };
     let failed = engine::Standing { error: Some(error), ..standing("failed") };
-    assert_snapshot!(read(automation(failed, true)), @r#"
-    The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run; tell the user what came of it.
+    assert_snapshot!(read(automation(failed, true)), @r"
+    nextIntent: complete. The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run, and tell the user its outcome.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
-    "#);
+    ");
 }
 
 #[test]
@@ -608,11 +608,11 @@ fn steps_that_wait_are_counted() {
     Write a plan.
 
     ---
-    Next: do this step. When it is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
-    The answer to that call is the next step: do not guess it, and do not work ahead.
+    Its answer is the next step: do not guess it or work ahead.
     Run calm-otter-7f3a, step `plan`: Plan the fix.
     =====
-    2 more steps wait for you; you get them one after the other.
+    2 more steps wait for you: they come one after the other.
     "#);
 }

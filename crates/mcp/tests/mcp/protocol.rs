@@ -388,7 +388,12 @@ async fn an_automation_is_chosen_started_and_done_with_the_same_tools() {
     assert_eq!((&asked["stepId"], &asked["who"]), (&json!("check"), &json!(["ada"])), "{waits}");
     tells(
         &waits,
-        &["waits for a person", "asks ada: Fine?", "cairn runs answer run_", "do not give it"],
+        &[
+            "waits for a person",
+            "asks ada: Fine?",
+            "cairn runs answer run_",
+            "do not answer for them",
+        ],
     );
 
     let run = data["session"]["runId"].as_str().unwrap().parse().unwrap();

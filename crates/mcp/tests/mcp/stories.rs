@@ -114,7 +114,7 @@ async fn a_rewound_agent_gets_a_branch_of_its_own() {
     assert_eq!(third.step(), "third");
     // The chat is rewound: the agent does the first step again, and knows of nothing later.
     let rewound = go(&door, &first, "Used a map.").await;
-    rewound.says("NOT RECORDED: not recorded: notes.");
+    rewound.says("NOT RECORDED: notes.");
     assert_eq!(rewound.step(), "first", "the place that was rewound to");
     let again = go(&door, &rewound, "Used a map.").await;
     assert_eq!(again.step(), "second");
@@ -131,7 +131,7 @@ async fn a_rewound_agent_gets_a_branch_of_its_own() {
     let last = go(&door, &again, "Walked the map.").await;
     let end = go(&door, &last, "Done.").await;
     assert_eq!(end.data["isComplete"], true);
-    end.says("other branches of this run");
+    end.says("this run has other branches");
     let other = &end.data["branches"][0]["continueToken"];
     assert_eq!(send(&door, json!({"continueToken": other})).await.step(), "third");
     let found = Told::new(call(&door, "resume_session", json!({"query": "sorted list"})).await);

@@ -6,19 +6,21 @@ use cairn_core::event::EventData;
 use cairn_core::event::engine::{AfterFailure, InterruptDecision, Payload};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::End;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Violation;
-use super::reference::{Fate, Order, Reference};
+use super::reference::{Fate, Left, Order, Reference};
 use super::world::{RUN, World};
 
 /// Holds a run that is over against the reference.
 pub(super) fn check(world: &World) -> Result<(), Violation> {
     let (found, order) = recorded(world);
+    let left = left(world);
     let queued = world.folded.queued.as_ref();
     let trigger = queued.and_then(|queued| queued.trigger_id.as_ref());
     let given = (RUN, trigger, &world.input);
-    let reference = Reference::new(&world.graph.plan, given, world.chance, &world.notes, &order);
+    let reference =
+        Reference::new(&world.graph.plan, given, world.chance, &world.notes, (&order, &left));
     let wanted = reference.all();
     for (key, fate) in &found {
         let expected = wanted.get(key).unwrap_or(&Fate::Never);
@@ -135,4 +137,33 @@ fn recorded(world: &World) -> (BTreeMap<StepInstanceKey, Fate>, Order) {
         }
     }
     (found, order)
+}
+
+/// What steps that failed left to be read, as it is recorded.
+fn left(world: &World) -> Left {
+    let mut left = Left::new();
+    for event in &world.log {
+        match &event.data {
+            EventData::StepFailed(e) => {
+                let output = e.output.as_ref().filter(|_| e.then != AfterFailure::Retry);
+                let output = output.and_then(|output| match output {
+                    Payload::Inline(value) => Some(value.0.clone()),
+                    Payload::Blob(_) => None,
+                });
+                let error = json!({"code": e.error.code, "message": e.error.message});
+                let read = match output {
+                    None => json!({"error": error}),
+                    Some(Value::Object(mut members)) => {
+                        members.entry("error").or_insert(error);
+                        Value::Object(members)
+                    }
+                    Some(other) => other,
+                };
+                left.insert(e.instance.clone(), read);
+            }
+            EventData::StepCompleted(e) => drop(left.remove(&e.instance)),
+            _ => {}
+        }
+    }
+    left
 }

@@ -39,6 +39,9 @@ pub(super) enum Fate {
     Never,
 }
 
+/// What later steps read of steps that failed.
+pub(super) type Left = BTreeMap<StepInstanceKey, Value>;
+
 /// What happened in the world that no plan can tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
@@ -69,6 +72,8 @@ pub(super) struct Reference<'a> {
     pub(super) input: &'a Value,
     pub(super) chance: Chance,
     pub(super) notes: &'a Notes,
+    /// What steps that failed left to be read: nothing but the log has the words of an error.
+    left: &'a Left,
     pub(super) order: &'a Order,
     fates: RefCell<BTreeMap<StepInstanceKey, Fate>>,
     /// The steps from which each can be reached again, itself among them when it can.
@@ -99,13 +104,13 @@ impl<'a> Reference<'a> {
         given: (RunId, Option<&'a Slug>, &'a Value),
         chance: Chance,
         notes: &'a Notes,
-        order: &'a Order,
+        (order, left): (&'a Order, &'a Left),
     ) -> Self {
         let (run, trigger, input) = given;
         let (fates, walks) = (RefCell::default(), RefCell::default());
         let cycles = BTreeMap::new();
         let mut reference =
-            Self { plan, run, trigger, input, chance, notes, order, fates, cycles, walks };
+            Self { plan, run, trigger, input, chance, notes, order, left, fates, cycles, walks };
         reference.cycles = reference.find_cycles();
         reference
     }
@@ -220,22 +225,27 @@ impl<'a> Reference<'a> {
 
     /// What must come of a step; in a cycle, of its last visit.
     fn fate(&self, path: &Path, id: &Slug) -> Fate {
+        self.latest(path, id).1
+    }
+
+    /// The same, and which visit it is.
+    fn latest(&self, path: &Path, id: &Slug) -> (StepInstanceKey, Fate) {
+        let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: 0 };
         if let Some(walk) = self.walk(path, id) {
             let last = walk.visits.iter().rev().find(|(key, _)| key.step == *id);
             let open = if walk.is_open { Fate::Open } else { Fate::Never };
-            return last.map_or(open, |(_, fate)| fate.clone());
+            return last.cloned().unwrap_or((key, open));
         }
-        let key = StepInstanceKey { loop_path: path.to_vec(), step: id.clone(), visit: 0 };
         if let Some(known) = self.fates.borrow().get(&key) {
-            return known.clone();
+            return (key, known.clone());
         }
         let fate = match self.is_reached(path, id) {
             Some(true) => self.done(&key),
             Some(false) => Fate::Never,
             None => Fate::Open,
         };
-        self.fates.borrow_mut().insert(key, fate.clone());
-        fate
+        self.fates.borrow_mut().insert(key.clone(), fate.clone());
+        (key, fate)
     }
 
     fn is_reached(&self, path: &Path, id: &Slug) -> Option<bool> {
@@ -652,8 +662,12 @@ impl<'a> Reference<'a> {
     /// What the steps gave that lead to one.
     fn outputs(&self, path: &Path, id: &Slug, steps: &mut Map<String, Value>) {
         for id in self.earlier(id) {
-            if let Fate::Done(output, _) = self.fate(path, id) {
-                steps.insert(id.to_string(), output);
+            match self.latest(path, id) {
+                (_, Fate::Done(output, _)) => drop(steps.insert(id.to_string(), output)),
+                (key, Fate::Skipped | Fate::Replaced) => {
+                    steps.extend(self.left.get(&key).map(|left| (id.to_string(), left.clone())));
+                }
+                _ => {}
             }
         }
     }

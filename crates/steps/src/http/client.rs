@@ -137,7 +137,9 @@ fn unsent(error: &reqwest::Error) -> Failed {
     let causes = || std::iter::successors(error.source(), |cause| (*cause).source());
     let io = || causes().filter_map(|cause| cause.downcast_ref::<io::Error>());
     let is_refused = io().any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-    let is_tls = causes().any(|cause| cause.is::<rustls::Error>())
+    // The connector boxes what its TLS says out of reach of a downcast; its kind is shown.
+    let is_tls = format!("{error:?}").contains("kind: InvalidData")
+        || causes().any(|cause| cause.is::<rustls::Error>())
         || io().filter_map(io::Error::get_ref).any(|inner| inner.is::<rustls::Error>());
     let why = in_words(error);
     let (kind, code, message) = match () {

@@ -201,10 +201,14 @@ async fn a_server_that_is_not_there_or_breaks_off_may_be_tried_again() {
     let plain = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
+        // It hears the client out: whoever closes with bytes unread resets the connection.
+        let mut hello = [0; 4_096];
+        let heard = stream.read(&mut hello).await.unwrap();
+        assert!(heard > 0);
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     });
     let failed = ask(&open(), json!({"url": format!("https://{plain}/")})).await.unwrap_err();
-    assert_eq!((failed.code, failed.kind), ("HTTP_TLS", FailureKind::Permanent));
+    assert_eq!((failed.code, failed.kind), ("HTTP_TLS", FailureKind::Permanent), "{failed}");
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc".to_owned();
     let server = Server::start(vec![("/", short), ("/gone", String::new())]).await;
     let failed = ask(&open(), json!({"url": server.url("/")})).await.unwrap_err();

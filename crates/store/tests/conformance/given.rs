@@ -6,7 +6,7 @@ use cairn_core::event::guided::{
     NodeCreated, NodeKind, NodeOutputAppended, OutputChannel, OutputPayload, RunStarted,
     SessionCreated, SourceKind,
 };
-use cairn_core::event::{EventData, NewEvent, Scope};
+use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::id::{ChangeId, EventId, EventIndex, NodeId, OutputId, RunId, SessionId};
 use cairn_core::pin::BlobKind;
 use cairn_store::memory::{Control, Outside};
@@ -175,4 +175,15 @@ pub(crate) fn at(mut plan: AppendPlan, seen: Option<u64>) -> AppendPlan {
 
 pub(crate) fn missing() -> Digest {
     Digest::of(b"nobody has this")
+}
+
+/// Events without the place of the file that their workflow was read from, which does not travel.
+pub(crate) fn without_places(events: Vec<Event>) -> Vec<Event> {
+    let without = |mut event: Event| {
+        if let EventData::RunStarted(started) = &mut event.data {
+            started.workflow_source_ref.clear();
+        }
+        event
+    };
+    events.into_iter().map(without).collect()
 }

@@ -6,7 +6,7 @@ use cairn_core::id::{AttemptId, BundleId, EventIndex};
 use cairn_store::bundle::{ExportInfo, Salvaged, export, import, salvage};
 use cairn_store::{AppendPlan, Blob, Config, Store, open};
 
-use crate::given::{self, RUN, SESSION, node, plan_blob, snapshot, start, step};
+use crate::given::{self, RUN, SESSION, node, plan_blob, snapshot, start, step, without_places};
 
 fn info() -> ExportInfo {
     ExportInfo {
@@ -64,7 +64,7 @@ async fn what_comes_before_a_lost_blob_can_be_taken_elsewhere() {
         format!("the snapshot {lost} is not in the store, and event 4 needs it")
     );
     let all = store.log.read(SESSION, EventIndex(0)).await.unwrap();
-    assert_eq!(taken(&saved).await, all[..4]);
+    assert_eq!(without_places(taken(&saved).await), without_places(all)[..4]);
 }
 
 /// An attempt is recorded before the node that it leads to.
