@@ -467,7 +467,9 @@ impl Error {
                     | "SESSION_LOCKED"
                     | "SESSION_OWNED"
                     | "STORE_BUSY"
+                    | "STORE_DURABILITY_LOST"
                     | "STORE_FULL"
+                    | "STORE_IO"
             )
     }
 

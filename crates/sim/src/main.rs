@@ -3,7 +3,8 @@
 //!
 //! `cairn-sim --seed 42 --steps 200`, or `cairn-sim --digest 200` for the digest of what so many
 //! worlds of engines record, or `cairn-sim --find 2000` for the first of so many in which
-//! something is wrong; `--find 2000 --seed 10000` looks at those from seed 10,000 on.
+//! something is wrong, or `--scan 2000` for all of them; `--find 2000 --seed 10000` looks at those
+//! from seed 10,000 on.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use cairn_core::digest::Digest;
 use cairn_sim::{engine, flow, life};
 
-const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N | --find N [--seed N]";
+const USAGE: &str = "usage: cairn-sim [--seed N] [--steps N] | --digest N | --find N [--seed N] | --scan N [--seed N]";
 
 struct Options {
     /// The seed to play, or the first to look at; none when it was not given.
@@ -21,6 +22,8 @@ struct Options {
     digest: Option<u64>,
     /// In how many worlds of engines to look for one that breaks a law, and nothing else.
     find: Option<u64>,
+    /// In how many to look for all of them.
+    scan: Option<u64>,
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -28,15 +31,19 @@ fn main() -> io::Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
-    let Options { seed, steps, digest, find } = options;
+    let Options { seed, steps, digest, find, scan } = options;
     let mut out = io::stdout().lock();
-    if let Some(worlds) = find {
+    if let Some(worlds) = find.or(scan) {
         let first = seed.unwrap_or_default();
-        let mut seeds = first..first.saturating_add(worlds);
-        let found = seeds.find_map(|seed| Some((seed, engine::play(seed).violations.pop()?)));
-        match found {
-            Some((seed, violation)) => writeln!(out, "seed {seed}: {violation}")?,
-            None => writeln!(out, "nothing in {worlds} worlds")?,
+        let seeds = first..first.saturating_add(worlds);
+        let found = seeds.filter_map(|seed| Some((seed, engine::play(seed).violations.pop()?)));
+        let mut is_clean = true;
+        for (seed, violation) in found.take(if scan.is_some() { usize::MAX } else { 1 }) {
+            is_clean = false;
+            writeln!(out, "seed {seed}: {violation}")?;
+        }
+        if is_clean {
+            writeln!(out, "nothing in {worlds} worlds")?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,7 +90,7 @@ fn main() -> io::Result<ExitCode> {
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
-    let mut options = Options { seed: None, steps: 200, digest: None, find: None };
+    let mut options = Options { seed: None, steps: 200, digest: None, find: None, scan: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.as_str() {
@@ -91,6 +98,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
             "--steps" => options.steps = value.parse().ok()?,
             "--digest" => options.digest = Some(value.parse().ok()?),
             "--find" => options.find = Some(value.parse().ok()?),
+            "--scan" => options.scan = Some(value.parse().ok()?),
             _ => return None,
         }
     }

@@ -18,6 +18,12 @@
 //! read once (seeds 358 and 1152), a parent that waits for its child in the same way (seed 478),
 //! a run that is there and not found while its session cannot be read (seed 37), and a key that
 //! was received and never begun, since nobody could read that it was (seed 1232).
+//!
+//! And where two looked at once, or one that came later could read: a run that is there and not
+//! found (seeds 1738 and 9905), a key that was received and never begun, since whoever could not
+//! read it left it at that (seeds 4911 and 5563), a second run beside one whose session could not
+//! be read (seed 8899), and a run too many in a minute, since those that counted had been let go of
+//! (seeds 2427 and 9740).
 
 #![expect(
     clippy::indexing_slicing,
@@ -59,30 +65,10 @@ fn seeds() -> u64 {
     std::env::var("CAIRN_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }
 
-/// Worlds in which something is known to be wrong, and what.
-//
-// FIXME: a read that fails at the wrong moment makes a run unknown that is there, leaves a key that
-// was received without its run, or lets a run begin beside one whose session could not be read; and
-// where processes are stopped or killed a rate lets one run more begin than it allows.
-const KNOWN: [(u64, &str); 7] = [
-    (1738, "somebody is told RUN_NOT_FOUND"),
-    (2427, "4 runs of project.rated in a minute"),
-    (4911, "was received, and never begun"),
-    (5563, "was received, and never begun"),
-    (8899, "begins as the 2th of project.one"),
-    (9740, "4 runs of project.rated in a minute"),
-    (9905, "somebody is told RUN_NOT_FOUND"),
-];
-
 fn play(seed: u64) -> Played {
     let played = engine::play(seed);
     let wrong = played.violations.join("\n");
-    match KNOWN.iter().find(|(known, _)| *known == seed) {
-        Some((_, what)) => assert!(wrong.contains(what), "seed {seed}, known for {what}: {wrong}"),
-        None => {
-            assert!(wrong.is_empty(), "seed {seed}: {wrong}\n{}", played.trouble.join("\n"));
-        }
-    }
+    assert!(wrong.is_empty(), "seed {seed}: {wrong}\n{}", played.trouble.join("\n"));
     played
 }
 

@@ -187,13 +187,17 @@ impl Holdings {
         Ok(self.index.list(&filter).await?.iter().filter_map(counted).collect())
     }
 
-    /// Loads what is left to do in a session that this process owns.
+    /// Has the list of runs know all that sessions hold which this process owns. Whoever had them
+    /// before may have gone on since they were last looked at.
+    pub(super) async fn know(&self, sessions: impl Iterator<Item = SessionId>) -> Result<()> {
+        self.index.catch_up().await?.require(sessions)
+    }
+
+    /// Loads what is left to do in a session that this process owns and knows.
     pub(super) async fn load(&self, lease: Arc<dyn Lease>) -> Result<Unfinished> {
         let session = lease.session();
         self.steps.end_left(session).await?;
         self.others.tell_before_taking(session).await;
-        // Whoever had it before may have gone on since it was last looked at.
-        self.index.catch_up().await?;
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
         let open = self.index.list(&filter).await?;
         let runs = self.adopted(session, &open).await?;
@@ -201,7 +205,7 @@ impl Holdings {
         Ok(Unfinished { lease, runs, bytes })
     }
 
-    /// The runs of a session that cannot be loaded, as far as the list of runs knows them.
+    /// The runs of a session that is known and cannot be loaded.
     pub(super) async fn listed(&self, session: SessionId) -> Result<OpenRuns> {
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
         let open = self.index.list(&filter).await?;

@@ -67,6 +67,11 @@ impl Summary {
         self.status.is_over()
     }
 
+    /// When it began, or was asked for if it did not.
+    pub(super) fn begun_ms(&self) -> u64 {
+        self.started_ms.unwrap_or(self.queued_ms)
+    }
+
     /// Which workflow it is a run of.
     #[must_use]
     pub fn identity(&self) -> Identity {
@@ -134,8 +139,29 @@ struct Noted {
     /// What sessions hold beyond a list that could not be written, until it can be: somebody may
     /// have stopped in the middle of writing it.
     unkept: Mutex<Unkept>,
-    /// The sessions that could not be read by whoever caught up last, and why.
-    unread: Mutex<BTreeMap<SessionId, store::Error>>,
+}
+
+/// The sessions that could not be read by whoever caught up, and why: what is not listed may be
+/// in one of them.
+#[must_use]
+pub(super) struct Unread(BTreeMap<SessionId, store::Error>);
+
+impl Unread {
+    /// Whether a session is among them.
+    pub(super) fn has(&self, session: SessionId) -> bool {
+        self.0.contains_key(&session)
+    }
+
+    /// Says why, when one of these sessions is among them.
+    pub(super) fn require(&self, sessions: impl IntoIterator<Item = SessionId>) -> Result<()> {
+        let why = sessions.into_iter().find_map(|session| self.0.get(&session));
+        why.map_or(Ok(()), |error| Err(error.clone().into()))
+    }
+
+    /// Says why, when there is any.
+    pub(super) fn require_all(&self) -> Result<()> {
+        self.require(self.0.keys().copied())
+    }
 }
 
 #[derive(Clone, Default)]
@@ -227,7 +253,7 @@ impl Index {
     }
 
     /// Writes what was noted, and reads what sessions hold beyond what the list knows of them.
-    pub(super) async fn catch_up(&self) -> Result<()> {
+    pub(super) async fn catch_up(&self) -> Result<Unread> {
         let _turn = self.noted.turn.lock().await;
         let marks = self.store.sessions.marks().await?;
         self.keep_unkept().await;
@@ -263,18 +289,8 @@ impl Index {
             self.take_in(session, workflow, from, &events, mark).await?;
             self.take_listed(&events).await?;
         }
-        *held(&self.noted.unread) = unread;
-        self.forget_gone(known.into_keys()).await
-    }
-
-    /// Why a session, or this one, could not be read when the list last caught up: what is not
-    /// listed may be there.
-    pub(super) fn unread(&self, session: Option<SessionId>) -> Option<store::Error> {
-        let unread = held(&self.noted.unread);
-        match session {
-            Some(session) => unread.get(&session).cloned(),
-            None => unread.values().next().cloned(),
-        }
+        self.forget_gone(known.into_keys()).await?;
+        Ok(Unread(unread))
     }
 
     /// Forgets sessions that are gone. One that was made since the others were listed is there.

@@ -30,6 +30,7 @@ pub(super) use checks::{PAYLOAD_DEPTH_MAX, fitting, require_recordable, require_
 use super::chain;
 use super::desk::{Arrived, Claim, Desk};
 use super::holdings::started;
+use super::index::Summary;
 use super::lane::NewRun;
 use super::options::overflow;
 use super::papers::is_imported;
@@ -188,25 +189,34 @@ impl Inner {
         found: &Found,
         entry: Entry,
     ) -> Result<Asked> {
-        let parent = entry.parent.as_ref().map(|parent| parent.run_id);
         let mut pause = PATIENCE_MIN;
         loop {
             let asked = self.enter(found, entry.clone()).await;
-            let after = match &asked {
-                Err(Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. }) => {
-                    Duration::from_millis(*after_ms)
-                }
-                Err(error) if error.goes_by() => pause,
-                asked => return asked.clone(),
-            };
-            pause = (pause * 2).min(PATIENCE_MAX);
-            self.host.sleep(after).await;
-            // Whoever is over waits for nobody.
-            if let Some(parent) = parent
-                && self.reading.state(parent).await?.1.end.is_some()
-            {
+            if !self.wait_out(&asked, &mut pause).await {
                 return asked;
             }
+        }
+    }
+
+    /// Waits until what is in the way may have passed; says whether to ask again.
+    async fn wait_out<T>(&self, asked: &Result<T>, pause: &mut Duration) -> bool {
+        let after = match asked {
+            Err(Error::RateLimited { after_ms, .. } | Error::Busy { after_ms, .. }) => {
+                Duration::from_millis(*after_ms)
+            }
+            Err(error) if error.goes_by() => *pause,
+            _ => return false,
+        };
+        *pause = (*pause * 2).min(PATIENCE_MAX);
+        self.host.sleep(after).await;
+        true
+    }
+
+    /// Whether a run is over, or gone, as far as that can be read.
+    async fn is_over(&self, run: RunId) -> bool {
+        match self.reading.state(run).await {
+            Ok((_, state)) => state.end.is_some(),
+            Err(error) => matches!(error, Error::RunUnknown(_)),
         }
     }
 
@@ -225,7 +235,7 @@ impl Inner {
             let ((_, response), (_, ended)) = (oneshot::channel(), oneshot::channel());
             return asked.map(|asked| Call { asked, response, ended });
         }
-        self.tell_end_from_afar(run).await?;
+        self.tell_end_from_afar(run).await;
         Ok(Call { asked: asked?, response, ended })
     }
 
@@ -426,46 +436,63 @@ impl Inner {
         self.record.change(deed, entered).await
     }
 
-    /// Starts the child run of a step; gives what to tell the parent.
+    /// Starts the child run of a step, as soon as nothing is in the way that passes; gives what to
+    /// tell the parent.
     pub(super) async fn child(
         self: &Arc<Self>,
         child: RunId,
-        (asker, workflow): (&Identity, &str),
+        named: (&Identity, &str),
         event: TriggerEvent,
         parent: ParentStep,
         depth: u32,
     ) -> Vec<Command> {
-        let instance = parent.instance.clone();
-        let begun = async {
-            let found = self.workflows.find_for(asker, workflow).await?;
-            let event = given(&event, "workflow", "", self.host.now_ms());
-            let token = self.caller_of(parent.run_id).await?;
-            // What was begun while it was allowed goes on.
-            let roles = match self.index.find(child).await? {
-                Some(known) => require_own_child(&known, &parent)?,
-                None => self.child_roles(&found, token.as_deref()).await?,
-            };
-            let by = by_run(parent.run_id, Door::Child, token);
-            let (parent, run) = (Some(parent), child);
-            let (trigger, key) = (None, None);
-            let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
-            self.submit_patiently(&found, entry).await?;
-            self.reading.found(child).await
+        let mut pause = PATIENCE_MIN;
+        let begun = loop {
+            let begun = self.begin_child(child, named, &event, &parent, depth).await;
+            // Whoever is over waits for nobody.
+            if !self.wait_out(&begun, &mut pause).await || self.is_over(parent.run_id).await {
+                break begun;
+            }
         };
-        let summary = match begun.await {
-            Ok(summary) => summary,
+        let instance = parent.instance;
+        let session = match begun {
+            Ok(summary) => summary.session,
             Err(error) => {
                 let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
                 return vec![Command::ChildRefused { instance, fault }];
             }
         };
-        let session = summary.session;
         let mut told = vec![Command::ChildStarted { child, session, instance }];
         // It may be over already, when whoever performed the parent is gone since.
         if let Ok(Some(Ended { status, result, .. })) = self.reading.end_of(child).await {
             told.push(Command::ChildFinished { child, status, output: result });
         }
         told
+    }
+
+    /// Asks for the child run of a step, which is the same at each try.
+    async fn begin_child(
+        self: &Arc<Self>,
+        child: RunId,
+        (asker, workflow): (&Identity, &str),
+        event: &TriggerEvent,
+        parent: &ParentStep,
+        depth: u32,
+    ) -> Result<Summary> {
+        let found = self.workflows.find_for(asker, workflow).await?;
+        let event = given(event, "workflow", "", self.host.now_ms());
+        let token = self.caller_of(parent.run_id).await?;
+        // What was begun while it was allowed goes on.
+        let roles = match self.index.find(child).await? {
+            Some(known) => require_own_child(&known, parent)?,
+            None => self.child_roles(&found, token.as_deref()).await?,
+        };
+        let by = by_run(parent.run_id, Door::Child, token);
+        let (parent, run) = (Some(parent.clone()), child);
+        let (trigger, key) = (None, None);
+        let entry = Entry { run, trigger, key, event, parent, depth, by, roles };
+        self.enter(&found, entry).await?;
+        self.reading.found(child).await
     }
 }
 

@@ -38,18 +38,20 @@ impl Inner {
         }
         let desk = self.take_desk(workflow, &taking).await?;
         drop(taking);
-        self.begin_received(&desk).await?;
+        self.begin_received(&desk).await;
         Ok(desk)
     }
 
     /// Takes the desk of a workflow, and every session of it in which a run is not over: all of
-    /// them or nothing.
+    /// them or nothing. What they hold is known before anybody is admitted.
     async fn take_desk(self: &Arc<Self>, workflow: &Identity, _: &Taking<'_>) -> Result<Arc<Desk>> {
         let lease = self.holdings.desk_lease(workflow).await?;
-        // Whoever had it before may have gone on since it was last looked at.
-        self.index.catch_up().await?;
+        // It lists the sessions.
+        self.holdings.know([lease.session()].into_iter()).await?;
         let leases = self.holdings.leases_of(workflow).await?;
         self.holdings.list_at(workflow, lease.epoch(), &leases).await?;
+        let sessions = self.index.sessions_of(workflow).await?;
+        self.holdings.know(sessions.iter().map(|read| read.session)).await?;
         let lately = self.holdings.begun_lately(workflow).await?;
         let (mut open, mut loaded, mut fallen) = (Vec::new(), Vec::new(), Vec::new());
         for lease in leases {
@@ -108,6 +110,7 @@ impl Inner {
         let lease = self.holdings.lease_of(session).await?;
         let leases = std::slice::from_ref(&lease);
         self.holdings.list_at(&desk.workflow, desk.epoch(), leases).await?;
+        self.holdings.know([session].into_iter()).await?;
         let left = self.holdings.load(lease).await?;
         desk.reload(&left.open());
         self.open_left(left, desk).await
@@ -185,14 +188,15 @@ impl Inner {
 
     /// Goes on with what nobody else performs, and begins what was received and not begun.
     pub(super) async fn take_up_all(self: &Arc<Self>) -> Result<usize> {
+        let unread = self.index.catch_up().await?;
         let taken = self.take_up_left().await;
-        self.take_received().await?;
+        self.take_received(&unread).await?;
         taken
     }
 
     /// Goes on with every run that is not over and that nobody else performs.
     pub(super) async fn take_up_left(self: &Arc<Self>) -> Result<usize> {
-        self.index.catch_up().await?;
+        let _ = self.index.catch_up().await?;
         let open = self.index.list(&Filter { is_over: Some(false), ..Filter::default() }).await?;
         let left = open.iter().filter(|summary| self.lanes.get(summary.session).is_none());
         let workflows: BTreeSet<Identity> = left.map(Summary::identity).collect();

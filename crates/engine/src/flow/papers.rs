@@ -37,9 +37,7 @@ impl Papers {
     /// Reads what the list of them does not know yet.
     pub(super) async fn catch_up(&self) -> Result<()> {
         match self.reading()? {
-            Some(papers) => {
-                papers.list(&Filter { limit: Some(0), ..Filter::default() }).await.map(drop)
-            }
+            Some(papers) => papers.know_all().await,
             None => Ok(()),
         }
     }

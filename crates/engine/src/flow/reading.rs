@@ -56,16 +56,34 @@ impl Reading {
         if let Some(summary) = self.index.find(run).await? {
             return Ok(summary);
         }
-        self.index.catch_up().await?;
-        match (self.index.find(run).await?, self.index.unread(None)) {
-            (Some(summary), _) => Ok(summary),
-            (None, Some(error)) => Err(error.into()),
-            (None, None) => Err(self.papers.refusal(run).await?.unwrap_or_else(|| unknown(run))),
+        if let Some(summary) = self.found_anew(run).await? {
+            return Ok(summary);
         }
+        if let Some(refusal) = self.papers.refusal(run).await? {
+            return Err(refusal);
+        }
+        // It may have been trusted since the list was read, and be no paper any more.
+        self.found_anew(run).await?.ok_or_else(|| unknown(run))
+    }
+
+    /// A run as the sessions have it, if they do; an error when one of them cannot be read.
+    async fn found_anew(&self, run: RunId) -> Result<Option<Summary>> {
+        let unread = self.index.catch_up().await?;
+        let found = self.index.find(run).await?;
+        if found.is_none() {
+            unread.require_all()?;
+        }
+        Ok(found)
+    }
+
+    /// Has the list of runs know all sessions.
+    pub(super) async fn know_all(&self) -> Result<()> {
+        self.index.catch_up().await?.require_all()
     }
 
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Summary>> {
-        self.index.catch_up().await?;
+        // One session that cannot be read does not hide the others.
+        let _ = self.index.catch_up().await?;
         self.index.list(filter).await
     }
 

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::desk::{Arrived, Desk};
 use super::holdings::started;
+use super::index::Unread;
 use super::intake::{Entry, busy, fitting, triggers_of};
 use super::lane::NewRun;
 use super::{Inner, payload};
@@ -51,8 +52,9 @@ impl Inner {
         Ok(events.iter().any(is_it))
     }
 
-    /// Takes the desks of workflows that received something which was not begun.
-    pub(super) async fn take_received(self: &Arc<Self>) -> Result<()> {
+    /// Takes the desks of workflows that received something which was not begun, or that cannot
+    /// be read and may have.
+    pub(super) async fn take_received(self: &Arc<Self>, unread: &Unread) -> Result<()> {
         let workflows: Vec<Identity> =
             self.workflows.list()?.iter().map(|found| found.identity().clone()).collect();
         let read = self.index.sessions().await?;
@@ -60,9 +62,10 @@ impl Inner {
         let mut failed = None;
         for workflow in workflows {
             // The list of runs has caught up, and says where there may be some.
-            match read.get(&triggers_of(&workflow)) {
-                Some(read) if read.mark.is_none() => {}
-                _ => continue,
+            let session = triggers_of(&workflow);
+            let is_owed = read.get(&session).is_some_and(|read| read.mark.is_none());
+            if !is_owed && !unread.has(session) {
+                continue;
             }
             match self.desk(&workflow).await {
                 Ok(_) | Err(Error::AdmittedElsewhere { .. }) => {}
@@ -72,25 +75,38 @@ impl Inner {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Begins what was received at a desk and not begun when somebody ended.
-    pub(super) async fn begin_received(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<()> {
-        if let Some(error) = self.index.unread(Some(desk.session)) {
-            return Err(error.into());
+    /// Begins what was received at a desk and not begun when somebody ended; what cannot begin
+    /// now, later.
+    pub(super) async fn begin_received(self: &Arc<Self>, desk: &Arc<Desk>) {
+        let is_done = match self.begin_owed(desk).await {
+            Ok(is_done) => is_done,
+            Err(error) => {
+                let id = desk.workflow.id();
+                (self.options.trouble)(&format!("what `{id}` received cannot be read: {error}"));
+                false
+            }
+        };
+        if !is_done {
+            self.begin_later(desk);
         }
+    }
+
+    /// Begins what was received at a desk and not begun; says whether that is all of it.
+    async fn begin_owed(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<bool> {
         let read = self.index.sessions().await?.remove(&desk.session);
         // The list of runs has caught up, and says from where on there may be some.
         let from = match read {
-            Some(read) if read.mark.is_some() => return Ok(()),
+            Some(read) if read.mark.is_some() => return Ok(true),
             read => read.map_or(EventIndex(0), |read| read.next),
         };
         let events = self.store.log.read(desk.session, from).await?;
-        let mut is_owed = false;
+        let mut is_done = true;
         for (run, (_, received)) in asked_for(&events) {
             if self.index.find(run).await?.is_some() {
                 continue;
             }
             if let Err(error) = self.begin_one(desk, received.clone()).await {
-                is_owed = true;
+                is_done = false;
                 let key = &received.key;
                 (self.options.trouble)(&format!(
                     "what `{}` received as `{key}` cannot begin yet: {error}",
@@ -98,10 +114,7 @@ impl Inner {
                 ));
             }
         }
-        if is_owed {
-            self.begin_later(desk);
-        }
-        Ok(())
+        Ok(is_done)
     }
 
     /// Begins what was received and not begun, as soon as that is possible.
@@ -118,8 +131,9 @@ impl Inner {
             let again = async {
                 // It may have been lost meanwhile.
                 let desk = inner.desk(&desk.workflow).await?;
-                inner.index.catch_up().await?;
-                inner.begin_received(&desk).await
+                inner.holdings.know([desk.session].into_iter()).await?;
+                inner.begin_received(&desk).await;
+                Ok(())
             };
             match again.await {
                 // Whoever admits its runs by now sees to it.

@@ -49,7 +49,7 @@ impl Inner {
     /// Retires the runs whose time is over, removes the sessions that have no others, and
     /// seals what was recorded so far.
     pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
-        self.index.catch_up().await?;
+        let _ = self.index.catch_up().await?;
         let mut tidied = Tidied::default();
         for ((workflow, _), runs) in self.retention.over_by_workflow().await? {
             let expired = self.retention.expired(&workflow, runs, now_ms).await?;
@@ -67,7 +67,7 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
-        self.index.catch_up().await?;
+        let _ = self.index.catch_up().await?;
         self.end_full().await;
         tidied.sessions = self.retention.remove_empty().await?;
         if let Some(days) = self.options.guided_days {
@@ -75,7 +75,7 @@ impl Inner {
             tidied.sessions.extend(gc::retire(&self.store, before_ms, false).await?);
         }
         if !tidied.sessions.is_empty() {
-            self.index.catch_up().await?;
+            let _ = self.index.catch_up().await?;
             let collected = gc::collect(&self.store, &gc::Policy::default(), now_ms).await?;
             tidied.blobs = collected.deleted_blobs;
         }
@@ -121,20 +121,24 @@ impl Keeper {
         Ok(runs)
     }
 
-    /// The runs of a workflow whose time is over. One that another run waits for stays.
+    /// The runs of a workflow whose time is over. One that another run waits for stays, and so
+    /// does one that still counts for how many may begin.
     async fn expired(
         &self,
         workflow: &Identity,
         runs: Vec<Summary>,
         now_ms: u64,
     ) -> Result<Vec<Summary>> {
-        let policy = match self.workflows.find_same(workflow).await {
-            Ok(found) => found.compiled().ok().and_then(|c| c.plan.policy.retention.clone()),
-            Err(_) => None,
-        };
-        let policy = policy.unwrap_or_else(|| self.options.retention.clone());
+        let found = self.workflows.find_same(workflow).await.ok();
+        let plan = found.as_ref().and_then(|found| Some(&found.compiled().ok()?.plan));
+        let policy = plan.and_then(|plan| plan.policy.retention.as_ref());
+        let policy = policy.unwrap_or(&self.options.retention);
+        let counts_for_ms = plan.map_or(0, |plan| self.options.rate(plan).per_ms);
         let mut expired = Vec::new();
-        for summary in over_policy(runs, &policy, now_ms) {
+        for summary in over_policy(runs, policy, now_ms) {
+            if summary.begun_ms().saturating_add(counts_for_ms) > now_ms {
+                continue;
+            }
             let parent = match summary.parent {
                 Some(parent) => self.index.find(parent).await?,
                 None => None,

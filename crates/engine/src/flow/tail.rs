@@ -94,7 +94,7 @@ impl Others {
     /// Takes what is there now for known.
     async fn take_for_known(&self) -> Result<()> {
         let mut follows = self.follows.lock().await;
-        self.index.catch_up().await?;
+        let _ = self.index.catch_up().await?;
         for read in self.store.runs.sessions().await? {
             let far = Far { next: read.next, is_flow: read.workflow.is_some() };
             self.far().entry(read.session).or_insert(far);

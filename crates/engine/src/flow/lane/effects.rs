@@ -108,7 +108,7 @@ impl Actor {
                     }
                     // One that another process performs is followed; if it cannot be, whoever
                     // recovers the parent looks again.
-                    let _ = inner.tell_end_from_afar(child).await;
+                    inner.tell_end_from_afar(child).await;
                     drop(inner);
                     if let Ok(Ended { status, result: output, .. }) = ended.await {
                         let command = Command::ChildFinished { child, status, output };
