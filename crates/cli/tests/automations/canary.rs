@@ -277,7 +277,7 @@ fn ask_all(place: &Place, server: &Server, run: &str, hay: &mut Hay) {
     }
 }
 
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let by = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(found) = look() {

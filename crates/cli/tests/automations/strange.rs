@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::canary::{set_secret, until};
 use crate::server::Place;
 
 /// How a run of a workflow ends, as it is told.
@@ -110,4 +111,25 @@ fn a_webhook_without_its_secret_is_listed_as_such() {
     set("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     let listed = list().unwrap();
     assert!(listed.contains("on requests to /hooks/pager"), "{listed}");
+}
+
+#[test]
+fn a_firing_without_its_secret_is_told_of_and_the_next_one_runs_once_it_is_there() {
+    let text = "name: Tick\nenv: [{ name: TICK_KEY, widget: secret, required: true }]\ntriggers: [{ id: tick, type: cron, cron: '* * * * * *' }]\ngraph: { nodes: [{ id: a, type: end }] }\n";
+    let place = Place::new("", &[("tick", text.to_owned())]);
+    let said = |args: &[&str]| {
+        let output = place.command(args).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let mut server = place.serve();
+    until("nobody is told", || {
+        let listed = said(&["trigger", "list"]);
+        (listed.contains("was refused") && listed.contains("`TICK_KEY` has no value")).then_some(())
+    });
+    let log = fs::read_to_string(place.path("serve.log")).unwrap();
+    assert!(log.contains("cannot start its run: SETTING_INVALID"), "{log}");
+    assert!(said(&["runs", "list"]).contains("no runs"));
+    set_secret(&place, "TICK_KEY", "long-enough-to-hide");
+    until("nothing runs", || said(&["runs", "list"]).contains("succeeded").then_some(()));
+    server.kill();
 }

@@ -22,6 +22,8 @@ use crate::host::Host;
 const REQUESTS_MAX: usize = 1_024;
 /// How many runs may wait for their turn.
 const WAITING_MAX: usize = 100_000;
+/// How much they may hold in memory, all together.
+const WAITING_BYTES_MAX: usize = 256 << 20;
 
 /// Where the runs of a workflow are admitted.
 pub(super) struct Desk {
@@ -58,6 +60,8 @@ struct Waiter {
     limits: Limits,
     session: SessionId,
     lane: Messages,
+    /// How much it holds in memory.
+    bytes: usize,
 }
 
 /// The runs of a session that are not over, as they were loaded from it.
@@ -112,6 +116,8 @@ struct Turns {
     claimed: BTreeSet<RunId>,
     arriving: usize,
     under_way: usize,
+    /// How much those that wait hold in memory.
+    bytes: usize,
     next: u64,
     /// When the one in front may begin, when it is the rate that it waits for.
     due_ms: Option<u64>,
@@ -123,7 +129,9 @@ impl Turns {
         self.under_way -= usize::from(before.as_ref().is_some_and(Turn::counts));
         match before {
             Some(Turn::Arriving { .. }) => self.arriving -= 1,
-            Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),
+            Some(Turn::Waiting { place, .. }) => {
+                self.bytes -= self.queue.remove(&place).map_or(0, |waiter| waiter.bytes);
+            }
             _ => {}
         }
         let Some(turn) = turn else { return };
@@ -136,7 +144,15 @@ impl Turns {
     fn wait(&mut self, place: u64, waiter: Waiter) {
         let (run, session) = (waiter.run, waiter.session);
         self.set(run, Some(Turn::Waiting { place, session }));
+        self.bytes += waiter.bytes;
         self.queue.insert(place, waiter);
+    }
+
+    /// Whether whoever comes now has to come back.
+    fn is_full(&self) -> bool {
+        self.arriving >= REQUESTS_MAX
+            || self.queue.len() >= WAITING_MAX
+            || self.bytes >= WAITING_BYTES_MAX
     }
 
     /// Whether one more may be under way at once, behind whoever waits.
@@ -165,7 +181,8 @@ impl Turns {
     /// Gives turns to those who have waited longest, as long as there are any.
     fn give(&mut self, rate: &RateLimiter, now_ms: u64) {
         self.due_ms = None;
-        while let Some((_, Waiter { run, limits, session, lane })) = self.queue.first_key_value() {
+        while let Some((_, waiter)) = self.queue.first_key_value() {
+            let Waiter { run, limits, session, lane, .. } = waiter;
             if self.under_way >= limits.most {
                 return;
             }
@@ -307,9 +324,7 @@ impl Desk {
                     Some(Turn::Arriving { .. }) => {}
                     Some(Turn::Waiting { .. } | Turn::UnderWay { .. }) => return Arrived::Known,
                     Some(Turn::Unknown { session, .. }) => return Arrived::Unknown(*session),
-                    None if turns.arriving >= REQUESTS_MAX || turns.queue.len() >= WAITING_MAX => {
-                        return Arrived::Busy;
-                    }
+                    None if turns.is_full() => return Arrived::Busy,
                     None => {
                         turns.set(run, Some(Turn::Arriving { reserved: false }));
                         turns.claimed.insert(run);
@@ -321,11 +336,11 @@ impl Desk {
         }
     }
 
-    /// Lets a run begin at once, or has it wait for a message; says which. One that has its turn
-    /// or its place keeps it.
+    /// Lets a run of so many bytes begin at once, or has it wait for a message; says which. One
+    /// that has its turn or its place keeps it.
     pub(super) fn enter(
         &self,
-        run: RunId,
+        (run, bytes): (RunId, usize),
         limits: Limits,
         session: SessionId,
         lane: &Messages,
@@ -350,7 +365,7 @@ impl Desk {
                 turns.next
             }
         };
-        turns.wait(place, Waiter { run, limits, session, lane: lane.clone() });
+        turns.wait(place, Waiter { run, limits, session, lane: lane.clone(), bytes });
         // The one in front may be allowed more than those before it.
         turns.give(&self.rate, now_ms);
         false
@@ -400,5 +415,34 @@ impl Desk {
     pub(super) fn counts(&self) -> (usize, usize) {
         let turns = self.turns();
         (turns.under_way, turns.queue.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: SessionId = SessionId::from_bits(1);
+
+    fn wait(turns: &mut Turns, number: u64, bytes: usize) {
+        let (run, session) = (RunId::from_bits(number.into()), SESSION);
+        let (lane, _) = mpsc::unbounded_channel();
+        let limits = Limits { most: 1, rate: None };
+        turns.wait(number, Waiter { run, limits, session, lane, bytes });
+    }
+
+    #[test]
+    fn those_who_wait_hold_so_much_and_no_more() {
+        let mut turns = Turns::default();
+        wait(&mut turns, 1, WAITING_BYTES_MAX / 2);
+        assert!(!turns.is_full());
+        wait(&mut turns, 2, WAITING_BYTES_MAX / 2);
+        assert!(turns.is_full());
+        // One that is enlisted again at its place counts once.
+        wait(&mut turns, 2, WAITING_BYTES_MAX / 2);
+        assert_eq!(turns.bytes, WAITING_BYTES_MAX);
+        turns.set(RunId::from_bits(1), None);
+        turns.set(RunId::from_bits(2), Some(Turn::UnderWay { session: SESSION }));
+        assert_eq!((turns.bytes, turns.is_full()), (0, false));
     }
 }

@@ -35,7 +35,7 @@ use super::desk::Desk;
 use super::index::{Summary, status_after};
 use super::plans::Ready;
 use super::snapshots::{Progress, Stored};
-use super::{Inner, Left};
+use super::{Inner, Left, payload};
 use crate::error::{Error, Result};
 use crate::host::{Either, Host, Task, either};
 
@@ -347,7 +347,8 @@ impl Actor {
         let queued = active.run.state.queued.as_ref();
         let trigger = queued.and_then(|queued| queued.trigger_id.as_ref());
         let limits = inner.options.limits_of(&active.ready.graph.plan, trigger);
-        if self.desk.enter(id, limits, self.session, &self.messages) {
+        let bytes = queued.map_or(0, |queued| payload::weight(&queued.input));
+        if self.desk.enter((id, bytes), limits, self.session, &self.messages) {
             self.admitted.push_back(id);
         }
     }

@@ -66,6 +66,27 @@ fn moved(payload: &mut Payload, max: usize) -> Result<Option<Blob>> {
     Ok(Some(blob))
 }
 
+/// About how many bytes of memory a value holds that is in its place.
+pub(super) fn weight(payload: &Payload) -> usize {
+    fn of(value: &serde_json::Value) -> usize {
+        use serde_json::Value;
+        let more = match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(of).sum(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| 2 * size_of::<String>() + name.len() + of(value))
+                .sum(),
+        };
+        size_of::<Value>() + more
+    }
+    match payload {
+        Payload::Inline(value) => of(&value.0),
+        Payload::Blob(_) => 0,
+    }
+}
+
 /// Whether a value has no more than so many bytes.
 pub(super) fn fits(value: &serde_json::Value, max: usize) -> Result<bool> {
     let written = || canonical::to_vec(value).map_err(|e| Error::Broken(e.to_string()));

@@ -114,12 +114,16 @@ impl Schedule {
         };
     }
 
+    /// Notes what is wrong with a trigger, and tells people when that is news: nobody else waits
+    /// for what a clock starts.
     fn note(&self, key: &str, error: Option<String>) {
-        let mut errors = held(&self.errors);
-        match error {
-            Some(error) => errors.insert(key.to_owned(), error),
-            None => errors.remove(key),
+        let before = match &error {
+            Some(error) => held(&self.errors).insert(key.to_owned(), error.clone()),
+            None => held(&self.errors).remove(key),
         };
+        if let Some(error) = error.filter(|error| before.as_ref() != Some(error)) {
+            self.engine.tell_trouble(&format!("{key} cannot start its run: {error}"));
+        }
     }
 
     /// Keeps the marks, whatever was kept before. An instant that is fired twice for an old mark
