@@ -6,7 +6,9 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::workflow::{self, Summary};
 use cairn_core::capabilities::Capabilities;
-use cairn_core::plan::{Action, Edge, Loop, Mode, OnFailure, Plan, Repeat, Step, StepSource};
+use cairn_core::plan::{
+    Action, Edge, Loop, Mode, OnFailure, Plan, Repeat, Step, StepSource, Trigger,
+};
 use cairn_core::text::Slug;
 use serde_json::{Value, json};
 
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.object(&json!({
             "workflow": Summary::of(&found, &[]),
             "steps": order.iter().map(|id| item(plan, id)).collect::<Vec<_>>(),
+            "triggers": plan.triggers,
             "contracts": contracts,
             "capabilities": workflow::Capabilities::of(plan),
         }))?;
@@ -54,6 +57,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     for id in &order {
         print(output, plan, id, 1)?;
     }
+    if !plan.triggers.is_empty() {
+        output.line("\nstarted by")?;
+        plan.triggers.iter().try_for_each(|trigger| output.line(&started_by(trigger)))?;
+    }
     if !plan.contracts.is_empty() {
         output.line("\ncontracts")?;
         for contract in &plan.contracts {
@@ -66,6 +73,18 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         can.iter().try_for_each(|line| output.line(&format!("  {line}")))?;
     }
     Ok(Exit::Success)
+}
+
+/// A trigger, with what tells it from others of its type.
+fn started_by(trigger: &Trigger) -> String {
+    let particular = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Some(format!(", {name} {text}")),
+        Value::Number(number) => Some(format!(", {name} {number}")),
+        _ => None,
+    };
+    let particulars = trigger.config.0.as_object().into_iter().flatten();
+    let particulars: String = particulars.filter_map(particular).collect();
+    plain(&format!("  {}  {}{particulars}", trigger.id, trigger.r#type))
 }
 
 /// What is in no loop, in the order in which it is done; ways that part are in the order of
