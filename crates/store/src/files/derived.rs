@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::port::{Derived, Mark, Row};
 
 /// The version of the tables; a file of another version is made anew.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long it is tried to open the file while somebody else makes it, and after which pause.

@@ -11,7 +11,8 @@ use super::derived::Sqlite;
 use crate::error::Result;
 use crate::port::{Mark, RunFilter, RunIndex, RunRow, SessionRead, SnapshotAt};
 
-/// The tables, made when the file is.
+/// The tables, made when the file is. Every list comes from an index in its own order, so that it
+/// costs what it gives, however many runs there are.
 pub(super) const TABLES: &str = "
     CREATE TABLE runs (
         run TEXT PRIMARY KEY, session TEXT NOT NULL, workflow TEXT NOT NULL,
@@ -20,13 +21,16 @@ pub(super) const TABLES: &str = "
         snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL, place TEXT,
         started_ms INTEGER
     ) WITHOUT ROWID;
-    CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC);
+    CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC) WHERE is_retired = 0;
+    CREATE INDEX runs_by_status ON runs (status, queued_ms DESC, run DESC) WHERE is_retired = 0;
+    CREATE INDEX runs_under_way ON runs (queued_ms DESC, run DESC) WHERE is_over = 0;
     CREATE INDEX runs_by_workflow ON runs (workflow, queued_ms DESC, run DESC);
     CREATE INDEX runs_by_place ON runs (place, queued_ms DESC, run DESC);
-    CREATE INDEX runs_under_way ON runs (is_over) WHERE is_over = 0;
+    CREATE INDEX runs_by_session ON runs (session, queued_ms DESC, run DESC);
     CREATE TABLE sessions_read (
         session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
-    ) WITHOUT ROWID;";
+    ) WITHOUT ROWID;
+    CREATE INDEX sessions_by_workflow ON sessions_read (workflow) WHERE workflow IS NOT NULL;";
 
 const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
     trigger_id, parent, snapshot, through, is_retired, place, started_ms";
@@ -95,8 +99,9 @@ fn select(
     rows.filter_map(Result::transpose).collect()
 }
 
-/// Which rows are wanted, in SQL.
-fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
+/// Which rows are wanted, in SQL, of those with one status or any. What an index is made for
+/// stands in the text: SQLite does not look at values before it chooses one.
+fn condition(filter: &RunFilter, status: Option<RunStatus>) -> (String, Vec<Value>) {
     let (mut parts, mut values) = (Vec::new(), Vec::new());
     let mut equal = |column: &str, value: Value| {
         parts.push(format!("{column} = ?"));
@@ -108,16 +113,14 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
     if let Some(place) = &filter.place {
         equal("place", place.clone().into());
     }
-    if let Some(over) = filter.is_over {
-        equal("is_over", over.into());
-    }
     if let Some(session) = filter.session {
         equal("session", session.to_string().into());
     }
-    if !filter.statuses.is_empty() {
-        let places = vec!["?"; filter.statuses.len()].join(", ");
-        parts.push(format!("status IN ({places})"));
-        values.extend(filter.statuses.iter().map(|status| Value::from(status.name().to_owned())));
+    if let Some(status) = status {
+        equal("status", status.name().to_owned().into());
+    }
+    if let Some(over) = filter.is_over {
+        parts.push(format!("is_over = {}", u8::from(over)));
     }
     if !filter.with_retired {
         parts.push("is_retired = 0".to_owned());
@@ -132,9 +135,40 @@ fn condition(filter: &RunFilter) -> (String, Vec<Value>) {
     (format!("{wanted} ORDER BY queued_ms DESC, run DESC {limit}"), values)
 }
 
+/// The rows that are wanted. Those of several statuses are taken status by status, each in its
+/// order.
+fn list(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>> {
+    let each = |status| {
+        let (condition, values) = condition(filter, status);
+        select(connection, &condition, values)
+    };
+    let mut statuses = filter.statuses.clone();
+    statuses.sort_unstable();
+    statuses.dedup();
+    match *statuses {
+        [] => each(None),
+        [status] => each(Some(status)),
+        _ => {
+            let mut rows = Vec::new();
+            for status in statuses {
+                rows.extend(each(Some(status))?);
+            }
+            rows.sort_by_key(|row| std::cmp::Reverse((row.queued_ms, row.run)));
+            rows.truncate(filter.limit.unwrap_or(usize::MAX));
+            Ok(rows)
+        }
+    }
+}
+
 fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::Result<()> {
-    let text =
-        format!("INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    let columns = COLUMNS.split(", ").filter(|column| *column != "run");
+    let renewed: Vec<String> = columns.map(|name| format!("{name} = excluded.{name}")).collect();
+    // Of a row that is there the indexes are left alone whose columns stay as they are.
+    let text = format!(
+        "INSERT INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+         ON CONFLICT DO UPDATE SET {}",
+        renewed.join(", ")
+    );
     let mut query = change.prepare_cached(&text)?;
     for row in rows {
         query.execute(params![
@@ -183,8 +217,8 @@ impl RunIndex for Sqlite {
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
-        let (condition, values) = condition(filter);
-        self.with(move |connection| select(connection, &condition, values.clone())).await
+        let filter = filter.clone();
+        self.with(move |connection| list(connection, &filter)).await
     }
 
     async fn find(&self, run: RunId) -> Result<Option<RunRow>> {
@@ -276,6 +310,11 @@ mod tests {
             RunFilter { place: Some("/a.yaml".to_owned()), ..RunFilter::default() },
             RunFilter { is_over: Some(false), ..RunFilter::default() },
             RunFilter { statuses: vec![RunStatus::Succeeded], ..RunFilter::default() },
+            RunFilter {
+                statuses: vec![RunStatus::Running, RunStatus::Succeeded],
+                limit: Some(2),
+                ..RunFilter::default()
+            },
             RunFilter { before: Some((3, RunId::from_bits(3))), ..RunFilter::default() },
             RunFilter { session: Some(SessionId::from_bits(5)), ..RunFilter::default() },
             RunFilter { with_retired: true, ..RunFilter::default() },
@@ -286,6 +325,40 @@ mod tests {
         }
         files.forget(vec![SessionId::from_bits(1)]).await.unwrap();
         assert_eq!(files.list(&RunFilter::default()).await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn every_list_comes_from_an_index_in_its_order() {
+        let home = tempfile::tempdir().unwrap();
+        let files = Sqlite::new(home.path().join("index.sqlite"));
+        let (workflow, place) = (Some("a".to_owned()), Some("/a.yaml".to_owned()));
+        let session = Some(SessionId::from_bits(1));
+        let before = Some((3, RunId::from_bits(3)));
+        let all = RunFilter::default;
+        let filters = [
+            all(),
+            RunFilter { before, ..all() },
+            RunFilter { workflow: workflow.clone(), ..all() },
+            RunFilter { workflow: workflow.clone(), before, with_retired: true, ..all() },
+            RunFilter { workflow, is_over: Some(false), ..all() },
+            RunFilter { place, before, ..all() },
+            RunFilter { is_over: Some(false), ..all() },
+            RunFilter { session, with_retired: true, ..all() },
+            RunFilter { session, is_over: Some(false), ..all() },
+            RunFilter { statuses: vec![RunStatus::Failed], before, ..all() },
+        ];
+        for filter in filters {
+            let (condition, values) = condition(&filter, filter.statuses.first().copied());
+            let explain = move |connection: &mut Connection| {
+                let text = format!("EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM runs {condition}");
+                let mut query = connection.prepare(&text)?;
+                let rows = query.query_map(params_from_iter(values.clone()), |row| row.get(3))?;
+                rows.collect::<rusqlite::Result<Vec<String>>>()
+            };
+            let plan = files.with(explain).await.unwrap();
+            let is_good = |line: &String| line.contains("USING INDEX");
+            assert!(plan.iter().all(is_good), "{filter:?}: {plan:?}");
+        }
     }
 
     #[tokio::test]
