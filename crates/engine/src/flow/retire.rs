@@ -3,6 +3,7 @@
 //! A run that is retired is not listed any more. Its bytes are given back with its session,
 //! once all runs of that are retired and no new one can come.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -51,20 +52,11 @@ impl Inner {
     pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
         let _ = self.index.catch_up().await?;
         let mut tidied = Tidied::default();
-        for ((workflow, _), runs) in self.retention.over_by_workflow().await? {
-            let expired = self.retention.expired(&workflow, runs, now_ms).await?;
-            if expired.is_empty() {
-                continue;
-            }
-            match self.desk(&workflow).await {
-                Ok(desk) => {
-                    tidied.runs += self.retention.retire(&desk, &expired).await?;
-                    let runs: Vec<RunId> = expired.iter().map(|run| run.run).collect();
-                    self.steps.performers.remove_workspaces(&runs).await;
-                }
-                // Whoever admits its runs tidies up after them.
-                Err(Error::AdmittedElsewhere { .. }) => {}
-                Err(error) => return Err(error),
+        let mut looked = Looked::new(now_ms);
+        // A portion at a time, so that it does not matter how many there are.
+        while let Some(expired) = self.retention.expired(&mut looked).await? {
+            for (workflow, runs) in expired {
+                tidied.runs += self.retire(&workflow, &runs).await?;
             }
         }
         let _ = self.index.catch_up().await?;
@@ -85,6 +77,60 @@ impl Inner {
         }
         Ok(tidied)
     }
+
+    /// Retires runs of a workflow; gives how many.
+    async fn retire(self: &Arc<Self>, workflow: &Identity, expired: &[Summary]) -> Result<usize> {
+        let desk = match self.desk(workflow).await {
+            Ok(desk) => desk,
+            // Whoever admits its runs retires them, too.
+            Err(Error::AdmittedElsewhere { .. }) => return Ok(0),
+            Err(error) => return Err(error),
+        };
+        let retired = self.retention.retire(&desk, expired).await?;
+        let runs: Vec<RunId> = expired.iter().map(|run| run.run).collect();
+        self.steps.performers.remove_workspaces(&runs).await;
+        Ok(retired)
+    }
+}
+
+/// How far a pass over the runs that are over has come, latest first.
+struct Looked {
+    now_ms: u64,
+    /// The last one that was looked at.
+    before: Option<(u64, RunId)>,
+    /// What came from elsewhere is counted for itself, session by session, so that none of ours
+    /// has to go for it.
+    tallies: BTreeMap<(Identity, Option<SessionId>), Tally>,
+    imported: BTreeMap<SessionId, bool>,
+}
+
+impl Looked {
+    const fn new(now_ms: u64) -> Self {
+        Self { now_ms, before: None, tallies: BTreeMap::new(), imported: BTreeMap::new() }
+    }
+}
+
+/// How many runs of a workflow are kept so far.
+struct Tally {
+    policy: Retention,
+    /// For how long a run counts for how many may begin.
+    counts_for_ms: u64,
+    kept: u32,
+}
+
+impl Tally {
+    /// Whether the time of a run is over. Those of its workflow come one after another, latest
+    /// first.
+    fn is_over(&mut self, summary: &Summary, now_ms: u64) -> bool {
+        let days = match summary.status {
+            RunStatus::Failed => self.policy.failed_days,
+            _ => self.policy.succeeded_days,
+        };
+        let age_ms = now_ms.saturating_sub(summary.ended_ms.unwrap_or(summary.queued_ms));
+        let is_over = self.kept >= self.policy.runs_max || age_ms >= u64::from(days) * DAY_MS;
+        self.kept += u32::from(!is_over);
+        is_over && summary.begun_ms().saturating_add(self.counts_for_ms) <= now_ms
+    }
 }
 
 /// Knows which runs nobody needs any more, and lets go of them.
@@ -99,55 +145,60 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs that are over and not retired, latest first. What came from elsewhere is counted for
-    /// itself, session by session, so that none of ours has to go for it.
-    async fn over_by_workflow(
-        &self,
-    ) -> Result<BTreeMap<(Identity, Option<SessionId>), Vec<Summary>>> {
-        let filter = Filter { is_over: Some(true), ..Filter::default() };
-        let mut imported: BTreeMap<SessionId, bool> = BTreeMap::new();
-        let mut runs: BTreeMap<_, Vec<Summary>> = BTreeMap::new();
-        for summary in self.index.list(&filter).await? {
-            let session = summary.session;
-            let is_imported = match imported.get(&session) {
-                Some(known) => *known,
-                // One whose origin cannot be read holds up no other.
-                None => is_imported(&self.store, session).await.unwrap_or(true),
-            };
-            imported.insert(session, is_imported);
-            let key = (summary.identity(), is_imported.then_some(session));
-            runs.entry(key).or_default().push(summary);
-        }
-        Ok(runs)
-    }
-
-    /// The runs of a workflow whose time is over. One that another run waits for stays, and so
-    /// does one that still counts for how many may begin.
+    /// The next portion of runs whose time is over, by workflow; none when all were looked at.
+    /// One that another run waits for stays, and so does one that still counts for how many may
+    /// begin.
     async fn expired(
         &self,
-        workflow: &Identity,
-        runs: Vec<Summary>,
-        now_ms: u64,
-    ) -> Result<Vec<Summary>> {
-        let found = self.workflows.find_same(workflow).await.ok();
-        let plan = found.as_ref().and_then(|found| Some(&found.compiled().ok()?.plan));
-        let policy = plan.and_then(|plan| plan.policy.retention.as_ref());
-        let policy = policy.unwrap_or(&self.options.retention);
-        let counts_for_ms = plan.map_or(0, |plan| self.options.rate(plan).per_ms);
-        let mut expired = Vec::new();
-        for summary in over_policy(runs, policy, now_ms) {
-            if summary.begun_ms().saturating_add(counts_for_ms) > now_ms {
-                continue;
-            }
-            let parent = match summary.parent {
-                Some(parent) => self.index.find(parent).await?,
-                None => None,
-            };
-            if parent.is_none_or(|parent| parent.is_over()) {
-                expired.push(summary);
+        looked: &mut Looked,
+    ) -> Result<Option<BTreeMap<Identity, Vec<Summary>>>> {
+        let (is_over, limit) = (Some(true), Some(BATCH_MAX));
+        let filter = Filter { is_over, limit, before: looked.before, ..Filter::default() };
+        let runs = self.index.list(&filter).await?;
+        let Some(last) = runs.last() else { return Ok(None) };
+        looked.before = Some((last.queued_ms, last.run));
+        let mut expired: BTreeMap<_, Vec<Summary>> = BTreeMap::new();
+        for summary in runs {
+            if self.is_over(looked, &summary).await && !self.is_awaited(&summary).await? {
+                expired.entry(summary.identity()).or_default().push(summary);
             }
         }
-        Ok(expired)
+        Ok(Some(expired))
+    }
+
+    async fn is_over(&self, looked: &mut Looked, summary: &Summary) -> bool {
+        let session = summary.session;
+        let is_imported = match looked.imported.get(&session) {
+            Some(known) => *known,
+            // One whose origin cannot be read holds up no other.
+            None => is_imported(&self.store, session).await.unwrap_or(true),
+        };
+        looked.imported.insert(session, is_imported);
+        let key = (summary.identity(), is_imported.then_some(session));
+        let tally = match looked.tallies.entry(key) {
+            Entry::Occupied(tally) => tally.into_mut(),
+            Entry::Vacant(place) => {
+                let tally = self.tally(&place.key().0).await;
+                place.insert(tally)
+            }
+        };
+        tally.is_over(summary, looked.now_ms)
+    }
+
+    async fn tally(&self, workflow: &Identity) -> Tally {
+        let found = self.workflows.find_same(workflow).await.ok();
+        let plan = found.as_ref().and_then(|found| Some(&found.compiled().ok()?.plan));
+        let policy = plan.and_then(|plan| plan.policy.retention.clone());
+        let policy = policy.unwrap_or_else(|| self.options.retention.clone());
+        let counts_for_ms = plan.map_or(0, |plan| self.options.rate(plan).per_ms);
+        Tally { policy, counts_for_ms, kept: 0 }
+    }
+
+    /// Whether another run waits for one.
+    async fn is_awaited(&self, summary: &Summary) -> Result<bool> {
+        let Some(parent) = summary.parent else { return Ok(false) };
+        let parent = self.index.find(parent).await?;
+        Ok(parent.is_some_and(|parent| !parent.is_over()))
     }
 
     /// Records that runs are retired; gives how many.
@@ -243,10 +294,12 @@ impl Keeper {
             if workflow.is_none() || self.lanes.get(session).is_some() {
                 continue;
             }
-            let filter = Filter { session: Some(session), with_retired: true, ..Filter::default() };
-            let runs = self.index.list(&filter).await?;
-            let is_new = runs.is_empty() && self.options.is_young(session, self.host.now_ms());
-            if is_new || !runs.iter().all(|run| run.is_retired) {
+            let one = Filter { session: Some(session), limit: Some(1), ..Filter::default() };
+            if !self.index.list(&one).await?.is_empty() {
+                continue;
+            }
+            let runs = self.index.list(&Filter { with_retired: true, ..one }).await?;
+            if runs.is_empty() && self.options.is_young(session, self.host.now_ms()) {
                 continue;
             }
             if self.store.log.status(session).await.is_ok_and(|status| status.kept) {
@@ -271,22 +324,6 @@ impl Keeper {
         }
         Ok(removed)
     }
-}
-
-/// Those of a workflow's runs, latest first, that its policy does not keep.
-fn over_policy(runs: Vec<Summary>, policy: &Retention, now_ms: u64) -> Vec<Summary> {
-    let mut kept = 0;
-    let mut over = |summary: &Summary| {
-        let days = match summary.status {
-            RunStatus::Failed => policy.failed_days,
-            _ => policy.succeeded_days,
-        };
-        let age_ms = now_ms.saturating_sub(summary.ended_ms.unwrap_or(summary.queued_ms));
-        let is_over = kept >= policy.runs_max || age_ms >= u64::from(days) * DAY_MS;
-        kept += u32::from(!is_over);
-        is_over
-    };
-    runs.into_iter().filter(|summary| over(summary)).collect()
 }
 
 #[cfg(test)]
@@ -328,10 +365,21 @@ mod tests {
         ];
         let over = |runs_max| {
             let policy = Retention { runs_max, ..RETENTION };
-            let over = over_policy(runs.clone(), &policy, 1_000 * DAY_MS);
-            over.iter().map(|run| run.first.0).collect::<Vec<_>>()
+            let mut tally = Tally { policy, counts_for_ms: 0, kept: 0 };
+            let over = runs.iter().filter(|run| tally.is_over(run, 1_000 * DAY_MS));
+            over.map(|run| run.first.0).collect::<Vec<_>>()
         };
         assert_eq!(over(10), [3, 4, 6]);
         assert_eq!(over(2), [2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_run_that_still_counts_for_a_rate_stays() {
+        let policy = Retention { runs_max: 0, ..RETENTION };
+        let mut tally = Tally { policy, counts_for_ms: DAY_MS, kept: 0 };
+        let now_ms = 1_000 * DAY_MS;
+        let mut stays = |age_days| !tally.is_over(&run(0, RunStatus::Succeeded, age_days), now_ms);
+        assert!(stays(0));
+        assert!(!stays(1));
     }
 }
