@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use exact::{check, exact, recorded};
-pub use read::{StrictValue, parse, parse_foreign};
+pub use read::{StrictValue, parse, parse_exact, parse_foreign};
 pub use write::{to_vec, to_vec_within};
 
 use serde::Serialize;

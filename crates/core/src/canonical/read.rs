@@ -1,6 +1,8 @@
 //! Reading JSON without guessing: no duplicate keys, no inexact integers, bounded depth.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
@@ -17,8 +19,8 @@ use super::{DEPTH_MAX, Error, INTEGER_MAX, ROOM_MAX, VALUES_MAX};
 /// The text is checked as a whole first, since a typed reader sees only the members
 /// that it knows.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
-    if let Some(integer) = huge_integer(text) {
-        return Err(Error::IntegerTooLarge(integer));
+    if let Some(integer) = huge_integer(text).and_then(|huge| text.get(huge)) {
+        return Err(Error::IntegerTooLarge(String::from_utf8_lossy(integer).into_owned()));
     }
     if values(text) > VALUES_MAX {
         return Err(Error::TooMany);
@@ -34,6 +36,40 @@ pub fn parse_foreign<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
         return Err(Error::TooMuchRoom);
     }
     parse(text)
+}
+
+/// Reads one JSON value that another program wrote, which knows nothing of our rules: an integer
+/// that not all readers keep exact is the text of its digits, as [`exact`](super::exact) has it.
+/// Members that come twice are refused, since nobody can say which of them is meant.
+pub fn parse_exact(text: &[u8]) -> Result<Value, Error> {
+    if values(text) > VALUES_MAX {
+        return Err(Error::TooMany);
+    }
+    let quoted = quote_huge(text);
+    let mut input = serde_json::Deserializer::from_slice(&quoted);
+    let strict = Strict { depth: 0, inexact: Inexact::Text };
+    let value = strict.deserialize(&mut input).map_err(named)?;
+    input.end().map_err(named)?;
+    Ok(value)
+}
+
+/// The text with every integer in quotes that serde would round.
+fn quote_huge(text: &[u8]) -> Cow<'_, [u8]> {
+    let (mut quoted, mut rest) = (Vec::new(), text);
+    while let Some(huge) = huge_integer(rest) {
+        let (before, number) = rest.split_at(huge.start);
+        let (number, after) = number.split_at(huge.len());
+        quoted.extend_from_slice(before);
+        quoted.push(b'"');
+        quoted.extend_from_slice(number);
+        quoted.push(b'"');
+        rest = after;
+    }
+    if quoted.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    quoted.extend_from_slice(rest);
+    Cow::Owned(quoted)
 }
 
 /// About how many bytes a text takes in memory, with what is read of it and its canonical form: an
@@ -76,8 +112,9 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// An integer of so many digits that serde would round it to a double without a word.
-fn huge_integer(text: &[u8]) -> Option<String> {
+/// Where the first integer is of so many digits that serde would round it to a double without a
+/// word.
+fn huge_integer(text: &[u8]) -> Option<Range<usize>> {
     const DIGITS: usize = 20;
     let part_of_number = |b: &u8| b.is_ascii_digit() || b"+-.eE".contains(b);
     let mut rest = text;
@@ -91,7 +128,8 @@ fn huge_integer(text: &[u8]) -> Option<String> {
             if len >= DIGITS
                 && number.strip_prefix(b"-").unwrap_or(number).iter().all(u8::is_ascii_digit)
             {
-                return Some(String::from_utf8_lossy(number).into_owned());
+                let start = text.len() - rest.len();
+                return Some(start..start + len);
             }
             len
         };
@@ -132,7 +170,7 @@ impl StrictValue {
 
 impl<'de> Deserialize<'de> for StrictValue {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        Strict { depth: 0 }.deserialize(input).map(Self)
+        Strict { depth: 0, inexact: Inexact::Refused }.deserialize(input).map(Self)
     }
 }
 
@@ -153,12 +191,30 @@ fn named(error: serde_json::Error) -> Error {
 
 struct Strict {
     depth: usize,
+    inexact: Inexact,
+}
+
+/// What becomes of an integer that not all readers keep exact.
+#[derive(Clone, Copy)]
+enum Inexact {
+    Refused,
+    /// It is a text.
+    Text,
+}
+
+impl Inexact {
+    fn take<E: serde::de::Error>(self, digits: String) -> Result<Value, E> {
+        match self {
+            Self::Refused => Err(E::custom(format!("inexact integer `{digits}`"))),
+            Self::Text => Ok(Value::String(digits)),
+        }
+    }
 }
 
 impl Strict {
     fn inside<E: serde::de::Error>(&self) -> Result<Self, E> {
         if self.depth < DEPTH_MAX {
-            Ok(Self { depth: self.depth + 1 })
+            Ok(Self { depth: self.depth + 1, inexact: self.inexact })
         } else {
             Err(E::custom("too deep"))
         }
@@ -190,21 +246,21 @@ impl<'de> serde::de::Visitor<'de> for Strict {
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
         if value.unsigned_abs() > INTEGER_MAX {
-            return Err(E::custom(format!("inexact integer `{value}`")));
+            return self.inexact.take(value.to_string());
         }
         Ok(Value::Number(value.into()))
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
         if value > INTEGER_MAX {
-            return Err(E::custom(format!("inexact integer `{value}`")));
+            return self.inexact.take(value.to_string());
         }
         Ok(Value::Number(value.into()))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         if is_inexact(value) {
-            return Err(E::custom(format!("inexact integer `{}`", number(value))));
+            return self.inexact.take(number(value));
         }
         let number = Number::from_f64(value).ok_or_else(|| E::custom("not finite"))?;
         Ok(Value::Number(integer(&number).unwrap_or(number)))

@@ -97,6 +97,31 @@ fn what_another_reader_could_misread_is_refused() {
 }
 
 #[test]
+fn what_another_program_wrote_keeps_its_digits() {
+    let read = |text: &str| parse_exact(text.as_bytes()).map(|value| value.to_string());
+    for (text, expected) in [
+        ("123456789012345678901234567890", r#""123456789012345678901234567890""#),
+        ("[-12345678901234567890, 1]", r#"["-12345678901234567890",1]"#),
+        (
+            r#"{"id":9007199254740993,"n":9007199254740992}"#,
+            r#"{"id":"9007199254740993","n":9007199254740992}"#,
+        ),
+        (
+            r#"["123456789012345678901", "a\"123456789012345678901"]"#,
+            r#"["123456789012345678901","a\"123456789012345678901"]"#,
+        ),
+        ("[1e300, 600.0, 1.5]", "[1e+300,600,1.5]"),
+        ("[1e16, 1234567890123456789012.5]", r#"["10000000000000000","1234567890123456800000"]"#),
+        (" {} ", "{}"),
+    ] {
+        assert_eq!(read(text), Ok(expected.to_owned()), "{text}");
+    }
+    for text in [r#"{"a":1,"a":2}"#, "{} {}", "[1", "01234567890123456789012", ""] {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn an_unwritable_integer_is_named() {
     assert_eq!(to_vec(&u64::MAX), Err(Error::IntegerTooLarge(u64::MAX.to_string())));
     assert_eq!(to_vec(&i64::MIN), Err(Error::IntegerTooLarge(i64::MIN.to_string())));

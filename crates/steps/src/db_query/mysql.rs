@@ -1,5 +1,6 @@
 //! MySQL and MariaDB.
 
+use cairn_core::canonical;
 use cairn_engine::performer::Failed;
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable as _;
@@ -152,7 +153,7 @@ fn value(column: &Column, found: Sql) -> Option<Value> {
             json!(format!("{minus}{hours:02}:{minutes:02}:{seconds:02}{}", fraction(micros)))
         }
         Sql::Bytes(found) => match column.column_type() {
-            ColumnType::MYSQL_TYPE_JSON => serde_json::from_slice(&found).ok()?,
+            ColumnType::MYSQL_TYPE_JSON => canonical::parse_exact(&found).ok()?,
             ColumnType::MYSQL_TYPE_BIT => {
                 let number = found.iter().try_fold(0_u64, |number, byte| {
                     Some(number.checked_mul(256)? | u64::from(*byte))

@@ -1,5 +1,6 @@
 //! What a server answered, and whether that counts as success.
 
+use cairn_core::canonical;
 use cairn_engine::performer::{Failed, FailureKind, Outcome};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -76,14 +77,14 @@ fn parsed(
     match input.parse_response {
         Some(Parse::Text) => Ok(None),
         _ if truncated => Ok(None),
-        Some(Parse::Json) => serde_json::from_str(text).map(Some).map_err(|error| {
+        Some(Parse::Json) => canonical::parse_exact(text.as_bytes()).map(Some).map_err(|error| {
             Failed::of(
                 FailureKind::InvalidOutput,
                 "HTTP_NOT_JSON",
                 format!("the answer was to be JSON, and is not: {error}"),
             )
         }),
-        None if says_json => Ok(serde_json::from_str(text).ok()),
+        None if says_json => Ok(canonical::parse_exact(text.as_bytes()).ok()),
         None => Ok(None),
     }
 }

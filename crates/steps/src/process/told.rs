@@ -1,5 +1,6 @@
 //! What is told of a command that ran: its output for later steps, and a few lines for people.
 
+use cairn_core::canonical;
 use cairn_engine::performer::{Failed, FailureKind, Outcome};
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ pub(crate) fn outcome(
 }
 
 fn read_json(stdout: &str) -> Result<Value, Failed> {
-    serde_json::from_str(stdout).map_err(|error| {
+    canonical::parse_exact(stdout.as_bytes()).map_err(|error| {
         Failed::of(
             FailureKind::InvalidOutput,
             "SHELL_NOT_JSON",

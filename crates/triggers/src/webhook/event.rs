@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use cairn_core::canonical;
 use cairn_engine::trigger::{Firing, Refusal, Request};
 use serde_json::{Map, Value, json};
 
@@ -61,7 +62,7 @@ fn payload(request: &Request<'_>) -> Result<Value, Refusal> {
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let is_json = kind == b"application/json" || kind.ends_with(b"+json");
     let text = std::str::from_utf8(request.body).map_err(|_| BODY_INVALID)?;
-    match serde_json::from_str(text) {
+    match canonical::parse_exact(request.body) {
         Ok(value) if is_json || kind.is_empty() => Ok(value),
         Err(_) if is_json => Err(BODY_INVALID),
         _ if kind == b"application/x-www-form-urlencoded" => Ok(query(text)),

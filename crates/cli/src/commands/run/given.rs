@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use cairn_api::error::{Error, Result};
+use cairn_core::canonical;
 use serde_json::{Map, Value, json};
 
 use crate::commands::guide::fact;
@@ -81,7 +82,7 @@ pub(crate) fn with_flag(error: cairn_engine::Error, payload: &Value) -> Error {
 }
 
 fn parsed(given: &str) -> Result<Value> {
-    serde_json::from_slice(&read(given)?).map_err(|error| Error::Usage {
+    canonical::parse_exact(&read(given)?).map_err(|error| Error::Usage {
         message: format!("{given} is not JSON: {error}"),
         suggestion: "give a file with the event's payload as JSON".to_owned(),
     })

@@ -1,5 +1,6 @@
 //! Values of PostgreSQL as JSON.
 
+use cairn_core::canonical;
 use serde_json::{Value, json};
 use tokio_postgres::types::{FromSql, Kind, Type};
 
@@ -36,8 +37,8 @@ pub(super) fn value(ty: &Type, raw: &[u8]) -> Option<Value> {
         Type::FLOAT4 => float(f32::from_be_bytes(raw.try_into().ok()?).to_string().parse().ok()?),
         Type::FLOAT8 => float(f64::from_be_bytes(raw.try_into().ok()?)),
         Type::NUMERIC => json!(numeric(raw)?),
-        Type::JSON => serde_json::from_slice(raw).ok()?,
-        Type::JSONB => serde_json::from_slice(raw.get(1..)?).ok()?,
+        Type::JSON => canonical::parse_exact(raw).ok()?,
+        Type::JSONB => canonical::parse_exact(raw.get(1..)?).ok()?,
         Type::BYTEA => bytes(raw),
         Type::UUID => json!(uuid(raw)?),
         Type::TIMESTAMPTZ => match instant(raw)? {
