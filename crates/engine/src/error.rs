@@ -160,10 +160,9 @@ pub enum Error {
         /// What they lack.
         lacks: String,
     },
-    /// The process that owns a session took a command, and did not say what came of it.
-    #[error(
-        "the process that owns session {session}{} took the command and has not answered; it may still happen", by(.owner.as_deref())
-    )]
+    /// Something was asked, and nobody can say whether it is recorded: the process that owns the
+    /// session took it and did not answer, or a disk failed at the wrong moment.
+    #[error("{}", doubt(.session, .owner.as_deref()))]
     InDoubt {
         /// The session.
         session: SessionId,
@@ -547,6 +546,17 @@ impl Error {
 }
 
 /// Who it is, if that is known.
+fn doubt(session: &SessionId, owner: Option<&store::Owner>) -> String {
+    match owner {
+        Some(owner) => format!(
+            "the process that owns session {session} ({owner}) took the command and has not answered; it may still happen"
+        ),
+        None => format!(
+            "nobody can say whether what was asked is recorded in session {session}; it may still happen"
+        ),
+    }
+}
+
 fn by(owner: Option<&store::Owner>) -> String {
     owner.map(|owner| format!(" ({owner})")).unwrap_or_default()
 }

@@ -259,7 +259,8 @@ pub struct Row {
 pub trait RunIndex: Send + Sync {
     /// Keeps rows, each in the place of its run's last one, and how far their session was read:
     /// all of it or, when it fails, nothing. Then the caller still has what follows from the
-    /// sessions, and goes by that.
+    /// sessions, and goes by that. The workflow of a session stays known, also where somebody
+    /// records who has not read so far.
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()>;
 
     /// Gives rows, latest first.

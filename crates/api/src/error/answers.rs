@@ -168,7 +168,7 @@ pub(super) const ANSWERS: &[Answer] = &[
     person("RUN_HISTORY_UNFIT", 409, Exit::Conflict, NEVER,
         "go on from the step that it names in a run of its own, which does it again: `cairn runs fork RUN --from STEP`"),
     person("RUN_IN_DOUBT", 503, Exit::Failed, after_ms(2_000),
-        "look at that process: continue it if it is stopped, or end it; then look at the run with `cairn runs show` before you say it again"),
+        "if a process is named, continue it if it is stopped, or end it; then look at the run with `cairn runs show` before you say it again"),
     answer("RUN_LANE_DOWN", 503, Exit::Failed, after_ms(1_000),
         "wait a moment, then say it again; `/readyz` turns 200 when the runs are loaded"),
     person("RUN_NOT_FOUND", 404, Exit::NotFound, NEVER,

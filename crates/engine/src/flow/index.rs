@@ -342,7 +342,11 @@ impl Index {
         }
         let mut unkept = held(&self.noted.unkept);
         unkept.rows.extend(rows.into_iter().map(|row| (row.run, row)));
-        unkept.read.extend(read.into_iter().map(|read| (read.session, read)));
+        for mut read in read {
+            let before = unkept.read.get(&read.session).and_then(|read| read.workflow.clone());
+            read.workflow = read.workflow.or(before);
+            unkept.read.insert(read.session, read);
+        }
     }
 
     /// Notes of which workflow the sessions are that a desk lists. They may hold no run yet.

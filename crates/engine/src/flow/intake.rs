@@ -315,20 +315,15 @@ impl Inner {
         let counted = self.count_within(desk, &claim, plan, entry.trigger.as_ref())?;
         let workflow = Identity::of_run(&loaded.started);
         let env = self.steps.environment.settings(&workflow, plan).await?;
-        let is_keyed = entry.key.is_some();
-        let recorded = self.record(desk, loaded, (entry, event, env), claim.epoch).await;
-        if recorded.is_err() && is_keyed {
-            // It may have been received: then it begins as soon as it can.
-            self.begin_later(desk);
-        }
-        let asked = recorded?;
+        let asked = self.record(desk, loaded, (entry, event, env), claim.epoch).await?;
         if !asked.replayed {
             counted.into_iter().for_each(Counted::keep);
         }
         Ok(asked)
     }
 
-    /// Records a request that passed, under one ownership of the desk, and begins its run.
+    /// Records a request that passed, under one ownership of the desk, and begins its run. One with
+    /// a key is promised once it is received: what cannot begin then begins as soon as it can.
     async fn record(
         self: &Arc<Self>,
         desk: &Arc<Desk>,
@@ -339,12 +334,19 @@ impl Inner {
         let run = entry.run;
         if let (Some(trigger), Some(key)) = (&entry.trigger, &entry.key) {
             let received = received(&loaded.started, &entry, trigger, key, &event);
-            let known = self.note_received(desk, received, admitted).await?;
+            let noted = self.note_received(desk, received, admitted).await;
+            let known = noted.inspect_err(|error| {
+                // It may have been received.
+                if matches!(error, Error::InDoubt { .. }) {
+                    self.begin_later(desk);
+                }
+            })?;
             // Whoever received it before may have been cut off before it began.
             if known && self.retention.retired_in(desk.session).await?.contains(&run) {
                 return Ok(Asked { run, replayed: true });
             }
         }
+        let is_promised = entry.key.is_some();
         let queued = RunQueued {
             advance: None,
             by: Some(entry.by.name),
@@ -360,7 +362,10 @@ impl Inner {
         };
         let LoadedPlan { ready, started } = loaded.clone();
         let (id, forked) = (run, None);
-        self.begin(desk, NewRun { id, ready, queued, started, forked, admitted }).await?;
+        match self.begin(desk, NewRun { id, ready, queued, started, forked, admitted }).await {
+            Err(_) if is_promised => self.begin_later(desk),
+            begun => begun?,
+        }
         Ok(Asked { run, replayed: false })
     }
 

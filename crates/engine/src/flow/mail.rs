@@ -233,7 +233,7 @@ impl Post {
         let answer = match self.deliver(session, &letter, (TO_TAKE, TO_ANSWER)).await? {
             Delivery::Nobody => return Ok(Some(Err(Error::Unheard { session }))),
             Delivery::Withdrawn => return Ok(None),
-            Delivery::InDoubt => match self.learn(session, letter).await? {
+            Delivery::InDoubt => match self.learn(session, letter).await {
                 Some(answer) => answer,
                 None => return Ok(Some(Err(Error::InDoubt { session, owner: None }))),
             },
@@ -261,20 +261,21 @@ impl Post {
 
     /// Learns what came of a letter that was taken and not answered, for as long as whoever took
     /// it gives signs of life; none when that cannot be learnt.
-    async fn learn(&self, session: SessionId, letter: Envelope) -> Result<Option<String>> {
+    async fn learn(&self, session: SessionId, letter: Envelope) -> Option<String> {
         let until = self.host.uptime().saturating_add(TO_LEARN);
         let question = Envelope { say: None, ..letter };
         while self.host.uptime() < until {
-            match self.deliver(session, &question, (TO_TAKE_AGAIN, TO_TAKE)).await? {
-                Delivery::Answered(answer) if answer != notice(FORGOTTEN) => {
-                    return Ok(Some(answer));
+            match self.deliver(session, &question, (TO_TAKE_AGAIN, TO_TAKE)).await {
+                Ok(Delivery::Answered(answer)) if answer != notice(FORGOTTEN) => {
+                    return Some(answer);
                 }
                 // It lives, and has not come to an end with it.
-                Delivery::InDoubt => {}
-                _ => return Ok(None),
+                Ok(Delivery::InDoubt) => {}
+                // Whatever keeps us from asking, the letter was taken.
+                _ => return None,
             }
         }
-        Ok(None)
+        None
     }
 
     /// Says something to a run of another process; none when it was not taken, and never will be.

@@ -12,7 +12,7 @@ use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_core::text::Slug;
-use cairn_store::{AppendPlan, Epoch};
+use cairn_store::{self as store, AppendPlan, Epoch};
 use serde_json::{Value, json};
 
 use super::desk::{Arrived, Desk};
@@ -39,7 +39,13 @@ impl Inner {
         let mut events = vec![NewEvent { id, scope, data }];
         let blobs = payload::set_aside(&mut events, self.options.inline_max)?;
         let plan = AppendPlan { events, seen: Vec::new(), blobs, fence: Some(epoch) };
-        Ok(self.store.log.append(desk.session, plan).await?.replayed)
+        match self.store.log.append(desk.session, plan).await {
+            // Nobody can tell whether it is there.
+            Err(store::Error::DurabilityLost { .. }) => {
+                Err(Error::InDoubt { session: desk.session, owner: None })
+            }
+            appended => Ok(appended?.replayed),
+        }
     }
 
     /// Whether something asked for a run here, which may be gone since and brought back.

@@ -201,6 +201,10 @@ async fn start(
         ) => {
             return Err(Failure(error.into()));
         }
+        // It may have been received, and sent again it is so once.
+        Err(engine::Error::InDoubt { .. }) => {
+            return Ok(refused(Refusal { status: 503, code: "RUN_IN_DOUBT" }));
+        }
         // Whoever sends it is to send it no more.
         Err(engine::Error::Dropped { .. }) => return Ok(dropped()),
         // The sender has proved itself, so that it may know what is wrong with what it sent.

@@ -12,10 +12,7 @@ use cairn_core::instance::StepInstanceKey;
 
 use super::executor::Process;
 use super::workflows;
-
-/// The codes that say of a command that it never happens.
-const REFUSALS: [&str; 5] =
-    ["RUN_ELSEWHERE", "RUN_ENDED", "RUN_STATE", "TASK_NOT_FOUND", "VALIDATION_ERROR"];
+use super::world::is_refusal;
 
 /// The book. Clones are the same one.
 #[derive(Clone, Default)]
@@ -149,7 +146,7 @@ impl Entries {
         self.told(run, said);
         let said = match said {
             Ok(()) => Said::Done(run),
-            Err(error) if REFUSALS.contains(&error.code()) => Said::Refused(run, error.to_string()),
+            Err(error) if is_refusal(error.code()) => Said::Refused(run, error.to_string()),
             // Nothing is promised: it may have happened.
             Err(_) => return,
         };

@@ -190,8 +190,9 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.started_ms.map(signed),
         ])?;
     }
-    let text =
-        "INSERT OR REPLACE INTO sessions_read (session, workflow, next, mark) VALUES (?,?,?,?)";
+    let text = "INSERT INTO sessions_read (session, workflow, next, mark) VALUES (?,?,?,?)
+        ON CONFLICT DO UPDATE SET next = excluded.next, mark = excluded.mark,
+            workflow = coalesce(excluded.workflow, workflow)";
     let mut query = change.prepare_cached(text)?;
     for read in read {
         let mark = read.mark.as_ref().map(|mark| &mark.0);
@@ -300,6 +301,12 @@ mod tests {
         for index in [&files as &dyn RunIndex, &*memory] {
             index.record(rows.clone(), vec![read.clone()]).await.unwrap();
             index.record(vec![run(3, "a", true)], Vec::new()).await.unwrap();
+            // Whoever read less does not know of which workflow it is.
+            let less = SessionRead { workflow: None, next: EventIndex(0), ..read.clone() };
+            index.record(Vec::new(), vec![less.clone()]).await.unwrap();
+            let workflow = read.workflow.clone();
+            assert_eq!(index.sessions().await.unwrap(), [SessionRead { workflow, ..less }]);
+            index.record(Vec::new(), vec![read.clone()]).await.unwrap();
             assert_eq!(index.sessions().await.unwrap(), std::slice::from_ref(&read));
             assert_eq!(index.find(RunId::from_bits(2)).await.unwrap(), Some(run(2, "b", false)));
             assert_eq!(index.find(RunId::from_bits(8)).await.unwrap(), None);

@@ -37,7 +37,12 @@ impl Derived for Tables {
 impl RunIndex for Tables {
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
         held(&self.runs).extend(rows.into_iter().map(|row| (row.run, row)));
-        held(&self.read).extend(read.into_iter().map(|read| (read.session, read)));
+        let mut known = held(&self.read);
+        for mut read in read {
+            let before = known.get(&read.session).and_then(|read| read.workflow.clone());
+            read.workflow = read.workflow.or(before);
+            known.insert(read.session, read);
+        }
         Ok(())
     }
 

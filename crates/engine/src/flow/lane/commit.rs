@@ -87,6 +87,10 @@ impl Actor {
                 Error::Store(store::Error::NotFound(session)) => {
                     Error::LaneDown { session: *session }
                 }
+                // Nobody can tell whether it is there.
+                Error::Store(store::Error::DurabilityLost { .. }) => {
+                    Error::InDoubt { session: self.session, owner: None }
+                }
                 error => error.clone(),
             };
             // Whoever asked may be gone.
