@@ -138,6 +138,9 @@ pub struct Runs {
     pub items: Vec<Run>,
     /// Where the next page starts; none when this is the last one.
     pub next_cursor: Option<String>,
+    /// Sessions that cannot be read, whose runs may be missing here. A token for some workflows is
+    /// not told.
+    pub unreadable_sessions: Vec<String>,
 }
 
 /// What happened to a run, oldest first.

@@ -415,6 +415,12 @@ impl Automations {
         Ok(papers::merged(own, papers, filter.limit))
     }
 
+    /// The sessions that could not be read for the list of runs: theirs may be missing there.
+    #[must_use]
+    pub fn hidden(&self) -> Vec<SessionId> {
+        self.inner.index.hidden()
+    }
+
     /// Everything that is recorded of a run.
     pub async fn past(&self, run: RunId) -> Result<Past> {
         match self.inner.reading.past(run).await {

@@ -15,6 +15,7 @@ use cairn_engine::host::SystemHost;
 use cairn_engine::record::Record;
 use cairn_store::Store;
 use schemars::JsonSchema;
+use tokio::sync::Semaphore;
 
 use crate::access::{self, Access};
 use crate::answer::Failure;
@@ -45,6 +46,9 @@ mod workflows;
 pub(crate) use hooks::Peer;
 pub(crate) use openapi::document;
 use streams::Streams;
+
+/// How much the bodies of webhooks may hold that are looked at at once: 64 MiB.
+const BODIES_KIB: usize = 64 * 1024;
 pub(crate) use triggers::shown as shown_trigger;
 
 /// What handlers work with.
@@ -66,6 +70,8 @@ pub(crate) struct App {
     pub(crate) strikes: Strikes,
     /// The streams of events that there are.
     pub(crate) streams: Arc<Streams>,
+    /// Room for the bodies of webhooks that are looked at, in kibibytes.
+    pub(crate) bodies: Semaphore,
     /// Whether the server is about to stop.
     pub(crate) phase: Phases,
 }
@@ -91,6 +97,7 @@ impl App {
             metrics: Arc::default(),
             strikes: Strikes::default(),
             streams: Arc::default(),
+            bodies: Semaphore::new(BODIES_KIB),
             automation,
             store,
             phase,

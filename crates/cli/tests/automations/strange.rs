@@ -133,3 +133,32 @@ fn a_firing_without_its_secret_is_told_of_and_the_next_one_runs_once_it_is_there
     until("nothing runs", || said(&["runs", "list"]).contains("succeeded").then_some(()));
     server.kill();
 }
+
+#[test]
+fn a_session_that_cannot_be_read_is_named_where_its_runs_would_be() {
+    let text = "name: One\ngraph: { nodes: [{ id: a, type: end }] }\n";
+    let place = Place::new("", &[("one", text.to_owned())]);
+    run(&place, "one", &json!({}));
+    let list = || {
+        let output = place.command(&["runs", "list", "--json"]).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let listed = list();
+    assert_eq!(listed["unreadableSessions"], json!([]), "{listed}");
+    let session = listed["items"][0]["sessionId"].as_str().unwrap().to_owned();
+    let journal = place.home().join("sessions").join(&session).join("journal.jsonl");
+    fs::rename(&journal, place.path("away")).unwrap();
+    for entry in fs::read_dir(place.home()).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_string_lossy().starts_with("index.sqlite") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let hidden = list();
+    assert_eq!((&hidden["items"], &hidden["unreadableSessions"]), (&json!([]), &json!([session])));
+    let output = place.command(&["runs", "list"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains(&format!("`cairn session verify {session}`")), "{told}");
+    assert!(!told.contains("no runs"), "{told}");
+    fs::rename(place.path("away"), journal).unwrap();
+    assert_eq!(list()["items"], listed["items"]);
+}

@@ -1,7 +1,7 @@
 //! The list of runs: noted as they go, caught up on from the sessions.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -139,6 +139,8 @@ struct Noted {
     /// What sessions hold beyond a list that could not be written, until it can be: somebody may
     /// have stopped in the middle of writing it.
     unkept: Mutex<Unkept>,
+    /// The sessions that whoever caught up last could not read.
+    hidden: Mutex<BTreeSet<SessionId>>,
 }
 
 /// The sessions that could not be read by whoever caught up, and why: what is not listed may be
@@ -259,7 +261,7 @@ impl Index {
         self.keep_unkept().await;
         write(&self.store, &self.noted, Some(&marks)).await;
         let mut known = self.sessions().await?;
-        let mut unread = BTreeMap::new();
+        let (mut unread, mut hidden) = (BTreeMap::new(), BTreeSet::new());
         for (session, mark) in marks {
             let read = known.remove(&session);
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
@@ -270,6 +272,7 @@ impl Index {
             let status = match self.store.log.status(session).await {
                 Ok(status) => status,
                 Err(error) => {
+                    hidden.insert(session);
                     unread.extend(unless_damaged(session, error));
                     continue;
                 }
@@ -282,6 +285,7 @@ impl Index {
             let events = match self.store.log.read(session, from).await {
                 Ok(events) => events,
                 Err(error) => {
+                    hidden.insert(session);
                     unread.extend(unless_damaged(session, error));
                     continue;
                 }
@@ -289,8 +293,15 @@ impl Index {
             self.take_in(session, workflow, from, &events, mark).await?;
             self.take_listed(&events).await?;
         }
+        *held(&self.noted.hidden) = hidden;
         self.forget_gone(known.into_keys()).await?;
         Ok(Unread(unread))
+    }
+
+    /// The sessions that could not be read when the list last caught up, for whatever reason: what
+    /// it has of their runs may be old, or nothing at all.
+    pub(super) fn hidden(&self) -> Vec<SessionId> {
+        held(&self.noted.hidden).iter().copied().collect()
     }
 
     /// Forgets sessions that are gone. One that was made since the others were listed is there.

@@ -27,7 +27,7 @@ use cairn_engine::flow::{Call, Ended, Roles, RunRequest, TriggerEvent};
 use cairn_engine::secrets::Scope;
 use cairn_engine::trigger::{Firing, Hook, HookSecret, Refusal, Request as Asked, Respond, Watch};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use super::{Route, Shared};
@@ -86,6 +86,9 @@ async fn take(
     if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
         return Ok(refused(Refusal { status: 415, code: "WEBHOOK_BODY_ENCODED" }));
     }
+    let Some(room) = room(&shared, &parts.headers, hook.as_ref()) else {
+        return Ok(refused(Refusal { status: 503, code: "RUN_BUSY" }));
+    };
     let bytes = match read(body, hook.as_ref()).await {
         Ok(bytes) => bytes,
         Err(Error::RequestTooLarge { .. }) => {
@@ -116,13 +119,28 @@ async fn take(
             engine.note_refusal(&place.identity, &place.trigger, refusal.code);
             Ok(refused(refusal))
         }
-        Ok(firing) => start(&shared, place, hook.respond(), firing, &parts.headers).await,
+        Ok(firing) => start(&shared, place, hook.respond(), (firing, room), &parts.headers).await,
     }
 }
 
+fn body_max(hook: &dyn Hook) -> usize {
+    hook.body_max().min(usize::try_from(BODY_MAX).unwrap_or(usize::MAX))
+}
+
 async fn read(body: Body, hook: &dyn Hook) -> Result<Vec<u8>, Error> {
-    let max = hook.body_max().min(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
-    body::bytes(body, max).await
+    body::bytes(body, body_max(hook)).await
+}
+
+/// Room for a body while it is looked at; none while those of others take all there is.
+fn room<'s>(
+    shared: &'s Shared,
+    headers: &HeaderMap,
+    hook: &dyn Hook,
+) -> Option<SemaphorePermit<'s>> {
+    let said =
+        headers.get(header::CONTENT_LENGTH).and_then(|said| said.to_str().ok()?.parse().ok());
+    let bytes = said.unwrap_or(usize::MAX).min(body_max(hook));
+    shared.bodies.try_acquire_many(u32::try_from(bytes / 1024 + 1).ok()?).ok()
 }
 
 fn seen(headers: &HeaderMap) -> Vec<(Cow<'_, str>, Cow<'_, [u8]>)> {
@@ -168,7 +186,7 @@ async fn start(
     shared: &Shared,
     place: &Arc<Place>,
     respond: Respond,
-    firing: Firing,
+    (firing, room): (Firing, SemaphorePermit<'_>),
     headers: &HeaderMap,
 ) -> Result<Response, Failure> {
     let Firing { key, earlier, payload, event } = firing;
@@ -212,15 +230,19 @@ async fn start(
             return Ok(unfit(&message, &fix, &details));
         }
         // What is wrong is for those who may see the workflow.
-        Err(error @ engine::Error::SettingsInvalid { .. }) => {
+        Err(error) => {
             let (workflow, trigger) = (&place.workflow, &place.trigger);
             let trouble =
                 format!("a request to `{trigger}` of `{workflow}` starts nothing: {error}");
             shared.automation.engine.tell_trouble(&trouble);
-            return Ok(refused(Refusal { status: 503, code: "WEBHOOK_NOT_READY" }));
+            let code = match &error {
+                engine::Error::SettingsInvalid { .. } => "WEBHOOK_NOT_READY",
+                error => error.code(),
+            };
+            return Ok(refused(Refusal { status: 503, code }));
         }
-        Err(_) => return Err(Failure(Error::NotReady)),
     };
+    drop(room);
     let Call { asked, response, ended } = call;
     let started = Started { run_id: asked.run, replayed: asked.replayed };
     if asked.replayed {
@@ -328,11 +350,16 @@ fn unfit(message: &str, fix: &str, details: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, CONTENT_TYPE)], body.to_string()).into_response()
 }
 
-/// A refusal, which says its code and nothing of what was sent.
+/// A refusal, which says its code and nothing of what was sent. Who is to come back is told so.
 fn refused(Refusal { status, code }: Refusal) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     let title = "the request starts nothing";
     let body =
         json!({"type": "about:blank", "title": title, "status": status.as_u16(), "code": code});
-    (status, [(header::CONTENT_TYPE, CONTENT_TYPE)], body.to_string()).into_response()
+    let kind = [(header::CONTENT_TYPE, CONTENT_TYPE)];
+    let mut answer = (status, kind, body.to_string()).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    answer
 }

@@ -128,7 +128,12 @@ async fn list(
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|run| format!("{}.{}", run.queued_ms, run.run));
-    Ok(Json(Runs { items: found.iter().map(Run::from).collect(), next_cursor: next }))
+    let hidden = shared.automation.engine.hidden().iter().map(ToString::to_string).collect();
+    Ok(Json(Runs {
+        items: found.iter().map(Run::from).collect(),
+        next_cursor: next,
+        unreadable_sessions: if caller.workflows().is_empty() { hidden } else { Vec::new() },
+    }))
 }
 
 pub(super) fn limit(given: Option<&str>) -> Result<usize, Error> {

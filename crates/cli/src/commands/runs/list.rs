@@ -70,13 +70,21 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         rows.push(Row { run, forked_from });
     }
     rows.retain(|row| args.status.is_empty() || args.status.contains(&row.run.status));
-    let output = &config.output;
+    let (output, hidden) = (&config.output, engine.hidden());
     if output.json {
-        output.object(&json!({"items": rows.iter().map(Row::for_programs).collect::<Vec<_>>()}))?;
+        let items: Vec<Value> = rows.iter().map(Row::for_programs).collect();
+        output.object(&json!({"items": items, "unreadableSessions": hidden}))?;
         return Ok(Exit::Success);
     }
+    for session in &hidden {
+        output.remark(&format!(
+            "{session} cannot be read, and its runs may be missing here; `cairn session verify {session}` says why"
+        ));
+    }
     if rows.is_empty() {
-        output.remark("no runs; start one with `cairn run WORKFLOW`");
+        if hidden.is_empty() {
+            output.remark("no runs; start one with `cairn run WORKFLOW`");
+        }
         return Ok(Exit::Success);
     }
     let now_ms = fresh::now_ms();
