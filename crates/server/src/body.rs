@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Result};
 use cairn_core::canonical;
-use http_body_util::LengthLimitError;
+use http_body_util::{BodyExt as _, LengthLimitError};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -27,6 +27,21 @@ pub(crate) async fn bytes(body: Body, max: usize) -> Result<Vec<u8>> {
         true => Error::RequestTooLarge { max: u64::try_from(max).unwrap_or(u64::MAX) },
         false => Error::RequestInvalid("the body cannot be read to its end".to_owned()),
     })
+}
+
+/// Lets a body go by that nobody looks at, as far as it may be sent: whoever is still sending would
+/// not hear the answer.
+pub(crate) async fn pass(mut body: Body, max: usize) {
+    let all = async {
+        let mut left = max;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, |data| data.len());
+            let Some(less) = left.checked_sub(bytes) else { return };
+            left = less;
+        }
+    };
+    // Whoever takes longer has been told nothing, and is sent away.
+    let _ = timeout(BODY_TIMEOUT, all).await;
 }
 
 /// Whether a body was given up because it is too long.

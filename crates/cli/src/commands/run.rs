@@ -1,6 +1,7 @@
 //! `cairn run`: an automation, from beginning to end.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_api::Exit;
@@ -9,6 +10,7 @@ use cairn_core::id::RunId;
 use cairn_core::text::Slug;
 use cairn_engine::catalog::Found;
 use cairn_engine::flow::{Roles, RunRequest, TriggerEvent};
+use cairn_store::port::locks::{Claim, Exclusive};
 use serde_json::json;
 
 use super::trigger;
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     runtime.block_on(async {
         let store = home::open(config)?;
+        let locks = Arc::clone(&store.locks);
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let trigger = trigger(&found, args.trigger.as_deref())?;
         let given = payload.clone();
@@ -79,7 +82,13 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         if args.detach {
             let asked = asked.await;
             engine.stop(PATIENCE).await;
-            return asked?.map_or(Ok(Exit::Success), |run| detach(run, config));
+            let Some(run) = asked? else { return Ok(Exit::Success) };
+            // A server goes on with whatever nobody performs.
+            if let Claim::Taken(free) = locks.try_lock(Exclusive::Server).await? {
+                drop(free);
+                leave_to_another(run, config)?;
+            }
+            return told(run, config);
         }
         let until = if args.no_wait { Until::Asked } else { Until::Over };
         ask_until(&engine, asked, config, until).await
@@ -99,7 +108,7 @@ fn trigger(found: &Found, name: Option<&str>) -> Result<Option<Slug>> {
 }
 
 /// Leaves a run to a process of its own.
-fn detach(run: RunId, config: &Config) -> Result<Exit> {
+fn leave_to_another(run: RunId, config: &Config) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::Internal(error.to_string()))?;
     let mut command = Command::new(program);
     command.args(["runs", "resume", &run.to_string(), "--stay", "--quiet"]);
@@ -110,6 +119,10 @@ fn detach(run: RunId, config: &Config) -> Result<Exit> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(())
+}
+
+fn told(run: RunId, config: &Config) -> Result<Exit> {
     if config.output.json {
         config.output.object(&json!({"runId": run.to_string()}))?;
     } else {

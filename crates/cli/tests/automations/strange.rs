@@ -162,3 +162,37 @@ fn a_session_that_cannot_be_read_is_named_where_its_runs_would_be() {
     fs::rename(place.path("away"), journal).unwrap();
     assert_eq!(list()["items"], listed["items"]);
 }
+
+#[test]
+fn a_detached_run_beside_a_server_leaves_no_process() {
+    let text = "name: Ask\ngraph: { nodes: [{ id: a, type: human, prompt: Yes or no? }] }\n";
+    let place = Place::new("", &[("ask", text.to_owned())]);
+    let run = || {
+        let done = place.command(&["run", "ask", "--detach"]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    let left = || {
+        let home = place.home().to_string_lossy().into_owned();
+        let told = fs::read_dir("/proc").unwrap().flatten();
+        let told = told.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        let told = told.map(|line| String::from_utf8_lossy(&line).into_owned());
+        told.filter(|line| line.contains(&home) && line.contains("--stay")).count()
+    };
+    let waits = |run: &str| {
+        let shown = place.command(&["runs", "show", run, "--json"]).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap().contains("\"waiting\"").then_some(())
+    };
+    let mut server = place.serve();
+    let beside = run();
+    until("the server does not go on with it", || waits(&beside));
+    assert_eq!(left(), 0);
+    server.kill();
+    let alone = run();
+    until("nobody goes on with it", || waits(&alone));
+    assert_eq!(left(), 1);
+    for run in [beside, alone] {
+        assert!(place.command(&["runs", "cancel", &run]).output().unwrap().status.success());
+    }
+    until("it stays when its run is over", || (left() == 0).then_some(()));
+}

@@ -87,6 +87,7 @@ async fn take(
         return Ok(refused(Refusal { status: 415, code: "WEBHOOK_BODY_ENCODED" }));
     }
     let Some(room) = room(&shared, &parts.headers, hook.as_ref()) else {
+        body::pass(body, body_max(hook.as_ref())).await;
         return Ok(refused(Refusal { status: 503, code: "RUN_BUSY" }));
     };
     let bytes = match read(body, hook.as_ref()).await {
