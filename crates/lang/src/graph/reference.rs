@@ -219,6 +219,11 @@ impl Build<'_> {
             });
             (at, Code::StepNotBefore, message, hint)
         })?;
+        if let Some((Some(name), at)) =
+            members.get(1).filter(|(name, _)| name.as_deref() != Some(ERROR))
+        {
+            self.branch_read(place, name, *at)?;
+        }
         let Some(kind) = self.drafts.get(place).and_then(|draft| draft.kind) else { return Ok(()) };
         let path: Vec<Option<&str>> =
             members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
