@@ -81,21 +81,20 @@ impl Build<'_> {
     /// output. What several of them lead to belongs to none.
     pub(super) fn note_ends(&mut self, place: usize, branches: &BTreeSet<usize>, after: &[usize]) {
         let next = self.next();
-        let reach = |branch: &usize| reached(&next, [*branch], after);
-        let all: Vec<(usize, BTreeSet<usize>)> =
-            branches.iter().map(|branch| (*branch, reach(branch))).collect();
-        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
-        for step in all.iter().flat_map(|(_, steps)| steps).copied() {
-            if !seen.insert(step) {
-                shared.insert(step);
+        let steps = self.drafts.len();
+        let all: Vec<(usize, Vec<bool>)> =
+            branches.iter().map(|branch| (*branch, reached(&next, [*branch], after))).collect();
+        let is_in = |steps: &[bool], step: usize| steps.get(step).copied().unwrap_or_default();
+        let is_shared: Vec<bool> = (0..steps)
+            .map(|step| all.iter().filter(|(_, steps)| is_in(steps, step)).nth(1).is_some())
+            .collect();
+        let end = |(branch, steps): &(usize, Vec<bool>)| {
+            let is_own = |step: usize| is_in(steps, step) && !is_in(&is_shared, step);
+            let mut goes_on = vec![false; steps.len()];
+            for link in self.links.iter().filter(|link| !link.fails && is_own(link.to)) {
+                goes_on.get_mut(link.from).into_iter().for_each(|goes_on| *goes_on = true);
             }
-        }
-        let end = |(branch, steps): &(usize, BTreeSet<usize>)| {
-            let own: BTreeSet<usize> =
-                steps.iter().copied().filter(|step| !shared.contains(step)).collect();
-            let links = self.links.iter().filter(|link| !link.fails && own.contains(&link.to));
-            let goes_on: BTreeSet<usize> = links.map(|link| link.from).collect();
-            let mut ends = own.iter().copied().filter(|step| !goes_on.contains(step));
+            let mut ends = (0..steps.len()).filter(|step| is_own(*step) && !is_in(&goes_on, *step));
             let end = ends.next().filter(|_| ends.next().is_none());
             end.map(|end| (*branch, end))
         };

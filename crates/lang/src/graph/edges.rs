@@ -205,7 +205,12 @@ impl<'a> Build<'a> {
 
     /// The steps of branches, before what comes after all of them.
     pub(super) fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
-        reached(&self.next(), branches.iter().copied(), after)
+        let reached = reached(&self.next(), branches.iter().copied(), after);
+        reached
+            .into_iter()
+            .enumerate()
+            .filter_map(|(place, is_in)| is_in.then_some(place))
+            .collect()
     }
 
     /// Where each step leads.
@@ -461,18 +466,21 @@ fn case_name(spot: &Spot<'_>) -> Option<String> {
     }
 }
 
-/// The steps that these lead to, themselves among them, up to those that come after.
+/// Which steps these lead to, themselves among them, up to those that come after.
 pub(super) fn reached(
     next: &[Vec<usize>],
     from: impl IntoIterator<Item = usize>,
     after: &[usize],
-) -> BTreeSet<usize> {
-    let mut seen: BTreeSet<usize> = BTreeSet::new();
+) -> Vec<bool> {
+    let mut seen = vec![false; next.len()];
     let mut open: Vec<usize> = from.into_iter().collect();
     while let Some(place) = open.pop() {
-        if !after.contains(&place) && seen.insert(place) {
-            open.extend(next.get(place).into_iter().flatten());
-        }
+        let Some(seen) = seen.get_mut(place).filter(|seen| !**seen && !after.contains(&place))
+        else {
+            continue;
+        };
+        *seen = true;
+        open.extend(next.get(place).into_iter().flatten());
     }
     seen
 }
