@@ -10,7 +10,10 @@
 //! 4. Programs are known by their names: as written, and when the command is about to start by
 //!    every name that leads to the file. A script is read as its interpreter reads it, which the
 //!    first line names ([`Programs::script`]).
-//! 5. A variable whose name makes programs run something else is no data ([`loads`]), and to a
+//! 5. What a line for a shell pipes, reads, assigns or substitutes is followed to the commands in
+//!    it, and counts as what they make of it ([`Reading::variables`]).
+//! 6. What is written goes to no place whose files are run later, if data says where.
+//! 7. A variable whose name makes programs run something else is no data ([`loads`]), and to a
 //!    program that expands its variables none is ([`Reading::expands`]).
 //!
 //! [`read`] reads a command as the programs in it will, from the left to the right: a wrapper
@@ -20,8 +23,11 @@
 //! (`table.rs`); one that is not there takes any argument that the second rule lets through.
 
 mod interpreter;
+mod line;
+mod option;
 mod shebang;
 mod table;
+mod target;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -29,6 +35,7 @@ mod variables;
 mod walk;
 mod wrapper;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -129,6 +136,8 @@ pub struct Reading {
     pub input: Input,
     /// Whether a program in it makes program text of its variables, as `make` does.
     pub expands: bool,
+    /// The variables that become a program or an option of one in a line for a shell.
+    pub variables: BTreeMap<String, Why>,
 }
 
 impl Reading {
@@ -172,6 +181,8 @@ pub enum Rule {
     Option,
     /// A value that the program takes for a program, for options or for its configuration.
     Value,
+    /// The name of a file that is written, where files are run later.
+    Target,
     /// A place or an action of `find`.
     Find,
     /// An argument of a program that runs another.
@@ -202,6 +213,10 @@ impl fmt::Display for Why {
             Rule::Value => {
                 write!(f, "be a value that `{program}` takes for a program or an option")
             }
+            Rule::Target => write!(
+                f,
+                "be where `{program}` writes: a path that is hidden, leads outside or names what is run"
+            ),
             Rule::Find => f.write_str("be a place or an action of `find`"),
             Rule::Wrapped => f.write_str("be an argument of a program that runs another"),
             Rule::Joined => write!(f, "become a part of what `{program}` runs"),

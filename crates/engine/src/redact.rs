@@ -1,10 +1,12 @@
 //! Keeps secrets out of whatever is recorded or shown.
 //!
-//! A secret is found as it is, and as it looks reversed and in base64, hex, an address, HTML and
-//! JSON, also when line breaks were put into it. It is a net below the rope: that no secret gets
+//! A secret is found as it is, and as it looks reversed and in base64 and hex, also when line
+//! breaks were put into it; and wherever resolving the escapes of addresses, forms, HTML and JSON
+//! gives one of these, whichever letters were escaped and however. It is a net below the rope: that no secret gets
 //! to where it does not belong is the compiler's business, and a secret in some other disguise is
 //! not found. `docs/guide/settings.md` lists both.
 
+mod decoded;
 mod forms;
 
 use std::borrow::Cow;
@@ -13,7 +15,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 use crate::secrets::Secret;
-use forms::forms;
+use decoded::{Decoded, Escapes};
+use forms::{forms, hex_forms};
 
 /// Shorter secrets would hide half of every text.
 pub const LENGTH_MIN: usize = 6;
@@ -43,6 +46,8 @@ struct Forms {
     plain: Patterns,
     /// The longer ones, in a text without its line breaks.
     wrapped: Patterns,
+    /// Those in hex, whose letters may be of either case.
+    hex: Patterns,
 }
 
 /// Texts to find, with what to put in the place of each.
@@ -60,19 +65,22 @@ impl Redactor {
     #[must_use]
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a Secret)>) -> Self {
         let mut found: Vec<(String, String)> = Vec::new();
+        let mut hex: Vec<(String, String)> = Vec::new();
         for (name, secret) in secrets {
             let shown = format!("[secret:{name}]");
+            hex.extend(hex_forms(secret.expose()).into_iter().map(|form| (form, shown.clone())));
             found.extend(forms(secret.expose()).into_iter().map(|form| (form, shown.clone())));
         }
         if found.is_empty() {
             return Self::default();
         }
-        let plain = Patterns::new(&found);
+        let plain = Patterns::new(&found, Case::Counts);
+        let hex = Patterns::new(&hex, Case::Ignored);
         found.iter_mut().for_each(|(form, _)| form.retain(|letter| !is_blank(letter)));
         found.retain(|(form, _)| form.len() >= WRAPPED_MIN);
-        let both = plain.zip(Patterns::new(&found));
-        Self(both.map_or(Finder::Blind, |(plain, wrapped)| {
-            Finder::Forms(Box::new(Forms { plain, wrapped }))
+        let both = plain.zip(Patterns::new(&found, Case::Counts)).zip(hex);
+        Self(both.map_or(Finder::Blind, |((plain, wrapped), hex)| {
+            Finder::Forms(Box::new(Forms { plain, wrapped, hex }))
         }))
     }
 
@@ -91,11 +99,19 @@ impl Redactor {
             Finder::Forms(forms) => forms,
         };
         let mut hidden = forms.plain.hide(text);
+        if let Some(without) = forms.hex.hide_owned(&hidden) {
+            hidden = Cow::Owned(without);
+        }
+        if let Some(without) = forms.plain.hide_escaped(&hidden) {
+            hidden = Cow::Owned(without);
+        }
         for breaks in [Breaks::Real, Breaks::Written] {
-            if let Some(unwrapped) = Unwrapped::of(&hidden, breaks)
-                && let Some(without) = forms.wrapped.hide_wrapped(&hidden, &unwrapped)
-            {
-                hidden = Cow::Owned(without);
+            for patterns in [&forms.wrapped, &forms.hex] {
+                if let Some(unwrapped) = Unwrapped::of(&hidden, breaks)
+                    && let Some(without) = patterns.hide_wrapped(&hidden, &unwrapped)
+                {
+                    hidden = Cow::Owned(without);
+                }
             }
         }
         hidden
@@ -131,9 +147,11 @@ impl Redactor {
 
 impl Patterns {
     /// None when the finder cannot be made.
-    fn new(found: &[(String, String)]) -> Option<Self> {
+    fn new(found: &[(String, String)], case: Case) -> Option<Self> {
         let forms = found.iter().map(|(form, _)| form);
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms);
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::LeftmostLongest);
+        let finder = builder.ascii_case_insensitive(case == Case::Ignored).build(forms);
         let shown = found.iter().map(|(_, shown)| shown.clone()).collect();
         Some(Self { finder: finder.ok()?, shown })
     }
@@ -156,6 +174,47 @@ impl Patterns {
         Cow::Owned(hidden)
     }
 
+    /// The same, if anything was found.
+    fn hide_owned(&self, text: &str) -> Option<String> {
+        match self.hide(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(hidden) => Some(hidden),
+        }
+    }
+
+    /// The text without what was found in it when its escapes, and those in what they gave, were
+    /// resolved, if anything was.
+    fn hide_escaped(&self, text: &str) -> Option<String> {
+        if !text.contains(['%', '+', '&', '\\']) {
+            return None;
+        }
+        let whole = Decoded::of(text);
+        let mut found: Vec<(usize, usize, &str)> = Vec::new();
+        for escapes in Escapes::ALL {
+            let Some(once) = whole.without(escapes) else { continue };
+            let twice = Escapes::ALL.into_iter().filter_map(|escapes| once.without(escapes));
+            let places = |decoded: &Decoded| {
+                let place = |found: aho_corasick::Match| {
+                    let (start, end) = decoded.place(found.start(), found.end());
+                    (start, end, self.shown(&found))
+                };
+                self.finder.find_iter(&decoded.bytes).map(place).collect::<Vec<_>>()
+            };
+            found.extend(places(&once));
+            twice.for_each(|decoded| found.extend(places(&decoded)));
+        }
+        found.sort_unstable();
+        let (mut hidden, mut kept) = (String::new(), 0);
+        for (start, end, shown) in found {
+            if start >= kept {
+                hidden.push_str(text.get(kept..start).unwrap_or_default());
+                hidden.push_str(shown);
+            }
+            kept = kept.max(end);
+        }
+        (kept > 0).then(|| hidden + text.get(kept..).unwrap_or_default())
+    }
+
     /// The text without what was found in it when its line breaks were left out, if anything was.
     fn hide_wrapped(&self, text: &str, unwrapped: &Unwrapped) -> Option<String> {
         let mut hidden = String::new();
@@ -168,6 +227,13 @@ impl Patterns {
         }
         (kept > 0).then(|| hidden + text.get(kept..).unwrap_or_default())
     }
+}
+
+/// Whether the case of letters counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Counts,
+    Ignored,
 }
 
 /// What counts as a line break.

@@ -17,6 +17,7 @@ mod fault;
 mod flow;
 mod form;
 mod header;
+mod limits;
 mod loops;
 mod missing;
 mod node;
@@ -149,6 +150,8 @@ struct Build<'a> {
     payloads: payload::Payloads,
     /// The steps of which an edge leads to nothing that there is, and so is not among them.
     torn: BTreeSet<usize>,
+    /// What of the limits was used.
+    spent: limits::Spent,
     /// Whether a step was named that is not there. What follows from that is not told.
     astray: Cell<bool>,
 }
@@ -206,8 +209,12 @@ fn workflow<'a>(
         assets: assets::Assets::default(),
         payloads: payload::Payloads::default(),
         torn: BTreeSet::new(),
+        spent: limits::Spent::default(),
         astray: Cell::new(false),
     };
+    if !build.has_few_patterns(root) {
+        return None;
+    }
     let graph = fields.need("graph")?.fields(&["edges", "entry", "nodes"])?;
     build.nodes(&graph.need("nodes")?)?;
     build.bodies();

@@ -212,8 +212,13 @@ impl<'a> Spot<'a> {
     }
 
     /// What to do about something, unless it is only counted.
-    fn hint(&self, hint: impl FnOnce() -> Option<String>) -> Option<String> {
+    pub(crate) fn hint(&self, hint: impl FnOnce() -> Option<String>) -> Option<String> {
         if self.report.is_full() { None } else { hint() }
+    }
+
+    /// Whether what is found from now on is only counted, so that nobody asks where it stands.
+    pub(crate) fn is_only_counted(&self) -> bool {
+        self.report.is_full()
     }
 
     pub(crate) fn wrong_type(&self, wanted: &str) {

@@ -1,5 +1,7 @@
 //! Programs that run programs of their own language.
 
+use super::option::is_named;
+
 /// A program that runs programs of its own language.
 pub(super) struct Interpreter {
     /// The letters of the options that a program text follows.
@@ -20,6 +22,8 @@ pub(super) struct Interpreter {
     pub(super) input: &'static str,
     /// The letters of the options that a module follows, which takes the rest.
     pub(super) module: &'static str,
+    /// The letter that the name of a long option follows, as in `-W exec`.
+    pub(super) spells: Option<char>,
     /// Whether programs are read from the input, whatever the arguments.
     pub(super) reads: bool,
     /// What the first argument is that is no option.
@@ -67,6 +71,7 @@ pub(super) const SCRIPT: Interpreter = Interpreter {
     scripts: &[],
     input: "",
     module: "",
+    spells: None,
     reads: false,
     first: First::Script,
     rest: Rest::Options,
@@ -144,9 +149,14 @@ impl Interpreter {
             Some((name, value)) => (name, Where::Here(value)),
             None => (written, Where::Next),
         };
-        let long = name.trim_start_matches('-');
-        let known = |names: &[&str]| {
-            long.len() > 1 && names.iter().any(|name| name.eq_ignore_ascii_case(long))
+        let small = name.to_ascii_lowercase();
+        let long = small.trim_start_matches('-');
+        // A name in full counts before the beginnings of others.
+        let all = [self.texts, self.scripts, self.values, &PAIRS].concat();
+        let is_whole = long.len() > 1 && all.contains(&long);
+        let known = |names: &[&str]| match is_whole {
+            true => names.contains(&long),
+            false => names.iter().any(|name| is_named(&small, name)),
         };
         match place {
             _ if known(self.texts) => Brings::Text(place),
@@ -193,6 +203,11 @@ impl Interpreter {
             }
         }
         Brings::Nothing
+    }
+
+    /// The beginning of a long option that is spelled out behind a letter.
+    pub(super) fn spelled<'a>(&self, option: &'a str) -> Option<&'a str> {
+        option.strip_prefix('-')?.strip_prefix(self.spells?)
     }
 
     /// Whether an option makes it run what its arguments name.

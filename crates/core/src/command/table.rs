@@ -5,9 +5,14 @@ mod elsewhere;
 mod interpreters;
 mod plain;
 mod runners;
+mod scripts;
 mod seldom;
 mod tools;
 mod wrappers;
+mod writers;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::interpreter::Interpreter;
 use super::tool::{TOOL, Tool};
@@ -16,9 +21,11 @@ use elsewhere::ELSEWHERE;
 use interpreters::INTERPRETERS;
 use plain::PLAIN;
 use runners::RUNNERS;
+use scripts::SCRIPTS;
 use seldom::SELDOM;
 use tools::TOOLS;
 use wrappers::{JOINERS, WRAPPERS};
+use writers::WRITERS;
 
 /// Programs that read their arguments in the same way.
 pub(super) struct Row {
@@ -89,16 +96,22 @@ const fn plain(names: Names, valued: &'static str, values: Names) -> Row {
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, ELSEWHERE, RUNNERS, SELDOM, PLAIN]
+    [INTERPRETERS, WRAPPERS, JOINERS, TOOLS, ELSEWHERE, RUNNERS, SCRIPTS, SELDOM, WRITERS, PLAIN]
         .into_iter()
         .flatten()
 }
+
+/// The rows by the names of their programs: a long line asks for many.
+static ROWS: LazyLock<HashMap<&'static str, &'static Row>> = LazyLock::new(|| {
+    let named = |row: &'static Row| row.names.iter().map(move |name| (*name, row));
+    rows().flat_map(named).collect()
+});
 
 /// The program with this name, whatever its folder, its version and the machine it builds for.
 pub(super) fn program(name: &str) -> Option<&'static Row> {
     let file = file(name);
     let file = built_for(&file);
-    let named = |name: &str| rows().find(|row| row.names.contains(&name));
+    let named = |name: &str| ROWS.get(name).copied();
     named(file).or_else(|| named(family(file).unwrap_or_else(|| stem(file))))
 }
 

@@ -134,3 +134,114 @@ fn a_script_is_read_by_what_its_first_line_names() {
         assert_eq!(reading.expands, program == "own.mk", "{program}");
     }
 }
+
+/// What becomes of the input and the variables of a line.
+fn line(text: &str) -> (Input, Vec<String>) {
+    let words = ["sh", "-c", text].map(Word::literal);
+    let reading = read(&words, &Called);
+    (reading.input, reading.variables.into_keys().collect())
+}
+
+#[test]
+fn a_line_reads_what_its_commands_do() {
+    for text in [
+        "bash",
+        "cat | bash",
+        "sqlite3 :memory:",
+        "python3 -",
+        "cd a && exec python3",
+        "xargs sh -c",
+        "xargs -I{} sh -c 'echo {}'",
+        "tee log | sudo -u ada sh",
+        "{ cat; } | sh",
+        "(cat) | sh",
+        "while read l; do sh; done",
+        "cat | while true; do sh; done",
+        "sh < /dev/stdin",
+        "sh <&0",
+        ". /dev/stdin",
+        "source /dev/fd/0",
+        "sh <(cat)",
+        "tee >(bash)",
+        "eval \"$(cat)\"",
+        "bash -c \"$(cat)\"",
+        "sh -c \"`cat`\"",
+        "x=$(cat); eval $x",
+        "while read -r l; do eval \"$l\"; done",
+        "read a b; bash -c \"$b\"",
+        "for l in $(cat); do $l; done",
+        "sh -c 'sh -c bash'",
+        "trap bash EXIT; true",
+        "if true; then bash; fi",
+        "A=b timeout 5 sh",
+        "f() { sh; }; f",
+        "cat <<EOF | sh\n$(cat)\nEOF",
+        "flock /x -c bash",
+        "ssh host 'cd a;bash'",
+        "mapfile lines; eval \"${lines[0]}\"",
+    ] {
+        assert_ne!(line(text).0, Input::Data, "{text}");
+    }
+    for text in [
+        "cat",
+        "cat > out; echo bash",
+        "jq .a | sort",
+        "grep -c bash",
+        "wc -l < in; bash nodes/own.sh",
+        "echo 'a; bash' | cat",
+        "bash < nodes/own.sh",
+        "bash <<'EOF'\nls\nEOF",
+        "echo 'select 1' | sqlite3 a.db",
+        "while read -r l; do echo \"$l\"; done",
+        "case $x in bash) ls;; sh|zsh) cat;; esac",
+        "[ \"$x\" = bash ] && cat",
+        "for x in bash sh; do echo $x; done",
+        "eval \"$(cat nodes/own.sh)\"",
+        "awk '{ print $1 | \"sort\" }'",
+        "bash \"$HOME/own.sh\"",
+        "$HOME/bin/own a",
+        "# bash",
+    ] {
+        assert_eq!(line(text).0, Input::Data, "{text}");
+    }
+}
+
+#[test]
+fn a_line_says_which_variables_become_programs() {
+    for (text, wanted) in [
+        ("eval \"$X\"", &["X"][..]),
+        ("bash -c \"$X\"", &["X"]),
+        ("\"$X\" a", &["X"]),
+        ("ssh host \"ls $X\"", &["X"]),
+        ("echo \"$X\" | sh", &["X"]),
+        ("printf %s \"${X:-$Y}\" | python3 -", &["X", "Y"]),
+        ("sh <<< \"$X\"", &["X"]),
+        ("sqlite3 a.db <<EOF\nselect $X\nEOF", &["X"]),
+        ("y=$X; eval $y", &["X"]),
+        ("tar -I \"$X\" -xf a", &["X"]),
+        ("LD_PRELOAD=$X ls", &["X"]),
+        ("sh -c 'eval $X'", &["X"]),
+        ("{ echo $X; } | sh", &["X"]),
+        ("sed -n \"$X\" a", &["X"]),
+        ("head -n$X a", &["X"]),
+        ("echo \"$X\"; grep -e \"$X\" a; own \"$X\" --x=$X", &[]),
+        ("psql -v id=\"$X\" -f a.sql", &[]),
+        ("bash nodes/own.sh \"$X\"", &[]),
+        ("echo \"$X\" | cat", &[]),
+        ("echo '$X' | sh", &[]),
+    ] {
+        assert_eq!(line(text).1, wanted, "{text}");
+    }
+    for (text, wanted) in [
+        ("eval \"$1\"", Some(Rule::Joined)),
+        ("\"$@\"", Some(Rule::Name)),
+        ("bash -c \"$0\"", Some(Rule::Text)),
+        ("echo \"$1\"", None),
+    ] {
+        let words = [Word::literal("sh"), Word::literal("-c"), Word::literal(text)];
+        let words = [words.as_slice(), &[Word::sent("x", 0)]].concat();
+        let refused = read(&words, &Called);
+        let refused = refused.refused(&words, false).map(|(_, why)| why.rule).max();
+        assert_eq!(refused, wanted, "{text}");
+    }
+}

@@ -1,5 +1,8 @@
 //! Programs whose arguments are data, but for some.
 
+use super::option::is_named;
+use super::target::Writes;
+
 /// A program of which some arguments are programs, options or configuration.
 pub(super) struct Tool {
     /// The options whose value is one: letters such as `-c`, names such as `--config`, which
@@ -23,6 +26,12 @@ pub(super) struct Tool {
     pub(super) valued: &'static str,
     /// The long names of those options.
     pub(super) values: &'static [&'static str],
+    /// Which of its arguments name what it writes.
+    pub(super) writes: Writes,
+    /// The options whose value does.
+    pub(super) targets: &'static [&'static str],
+    /// The options whose value ends in the name of a variable that is a program.
+    pub(super) variables: &'static [&'static str],
 }
 
 /// What the arguments of a tool are that are no options.
@@ -47,6 +56,9 @@ pub(super) const TOOL: Tool = Tool {
     ends: true,
     valued: "",
     values: &[],
+    writes: Writes::Nothing,
+    targets: &[],
+    variables: &[],
 };
 
 /// A tool of which each argument is or brings a program.
@@ -71,14 +83,16 @@ impl Tool {
             Some((name, value)) => (name, Value::Here(value)),
             None => (option, Value::Next(1)),
         };
-        let long = name.trim_start_matches('-');
-        let is_named = |known: &&str| {
-            let known = known.trim_start_matches('-');
-            let is_meant = known == long || (name.starts_with("--") && known.starts_with(long));
-            known.len() > 1 && !long.is_empty() && is_meant
-        };
-        if self.programs.iter().any(is_named) {
+        if self.programs.iter().any(|known| is_named(name, known)) {
             return Some(value);
+        }
+        // A value can be glued to a name behind one hyphen, as in `-Wl,…` and `-fplugin-arg-…`.
+        let is_glued = |known: &&str| {
+            let rest = name.strip_prefix(*known).filter(|_| known.len() > 2);
+            rest.is_some_and(|rest| rest.starts_with([',', '-']))
+        };
+        if let Some(known) = self.programs.iter().find(|known| is_glued(known)) {
+            return option.get(known.len()..).map(Value::Here);
         }
         if option.starts_with("--") {
             return None;
@@ -108,8 +122,8 @@ impl Tool {
 
     /// Whether the next argument is a value of an option.
     pub(super) fn is_valued(&self, option: &str) -> bool {
-        if let Some(long) = option.strip_prefix("--") {
-            return self.values.contains(&long);
+        if option.starts_with("--") {
+            return self.values.iter().any(|known| is_named(option, known));
         }
         let letters = option.trim_start_matches('-');
         letters.ends_with(|letter| self.valued.contains(letter)) || self.values.contains(&letters)
@@ -129,6 +143,7 @@ mod tests {
         assert_eq!(tool.program("-Ix"), Some(Value::Here("x")));
         assert_eq!(tool.program("-config"), Some(Value::Next(1)));
         assert_eq!(tool.program("--config=x"), Some(Value::Here("x")));
+        assert_eq!(tool.program("-config,x=y"), Some(Value::Here(",x=y")));
         for other in ["--", "-x", "--verbose", "-"] {
             assert_eq!(tool.program(other), None, "{other}");
         }

@@ -381,6 +381,7 @@ const PLACES: &[&str] = &[
     "CLOUDSDK_CONFIG",
     "CODEX_HOME",
     "COMPOSER_HOME",
+    "COMSPEC",
     "CONFIG_SITE",
     "CONSUL_HTTP_ADDR",
     "CONTAINER_HOST",
@@ -416,6 +417,7 @@ const PLACES: &[&str] = &[
     "GITLAB_HOST",
     "GNUPGHOME",
     "GNUPLOT_LIB",
+    "GOAUTH",
     "GOBIN",
     "GOCOVERDIR",
     "GODEBUG",
@@ -427,7 +429,9 @@ const PLACES: &[&str] = &[
     "GOPRIVATE",
     "GOSUMDB",
     "GOVCS",
+    "GPG",
     "GPG_AGENT_INFO",
+    "GREP",
     "GSETTINGS_SCHEMA_DIR",
     "HDF5_VOL_CONNECTOR",
     "HG",
@@ -487,6 +491,7 @@ const PLACES: &[&str] = &[
     "PGHOSTADDR",
     "PGPASSFILE",
     "PIGZ",
+    "PINENTRY_USER_DATA",
     "PLTADDONDIR",
     "PLTCOLLECTS",
     "POSIXLY_CORRECT",
@@ -503,8 +508,10 @@ const PLACES: &[&str] = &[
     "REQUESTS_CA_BUNDLE",
     "RESTIC_REPOSITORY",
     "ROS_PACKAGE_PATH",
+    "RSYNC",
     "SBCL_HOME",
     "SCRAPY_SETTINGS_MODULE",
+    "SED",
     "SGML_CATALOG_FILES",
     "SLURM_CONF",
     "SQLITE_HISTORY",
@@ -512,6 +519,7 @@ const PLACES: &[&str] = &[
     "SSL_CERT_FILE",
     "STARSHIP_CONFIG",
     "STRIP",
+    "TAR",
     "TERM",
     "TERMINAL",
     "TEXEDIT",
@@ -521,6 +529,7 @@ const PLACES: &[&str] = &[
     "TIGRC_USER",
     "TMPDIR",
     "TNS_ADMIN",
+    "TROFF",
     "TWO_TASK",
     "VAMP_PATH",
     "VAULT_ADDR",
@@ -595,15 +604,51 @@ const PLACE_PREFIXES: &[&str] = &[
     "WIRESHARK_",
 ];
 
-/// Endings of such names.
+/// Endings of such names: whatever program they belong to, what ends so says what it runs.
 const PLACE_SUFFIXES: &[&str] = &[
+    "COMMAND",
+    "OPTIONS",
+    "OPTS",
+    "RCFILE",
     "_API_BASE",
     "_BASE_URL",
+    "_BIN",
+    "_BINARY",
+    "_BROWSER",
     "_CA_BUNDLE",
+    "_CMD",
+    "_CMDLINE",
     "_CONFIG_DIR",
     "_CONFIG_FILE",
     "_CONFIG_PATH",
+    "_CREDENTIAL_HELPER",
     "_ENDPOINT_URL",
+    "_EXE",
+    "_EXEC",
+    "_EXECUTABLE",
+    "_HELPER",
+    "_HOOK",
+    "_HOOKS",
+    "_INTERPRETER",
+    "_JVM",
+    "_LAUNCHER",
+    "_LOADER",
+    "_MODULES",
+    "_OPENER",
+    "_PLUGIN",
+    "_PLUGINS",
+    "_PRELOADS",
+    "_PROG",
+    "_PROGRAM",
+    "_PYTHON",
+    "_RCFILE",
+    "_RUBY",
+    "_SCRIPT",
+    "_SSH",
+    "_STARTUP",
+    "_STARTUP_FILE",
+    "_TOOLCHAIN",
+    "_VIEWER",
 ];
 
 /// Whether a variable of this name makes a program run something else.
@@ -624,7 +669,12 @@ pub fn configures(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PLACES.contains(&name.as_str())
         || PLACE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || PLACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+        || PLACE_SUFFIXES.iter().any(|suffix| ends(&name, suffix))
+}
+
+/// Whether a name ends so, behind something else.
+fn ends(name: &str, suffix: &str) -> bool {
+    name.len() > suffix.len() && name.ends_with(suffix)
 }
 
 #[cfg(test)]
@@ -644,15 +694,64 @@ mod tests {
     }
 
     #[test]
+    fn what_a_name_ends_in_says_what_it_is() {
+        for program in ["TOOL", "MY_TOOL", "tool"] {
+            for ending in [
+                "ASKPASS",
+                "BINARY",
+                "BROWSER",
+                "CMD",
+                "COMMAND",
+                "EDITOR",
+                "EXECUTABLE",
+                "HELPER",
+                "HOOK",
+                "INIT",
+                "INTERPRETER",
+                "LAUNCHER",
+                "OPTIONS",
+                "OPTS",
+                "PAGER",
+                "PLUGINS",
+                "PRELOAD",
+                "PROGRAM",
+                "PYTHON",
+                "SCRIPT",
+                "SHELL",
+                "SSH",
+                "STARTUP",
+                "WRAPPER",
+            ] {
+                let name = format!("{program}_{ending}");
+                assert!(loads(&name) || configures(&name), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn names_of_a_workflow_are_its_own() {
         for name in ["HOST", "DATA", "GIT_AUTHOR_NAME", "_x", "API_PATH", "TARGET", "REGION"] {
             assert!(!loads(name) && !configures(name), "{name}");
         }
         assert!(configures("HOME") && !loads("HOME"));
         assert!(configures("ANTHROPIC_BASE_URL") && !loads("ANTHROPIC_BASE_URL"));
-        for name in
-            ["MODE", "LIBRARY", "PLUGIN", "BASE_URL", "MODULE", "TOKEN", "USER_ID", "PARALLEL_JOBS"]
-        {
+        for name in [
+            "MODE",
+            "LIBRARY",
+            "PLUGIN",
+            "BASE_URL",
+            "MODULE",
+            "TOKEN",
+            "USER_ID",
+            "PARALLEL_JOBS",
+            "COMMAND",
+            "OPTIONS",
+            "SCRIPT",
+            "WEBHOOK",
+            "RUNNER",
+            "BROWSER_NAME",
+            "CONTENT",
+        ] {
             assert!(!loads(name) && !configures(name), "{name}");
         }
     }

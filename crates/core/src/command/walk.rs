@@ -4,6 +4,9 @@ mod line;
 mod script;
 mod tool;
 
+use std::collections::BTreeMap;
+
+use self::line::read_line;
 use super::interpreter::UNKNOWN;
 use super::table::{Joiner, Kind, Row, called, expands, program};
 use super::tool::Operands;
@@ -35,7 +38,7 @@ fn read_at(depth: usize, words: &[Word<'_>], programs: &dyn Programs) -> Reading
         place => place,
     };
     let places = walk.places.into_iter().zip(words).map(place).collect();
-    Reading { places, input: walk.input, expands: walk.expands }
+    Reading { places, input: walk.input, expands: walk.expands, variables: walk.variables }
 }
 
 const fn refused(rule: Rule, program: &'static str) -> Place {
@@ -80,7 +83,7 @@ fn runs_others(name: &str) -> bool {
 }
 
 /// Whether a path is that of the input.
-fn is_input(path: &str) -> bool {
+pub(super) fn is_input(path: &str) -> bool {
     path == "-" || path.ends_with("dev/stdin") || path.ends_with("/fd/0")
 }
 
@@ -91,6 +94,8 @@ struct Walk<'w, 'a> {
     input: Input,
     /// Whether a program in it expands its variables.
     expands: bool,
+    /// The variables that become a program or an option in a line for a shell.
+    variables: BTreeMap<String, Why>,
     /// Whether a program is only taken for one.
     guesses: bool,
     /// Whether it is what starts a script: behind the script's path stands what is the script's.
@@ -102,7 +107,8 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn new(words: &'w [Word<'a>], programs: &'w dyn Programs, depth: usize) -> Self {
         let (places, input) = (vec![None; words.len()], Input::Data);
         let (expands, guesses, starts_script) = (false, false, false);
-        Self { words, programs, places, input, expands, guesses, starts_script, depth }
+        let variables = BTreeMap::new();
+        Self { words, programs, places, input, expands, variables, guesses, starts_script, depth }
     }
 
     fn word(&self, at: usize) -> Option<&'w Word<'a>> {
@@ -127,6 +133,25 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     fn reads(&mut self, input: Input) {
         self.input = self.input.max(input);
+    }
+
+    /// A variable becomes a program or an option.
+    fn varies(&mut self, name: String, why: Why) {
+        let known = self.variables.entry(name).or_insert(why);
+        *known = (*known).max(why);
+    }
+
+    /// A line for a shell, and the words behind it that it is given.
+    fn line(&mut self, text: &str, from: usize, to: usize) {
+        let found = read_line(text, self.programs, self.depth);
+        self.expands |= found.expands;
+        found.input.into_iter().for_each(|input| self.reads(input));
+        for (name, why) in found.variables {
+            match is_argument(&name) {
+                true => (from..to).for_each(|at| self.refuse(at, why.rule, why.program)),
+                false => self.varies(name, why),
+            }
+        }
     }
 
     /// The command in these words.
@@ -170,6 +195,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         walk.run(0, words.len());
         self.input = self.input.max(walk.input);
         self.expands |= walk.expands;
+        walk.variables.into_iter().for_each(|(name, why)| self.varies(name, why));
         let found = walk.places.into_iter().skip(own.len());
         for (place, found) in self.places.iter_mut().skip(from).zip(found) {
             *place = (*place).max(found.filter(|found| *found != Place::Behind));
@@ -196,6 +222,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             Kind::Takes(_) if self.starts_script && !expands(row) => {}
             Kind::Takes(tool) => {
                 self.tool(tool, name, from, to);
+                self.targets(tool, name, from, to);
                 if tool.operands != Operands::Data {
                     self.plain(from, to);
                 }
@@ -255,7 +282,9 @@ impl<'w, 'a> Walk<'w, 'a> {
                 if kind.is_line(lead) {
                     self.refuse(at, Rule::Text, program);
                     self.refuse(at + 1, Rule::Text, program);
-                    return;
+                    let glued = lead.split_once('=').map(|(_, line)| line);
+                    let next = self.word(at + 1).and_then(|word| word.text);
+                    return glued.or(next).into_iter().for_each(|line| self.line(line, to, to));
                 }
             } else if kind.sets_variables && variable(lead).is_some() {
                 let is_program = |name| loads(name) || configures(name);
@@ -313,7 +342,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     /// A program that makes one text of its arguments.
     fn joining(&mut self, kind: &Joiner, program: &'static str, from: usize, to: usize) {
-        let (mut words, mut is_value) = (Vec::new(), false);
+        let (mut words, mut count, mut is_value) = (Vec::new(), 0, false);
         for at in from..to {
             let Some(word) = self.word(at) else { return };
             let is_file = word.written().is_some_and(|text| text.eq_ignore_ascii_case("-file"));
@@ -328,13 +357,16 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.refuse(at, Rule::Joined, program);
             let is_option = word.is_option();
             if !is_option && !is_value {
+                count += 1;
                 words.extend(word.written().into_iter().flat_map(str::split_whitespace));
             }
             is_value = is_option && word.lead.ends_with(|letter| kind.valued.contains(letter));
         }
+        let line = words.join(" ");
+        self.line(&line, to, to);
         // An interpreter among the words reads, and so does what was given no command.
         let is_read = |word: &&str| runs_others(word) || (kind.has_scripts && is_input(word));
-        if words.len() <= kind.own || words.iter().any(is_read) || kind.reads {
+        if count <= kind.own || words.iter().any(is_read) || kind.reads {
             self.reads(Input::Program);
         }
     }
@@ -364,6 +396,11 @@ impl<'w, 'a> Walk<'w, 'a> {
             at += 1;
         }
     }
+}
+
+/// Whether a shell's variable is one of the words that it is given.
+fn is_argument(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit() || "@*".contains(c))
 }
 
 /// The actions of `find` that write a file.

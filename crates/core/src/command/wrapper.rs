@@ -1,5 +1,7 @@
 //! Programs that run the command behind their own options.
 
+use super::option::{is_named, is_one_of};
+
 /// A program that runs another.
 pub(super) struct Wrapper {
     /// The letters of its options that a value follows.
@@ -8,11 +10,11 @@ pub(super) struct Wrapper {
     pub(super) values: &'static [&'static str],
     /// How many arguments of its own stand before the command.
     pub(super) own: usize,
-    /// The beginnings of options that a command line follows, or is a part of.
+    /// The options that a command line follows, or is a part of.
     pub(super) lines: &'static [&'static str],
     /// Whether variables of the environment may stand before the command.
     pub(super) sets_variables: bool,
-    /// The beginnings of options that put what is read into the arguments of the command, if
+    /// The options that put what is read into the arguments of the command, if
     /// it makes arguments of its input at all.
     pub(super) fills_in: Option<&'static [&'static str]>,
     /// Whether what it reads is data where no command follows. Many start a shell there.
@@ -32,8 +34,8 @@ pub(super) const WRAPPER: Wrapper = Wrapper {
 impl Wrapper {
     /// How many of the next arguments belong to an option.
     pub(super) fn values_of(&self, option: &str) -> usize {
-        if let Some(long) = option.strip_prefix("--") {
-            return usize::from(self.values.contains(&long));
+        if option.starts_with("--") {
+            return usize::from(self.values.iter().any(|known| is_named(option, known)));
         }
         let letters = option.trim_start_matches('-');
         let valued = letters.find(|letter| self.valued.contains(letter));
@@ -42,11 +44,13 @@ impl Wrapper {
 
     /// Whether a command line follows an option, or is a part of it.
     pub(super) fn is_line(&self, option: &str) -> bool {
-        self.lines.iter().any(|name| option.starts_with(name))
+        is_one_of(option, self.lines, self.valued)
     }
 
     /// Whether an option puts what is read into the arguments of the command.
     pub(super) fn is_filling(&self, option: &str) -> bool {
-        self.fills_in.is_some_and(|options| options.iter().any(|name| option.starts_with(name)))
+        // Its own letters take values.
+        let valued: String = self.valued.chars().filter(|letter| *letter != 'I').collect();
+        self.fills_in.is_some_and(|options| is_one_of(option, options, &valued))
     }
 }

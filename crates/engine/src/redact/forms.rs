@@ -34,13 +34,25 @@ pub(super) fn forms(secret: &str) -> BTreeSet<String> {
     forms
 }
 
-fn written(text: &str) -> BTreeSet<String> {
-    let hex = text.bytes().fold(String::new(), |mut hex, byte| {
+/// A secret, and each line of a longer one, in hex.
+pub(super) fn hex_forms(secret: &str) -> BTreeSet<String> {
+    if secret.len() < LENGTH_MIN {
+        return BTreeSet::new();
+    }
+    let lines = secret.lines().map(str::trim).filter(|line| line.len() >= LINE_MIN);
+    lines.chain([secret, secret.trim_end()]).filter(|text| !text.is_empty()).map(hex).collect()
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
-    });
+    })
+}
+
+fn written(text: &str) -> BTreeSet<String> {
     let reversed = text.chars().rev().collect();
-    let mut forms = BTreeSet::from([text.to_owned(), reversed, hex.to_uppercase(), hex]);
+    let mut forms = BTreeSet::from([text.to_owned(), reversed]);
     forms.extend(in_json(text));
     for plain in [PLAIN, PLAIN_IN_SCRIPTS] {
         let cases = [(false, false), (true, false), (false, true), (true, true)];

@@ -22,10 +22,15 @@ fn hex(text: &str, upper: bool) -> String {
 
 /// JSON in ASCII alone, as `json.dumps` of Python writes it.
 fn dumps(text: &str) -> String {
+    ascii(text, false)
+}
+
+fn ascii(text: &str, upper: bool) -> String {
     let unit = |letter: char| {
         let mut units = [0; 2];
         let units = letter.encode_utf16(&mut units).iter();
-        units.map(|unit| format!("\\u{unit:04x}")).collect::<String>()
+        let shown = |unit| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+        units.map(shown).collect::<String>()
     };
     let json = Value::from(text).to_string();
     json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unit(c) }).collect()
@@ -73,18 +78,41 @@ const ENCODINGS: &[Encoding] = &[
     ("json", |s| json!({"k": s}).to_string()),
     ("json in json", |s| json!(json!({"k": s}).to_string()).to_string()),
     ("json.dumps", dumps),
-    ("json.dumps, upper case", |s| {
-        let escape = |part: &str| part.get(..4).unwrap().to_uppercase() + part.get(4..).unwrap();
-        let text = dumps(s);
-        let mut parts = text.split("\\u");
-        let first = parts.next().unwrap().to_owned();
-        parts.fold(first, |all, part| all + "\\u" + &escape(part))
-    }),
+    ("json.dumps, upper case", |s| ascii(s, true)),
     ("json.dumps twice", |s| dumps(&dumps(s))),
     ("json, slashes escaped", |s| json!(s).to_string().replace('/', "\\/")),
     ("html", |s| {
         s.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     }),
+    ("percent, slashes left alone", |s| percent(s, true).replace("%2F", "/")),
+    ("percent, some in lower case", |s| {
+        let mut upper = false;
+        let mut byte = |b: u8| {
+            upper = !upper;
+            percent(&char::from(b).to_string(), upper)
+        };
+        if s.is_ascii() { s.bytes().map(&mut byte).collect() } else { percent(s, false) }
+    }),
+    ("html, `<` and `&` alone", |s| s.replace('&', "&amp;").replace('<', "&lt;")),
+    ("html in json", |s| json!(s.replace('&', "&amp;").replace('<', "&lt;")).to_string()),
+    ("json, as for a page", |s| {
+        json!(s).to_string().replace('<', "\\u003C").replace('>', "\\u003e").replace('&', "\\u0026")
+    }),
+    ("json, in an address", |s| percent(&json!(s).to_string(), true)),
+    ("base64, in an address", |s| percent(&STANDARD.encode(s), true)),
+    ("base64url, without padding", |s| URL_SAFE.encode(s).trim_end_matches('=').to_owned()),
+    ("hex, mixed", |s| {
+        let mixed = |(at, c): (usize, char)| match at % 3 {
+            0 => c.to_ascii_uppercase(),
+            _ => c,
+        };
+        hex(s, false).char_indices().map(mixed).collect()
+    }),
+    ("hex, mixed and wrapped", |s| {
+        let mixed = |(at, c): (usize, char)| if at % 3 == 0 { c.to_ascii_uppercase() } else { c };
+        wrapped(&hex(s, false).char_indices().map(mixed).collect::<String>(), 16, "\n")
+    }),
+    ("a script's text", |s| s.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n")),
     ("two lines", |s| wrapped(s, s.chars().count() / 2 + 1, "\n")),
 ];
 
@@ -170,6 +198,21 @@ fn a_line_of_a_long_secret_is_hidden_too() {
 }
 
 proptest! {
+    #[test]
+    fn no_encoder_hides_a_secret(
+        secret in "[a-zA-Z0-9/\"'<>&%+=\\\\ \n\u{e9}\u{20ac}\u{1f511}-]{8,40}[a-z]{3}",
+        before in "[ -~]{0,9}", after in "[ -~]{0,9}",
+    ) {
+        let redactor = hides(&secret);
+        // What is two lines is looked for without its blanks, of which some are all.
+        for (name, encode) in ENCODINGS.iter().filter(|(name, _)| *name != "two lines") {
+            let encoded = encode(&secret);
+            let hidden = redactor.text(&format!("{before}{encoded}{after}")).into_owned();
+            prop_assert!(!hidden.contains(&encoded), "{name} of {secret:?}: {hidden}");
+            prop_assert!(hidden.contains("[secret:KEY]"), "{name} of {secret:?}: {hidden}");
+        }
+    }
+
     #[test]
     fn no_secret_is_left(
         secret in "[ -~é]{6,40}", before in "[ -~]{0,9}", after in "[ -~]{0,9}",

@@ -100,6 +100,9 @@ impl Build<'_> {
             return None;
         };
         self.assets.found.borrow_mut().insert(path.to_owned(), Digest::of(bytes));
+        if !self.is_within_limits(spot, text) {
+            return None;
+        }
         let there = spot.elsewhere(file, spot.node);
         self.text(here, flow, &Written { spot: &there, text, is_file: true }, takes)
     }

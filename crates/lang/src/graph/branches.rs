@@ -9,7 +9,11 @@ use cairn_core::expression::{self, Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::json;
 
-use super::Build;
+use super::edges::reached;
+use super::fault::Wrong;
+use super::{Build, schema};
+use crate::diagnostic::Code;
+use crate::read::meant;
 
 impl Build<'_> {
     /// A template, with what it reads of branches in its place.
@@ -39,7 +43,7 @@ impl Build<'_> {
     }
 
     /// The branches of the `parallel` that a path names, each with its last step; none when the
-    /// path is another, or when a branch can end at several steps.
+    /// path is another, or when every branch can end at several steps.
     fn parallel(&self, expr: &Expr) -> Option<(usize, Vec<(&Slug, &Slug)>)> {
         let Expr::Member { of, name, at } = expr else { return None };
         if !matches!(&**of, Expr::Name { name, .. } if name == "steps") {
@@ -51,27 +55,51 @@ impl Build<'_> {
         ends.map(|ends| (*at, ends))
     }
 
-    /// Notes where the branches of a `parallel` end, if each has one end. What several of them
-    /// lead to belongs to none.
-    pub(super) fn note_ends(&mut self, place: usize, branches: &BTreeSet<usize>, after: &[usize]) {
-        let reach = |branch: &usize| self.within(&BTreeSet::from([*branch]), after);
-        let reached: Vec<(usize, BTreeSet<usize>)> =
-            branches.iter().map(|branch| (*branch, reach(branch))).collect();
-        let is_shared = |step: &usize| {
-            reached.iter().filter(|(_, steps)| steps.contains(step)).nth(1).is_some()
+    /// Says what is wrong with a look at a branch that has no output. What the others bring is
+    /// in the place of the look already.
+    pub(super) fn branch_read(&self, place: usize, name: &str, at: usize) -> Result<(), Wrong> {
+        let Some(branches) = self.branches(place) else { return Ok(()) };
+        let parallel = self.id(place).map(ToString::to_string).unwrap_or_default();
+        let ids: Vec<&str> =
+            branches.iter().filter_map(|branch| self.id(*branch)).map(Slug::as_str).collect();
+        let (message, hint) = match ids.contains(&name) {
+            true => (
+                format!(
+                    "the branch `{name}` of `{parallel}` can end at several steps, and has no output"
+                ),
+                Some("read one of its steps, or end it in one step or a `merge`".to_owned()),
+            ),
+            false => {
+                let hint = meant(name, &ids).or_else(|| schema::known_are(&ids));
+                (format!("`{parallel}` has no branch `{name}`"), hint)
+            }
         };
-        let end = |(branch, steps): &(usize, BTreeSet<usize>)| {
-            let own: BTreeSet<usize> =
-                steps.iter().copied().filter(|step| !is_shared(step)).collect();
-            let goes_on = |step: &usize| {
-                let mut links = self.links.iter().filter(|link| !link.fails);
-                links.any(|link| link.from == *step && own.contains(&link.to))
-            };
-            let mut ends = own.iter().copied().filter(|step| !goes_on(step));
+        Err((at, Code::UnknownField, message, hint))
+    }
+
+    /// Notes where those branches of a `parallel` end that have one end; the others have no
+    /// output. What several of them lead to belongs to none.
+    pub(super) fn note_ends(&mut self, place: usize, branches: &BTreeSet<usize>, after: &[usize]) {
+        let next = self.next();
+        let steps = self.drafts.len();
+        let all: Vec<(usize, Vec<bool>)> =
+            branches.iter().map(|branch| (*branch, reached(&next, [*branch], after))).collect();
+        let is_in = |steps: &[bool], step: usize| steps.get(step).copied().unwrap_or_default();
+        let is_shared: Vec<bool> = (0..steps)
+            .map(|step| all.iter().filter(|(_, steps)| is_in(steps, step)).nth(1).is_some())
+            .collect();
+        let end = |(branch, steps): &(usize, Vec<bool>)| {
+            let is_own = |step: usize| is_in(steps, step) && !is_in(&is_shared, step);
+            let mut goes_on = vec![false; steps.len()];
+            for link in self.links.iter().filter(|link| !link.fails && is_own(link.to)) {
+                goes_on.get_mut(link.from).into_iter().for_each(|goes_on| *goes_on = true);
+            }
+            let mut ends = (0..steps.len()).filter(|step| is_own(*step) && !is_in(&goes_on, *step));
             let end = ends.next().filter(|_| ends.next().is_none());
             end.map(|end| (*branch, end))
         };
-        if let Some(ends) = reached.iter().map(end).collect::<Option<Vec<_>>>() {
+        let ends: Vec<(usize, usize)> = all.iter().filter_map(end).collect();
+        if !ends.is_empty() {
             self.branch_ends.insert(place, ends);
         }
     }

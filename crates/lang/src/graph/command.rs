@@ -5,7 +5,7 @@
 //! about to start; the plan says which arguments that concerns.
 
 use cairn_core::command::{
-    self, Input, Programs, Rule, Sent, SentArgument, Word, configures, interpreter_of,
+    self, Input, Programs, Reading, Rule, Sent, SentArgument, Word, configures, interpreter_of,
 };
 use cairn_core::expression::{Expr, Piece, Template};
 use serde_json::{Map, Value, json};
@@ -110,9 +110,9 @@ impl Build<'_> {
             let line = self.program(spot)?;
             spot.filled()?;
             let words = ["sh", "-c", line].map(Word::literal);
-            if command::read(&words, &Sources(self)).expands && !trusts {
-                self.expanded(here, flow, fields);
-            }
+            let reading = command::read(&words, &Sources(self));
+            self.surroundings(here, flow, fields, &reading);
+            self.note_sent(here, fields, &[], config);
             return Some(json!(["sh", "-c", line]));
         }
         let spots = spot.items();
@@ -129,7 +129,6 @@ impl Build<'_> {
         let parts = self.parts(here, flow, &spots)?;
         let words: Vec<Word<'_>> = parts.iter().map(Part::word).collect();
         let reading = command::read(&words, &Sources(self));
-        let stdin = fields.get("stdin").filter(|spot| spot.node.as_text().is_some());
         for (part, place) in parts.iter().zip(&reading.places) {
             let command::Place::Refused(why) = place else { continue };
             match why.rule {
@@ -139,6 +138,16 @@ impl Build<'_> {
                 _ => self.untainted(here, part, &why.to_string()),
             }
         }
+        self.surroundings(here, flow, fields, &reading);
+        self.note_sent(here, fields, &parts, config);
+        let parts: Vec<String> = parts.iter().map(|part| part.template.to_string()).collect();
+        Some(json!(parts))
+    }
+
+    /// What a command makes of its input and its variables.
+    fn surroundings(&self, here: usize, flow: &Flow, fields: &Fields<'_>, reading: &Reading) {
+        let trusts = fields.get(TRUSTS).is_some_and(|spot| is_true(&spot));
+        let stdin = fields.get("stdin").filter(|spot| spot.node.as_text().is_some());
         match reading.input {
             Input::Program => drop(stdin.as_ref().map(|spot| self.program(spot))),
             Input::Arguments if !trusts => {
@@ -149,9 +158,33 @@ impl Build<'_> {
         if reading.expands && !trusts {
             self.expanded(here, flow, fields);
         }
-        self.note_sent(here, fields, &parts, config);
-        let parts: Vec<String> = parts.iter().map(|part| part.template.to_string()).collect();
-        Some(json!(parts))
+        self.line_variables(here, flow, fields, reading, trusts);
+    }
+
+    /// Refuses what was sent as a variable that a line for the shell makes a program of.
+    fn line_variables(
+        &self,
+        here: usize,
+        flow: &Flow,
+        fields: &Fields<'_>,
+        reading: &Reading,
+        trusts: bool,
+    ) {
+        let Some(env) = fields.get("env").filter(|_| !reading.variables.is_empty()) else { return };
+        if !env.is_map() {
+            return self.unsent_variable(
+                here,
+                flow,
+                &env,
+                "be variables of which programs are made",
+            );
+        }
+        for (name, spot) in env.members() {
+            let why = reading.variables.get(name).filter(|why| !trusts || why.rule.is_program());
+            if let Some(why) = why {
+                self.unsent_variable(here, flow, &spot, &format!("{why}, as `{name}` would here"));
+            }
+        }
     }
 
     /// The arguments of a program that the step itself names.

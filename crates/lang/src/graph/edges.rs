@@ -1,6 +1,6 @@
 //! What follows what, from every spelling of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cairn_core::catalog::{Cases, StepType, Takes};
 use cairn_core::classify::DEFAULT;
@@ -174,7 +174,7 @@ impl<'a> Build<'a> {
     }
 
     /// The first steps of the branches of a `parallel` that names them.
-    fn branches(&self, place: usize) -> Option<BTreeSet<usize>> {
+    pub(super) fn branches(&self, place: usize) -> Option<BTreeSet<usize>> {
         let draft = self.drafts.get(place).filter(|draft| draft.is("parallel"))?;
         let branches = draft.fields.as_ref().and_then(|fields| fields.get("branches"));
         let branches = branches.filter(|spot| spot.is_list())?.items();
@@ -205,18 +205,21 @@ impl<'a> Build<'a> {
 
     /// The steps of branches, before what comes after all of them.
     pub(super) fn within(&self, branches: &BTreeSet<usize>, after: &[usize]) -> BTreeSet<usize> {
-        let mut next: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let reached = reached(&self.next(), branches.iter().copied(), after);
+        reached
+            .into_iter()
+            .enumerate()
+            .filter_map(|(place, is_in)| is_in.then_some(place))
+            .collect()
+    }
+
+    /// Where each step leads.
+    pub(super) fn next(&self) -> Vec<Vec<usize>> {
+        let mut next = vec![Vec::new(); self.drafts.len()];
         for link in &self.links {
-            next.entry(link.from).or_default().push(link.to);
+            next.get_mut(link.from).into_iter().for_each(|to: &mut Vec<usize>| to.push(link.to));
         }
-        let mut seen: BTreeSet<usize> = BTreeSet::new();
-        let mut open: Vec<usize> = branches.iter().copied().collect();
-        while let Some(place) = open.pop() {
-            if !after.contains(&place) && seen.insert(place) {
-                open.extend(next.get(&place).into_iter().flatten());
-            }
-        }
-        seen
+        next
     }
 
     /// The last of them.
@@ -461,4 +464,23 @@ fn case_name(spot: &Spot<'_>) -> Option<String> {
         crate::source::Value::Number(number) => Some(number.to_string()),
         _ => spot.filled().map(str::to_owned),
     }
+}
+
+/// Which steps these lead to, themselves among them, up to those that come after.
+pub(super) fn reached(
+    next: &[Vec<usize>],
+    from: impl IntoIterator<Item = usize>,
+    after: &[usize],
+) -> Vec<bool> {
+    let mut seen = vec![false; next.len()];
+    let mut open: Vec<usize> = from.into_iter().collect();
+    while let Some(place) = open.pop() {
+        let Some(seen) = seen.get_mut(place).filter(|seen| !**seen && !after.contains(&place))
+        else {
+            continue;
+        };
+        *seen = true;
+        open.extend(next.get(place).into_iter().flatten());
+    }
+    seen
 }

@@ -51,8 +51,9 @@ impl Build<'_> {
         if is_guarded(look, reference, 0) {
             return;
         }
-        let at = self.position(written, *at);
-        let warn = |code, message: String| written.spot.warn_at(at, code, message, HINT);
+        let warn = |code, message: String| {
+            written.spot.warn_at(self.position(written, *at), code, message, HINT);
+        };
         if self.is_of_turn(look, place) {
             let message = format!("`{name}` has not run before the first turn");
             return warn(Code::StepNotAlways, message);

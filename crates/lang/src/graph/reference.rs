@@ -69,11 +69,16 @@ pub(super) struct Look<'f> {
 impl Build<'_> {
     /// The place of a byte of a text.
     pub(super) fn position(&self, written: &Written<'_, '_>, at: usize) -> Position {
+        let start = written.spot.node.at;
+        // To find it takes a look at the whole file, and this one is not told.
+        if written.spot.is_only_counted() {
+            let offset = u32::try_from(at).unwrap_or(u32::MAX);
+            return Position { column: start.column.saturating_add(offset), ..start };
+        }
         let before = written.text.get(..at).unwrap_or_default();
         if written.is_file {
             return Position::after(before);
         }
-        let start = written.spot.node.at;
         let found = || {
             let line = before.rsplit('\n').next()?;
             let whole = written.text.get(at - line.len()..)?.lines().next()?;
@@ -111,7 +116,7 @@ impl Build<'_> {
             if names.contains(&reference.root.as_str()) {
                 continue;
             }
-            match self.reference(look, &reference) {
+            match self.reference(look, written.spot, &reference) {
                 Ok(()) => self.missing(look, written, &reference),
                 Err(error) => wrong.push(error),
             }
@@ -128,7 +133,12 @@ impl Build<'_> {
         look.turns && around == Some(look.here)
     }
 
-    fn reference(&self, look: &Look<'_>, reference: &Reference) -> Result<(), Wrong> {
+    fn reference(
+        &self,
+        look: &Look<'_>,
+        spot: &Spot<'_>,
+        reference: &Reference,
+    ) -> Result<(), Wrong> {
         let Reference { root, at, members } = reference;
         let first = members.first();
         let name = |what: &str| match first {
@@ -143,7 +153,7 @@ impl Build<'_> {
         match root.as_str() {
             "steps" => {
                 let (step, at) = name("a step")?;
-                self.step_read(look, step, at, members)
+                self.step_read(look, spot, (step, at), members)
             }
             "event" if members.is_empty() => Ok(()),
             "event" => {
@@ -156,17 +166,19 @@ impl Build<'_> {
             }
             "env" | "secret" => {
                 let (name, at) = name("a setting")?;
-                self.setting_read(root == "secret", name, at, look.secrets)
+                self.setting_read((spot, look.secrets), root == "secret", name, at)
             }
             other if self.variable(look.here, other).is_some() => Ok(()),
             other => {
-                let mut names: Vec<&str> = ROOTS.to_vec();
-                names.extend(self.places.keys().map(String::as_str));
-                let around = self.around(look.here).map(|place| self.variables(place));
-                let variables: Vec<String> =
-                    around.flat_map(|(item, index)| [item, index]).collect();
-                names.extend(variables.iter().map(String::as_str));
-                let hint = meant(other, &names).or_else(|| schema::known_are(&ROOTS));
+                let hint = spot.hint(|| {
+                    let mut names: Vec<&str> = ROOTS.to_vec();
+                    names.extend(self.places.keys().map(String::as_str));
+                    let around = self.around(look.here).map(|place| self.variables(place));
+                    let variables: Vec<String> =
+                        around.flat_map(|(item, index)| [item, index]).collect();
+                    names.extend(variables.iter().map(String::as_str));
+                    meant(other, &names).or_else(|| schema::known_are(&ROOTS))
+                });
                 Err((
                     *at,
                     Code::UnknownName,
@@ -180,13 +192,15 @@ impl Build<'_> {
     fn step_read(
         &self,
         look: &Look<'_>,
-        step: &str,
-        at: usize,
+        spot: &Spot<'_>,
+        (step, at): (&str, usize),
         members: &[(Option<String>, usize)],
     ) -> Result<(), Wrong> {
         let Some(place) = self.places.get(step).copied() else {
-            let names: Vec<&str> = self.places.keys().map(String::as_str).collect();
-            let hint = meant(step, &names).or_else(|| schema::known_are(&names));
+            let hint = spot.hint(|| {
+                let names: Vec<&str> = self.places.keys().map(String::as_str).collect();
+                meant(step, &names).or_else(|| schema::known_are(&names))
+            });
             return Err((at, Code::UnknownName, format!("there is no step `{step}`"), hint));
         };
         let can_be_read = |place: usize| match self.is_of_turn(look, place) {
@@ -194,15 +208,22 @@ impl Build<'_> {
             false => self.has_run(look.flow, place, look.here),
         };
         can_be_read(place).map_err(|message| {
-            let drafts = self.drafts.iter().enumerate();
-            let earlier = drafts.filter(|(place, _)| can_be_read(*place).is_ok());
-            let names: Vec<&str> = earlier.map(|(_, draft)| draft.id.as_str()).collect();
-            let hint = match names.is_empty() {
-                true => Some("nothing has run before this step".to_owned()),
-                false => Some(format!("what has run is {}", crate::read::quoted(&names))),
-            };
+            let hint = spot.hint(|| {
+                let drafts = self.drafts.iter().enumerate();
+                let earlier = drafts.filter(|(place, _)| can_be_read(*place).is_ok());
+                let names: Vec<&str> = earlier.map(|(_, draft)| draft.id.as_str()).collect();
+                Some(match names.is_empty() {
+                    true => "nothing has run before this step".to_owned(),
+                    false => format!("what has run is {}", crate::read::quoted(&names)),
+                })
+            });
             (at, Code::StepNotBefore, message, hint)
         })?;
+        if let Some((Some(name), at)) =
+            members.get(1).filter(|(name, _)| name.as_deref() != Some(ERROR))
+        {
+            self.branch_read(place, name, *at)?;
+        }
         let Some(kind) = self.drafts.get(place).and_then(|draft| draft.kind) else { return Ok(()) };
         let path: Vec<Option<&str>> =
             members.iter().skip(1).map(|(name, _)| name.as_deref()).collect();
@@ -217,7 +238,7 @@ impl Build<'_> {
                     .map(|(name, at)| (name.as_deref(), *at))
                     .unwrap_or_default();
                 let name = name.unwrap_or_default();
-                let hint = meant(name, &known).or_else(|| schema::known_are(&known));
+                let hint = spot.hint(|| meant(name, &known).or_else(|| schema::known_are(&known)));
                 let message = format!("`{}` steps have no `{name}` in their output", kind.name);
                 Err((at, Code::UnknownField, message, hint))
             }
@@ -242,20 +263,17 @@ impl Build<'_> {
 
     fn setting_read(
         &self,
+        (spot, secrets): (&Spot<'_>, SecretsAllowed),
         secret: bool,
         name: &str,
         at: usize,
-        secrets: SecretsAllowed,
     ) -> Result<(), Wrong> {
         let Some(field) = self.env.get(name) else {
-            let names: Vec<&str> = self.env.keys().map(String::as_str).collect();
-            let hint = meant(name, &names).unwrap_or_else(|| "declare it under `env`".to_owned());
-            return Err((
-                at,
-                Code::UnknownName,
-                format!("there is no setting `{name}`"),
-                Some(hint),
-            ));
+            let hint = spot.hint(|| {
+                let names: Vec<&str> = self.env.keys().map(String::as_str).collect();
+                meant(name, &names).or_else(|| Some("declare it under `env`".to_owned()))
+            });
+            return Err((at, Code::UnknownName, format!("there is no setting `{name}`"), hint));
         };
         let wrong =
             |message: String, hint: String| Err((at, Code::SecretMisplaced, message, Some(hint)));

@@ -8,6 +8,7 @@ use cairn_core::plan::{Overflow, Trigger};
 use cairn_core::text::Slug;
 use serde_json::Value;
 
+use super::limits::TRIGGERS_MAX;
 use super::{Build, env, schema};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
@@ -20,7 +21,13 @@ impl Build<'_> {
     /// The triggers, by id.
     pub(super) fn triggers(&self, spot: Option<Spot<'_>>) -> Vec<Trigger> {
         let mut triggers: BTreeMap<Slug, Trigger> = BTreeMap::new();
-        for item in spot.map(|spot| spot.items()).unwrap_or_default() {
+        let items = spot.as_ref().map(|spot| spot.items()).unwrap_or_default();
+        if let Some(spot) = spot.filter(|_| items.len() > TRIGGERS_MAX) {
+            let message =
+                format!("there are {} triggers; at most {TRIGGERS_MAX} may be", items.len());
+            spot.error_hint(Code::TooLong, message, "move a part into a workflow of its own");
+        }
+        for item in items.into_iter().take(TRIGGERS_MAX) {
             let Some(mut trigger) = self.trigger(&item) else { continue };
             if item.node.get("id").is_none() {
                 let taken = |id: &Slug| triggers.contains_key(id);

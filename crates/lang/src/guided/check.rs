@@ -152,6 +152,9 @@ fn pattern(fields: &Fields<'_>) -> Option<(String, String)> {
         spot.error(Code::UnknownValue, message);
         return None;
     }
+    if !schema::has_few_patterns(&spot) {
+        return None;
+    }
     // `g` and `y` make no difference to whether a pattern is found.
     let has = |flag: char| given.is_some_and(|(_, text)| text.contains(flag));
     let built = RegexBuilder::new(pattern)

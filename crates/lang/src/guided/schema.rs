@@ -103,13 +103,7 @@ fn keyword(spot: &Spot<'_>, holds: Holds) -> Option<Value> {
         },
         Holds::Pattern => {
             let pattern = spot.filled()?;
-            if !spot.is_one_more_pattern(PATTERNS_MAX) {
-                let message = format!("there are more than {PATTERNS_MAX} patterns");
-                spot.error_hint(
-                    Code::TooLong,
-                    message,
-                    "let a step of the workflow check the rest",
-                );
+            if !has_few_patterns(spot) {
                 return None;
             }
             match RegexBuilder::new(pattern).size_limit(PATTERN_MAX).build() {
@@ -165,4 +159,14 @@ fn property(spot: &Spot<'_>) -> Option<Value> {
 fn one_type<'a>(spot: &Spot<'a>) -> Option<&'a str> {
     spot.choice(&TYPES)?;
     spot.text()
+}
+
+/// Counts a pattern of the workflow; says so when there are more than may be.
+pub(super) fn has_few_patterns(spot: &Spot<'_>) -> bool {
+    let is_one_more = spot.is_one_more_pattern(PATTERNS_MAX);
+    if !is_one_more {
+        let message = format!("there are more than {PATTERNS_MAX} patterns");
+        spot.error_hint(Code::TooLong, message, "let a step of the workflow check the rest");
+    }
+    is_one_more
 }

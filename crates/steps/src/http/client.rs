@@ -1,7 +1,7 @@
 //! Sending requests to addresses that were looked at, and to no others.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -137,10 +137,7 @@ fn unsent(error: &reqwest::Error) -> Failed {
     let causes = || std::iter::successors(error.source(), |cause| (*cause).source());
     let io = || causes().filter_map(|cause| cause.downcast_ref::<io::Error>());
     let is_refused = io().any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-    // The connector boxes what its TLS says out of reach of a downcast; its kind is shown.
-    let is_tls = format!("{error:?}").contains("kind: InvalidData")
-        || causes().any(|cause| cause.is::<rustls::Error>())
-        || io().filter_map(io::Error::get_ref).any(|inner| inner.is::<rustls::Error>());
+    let is_tls = causes().any(is_tls);
     let why = in_words(error);
     let (kind, code, message) = match () {
         () if error.is_timeout() => {
@@ -166,6 +163,13 @@ fn unsent(error: &reqwest::Error) -> Failed {
     Failed::of(kind, code, message)
 }
 
+/// Whether an error is one of TLS, however deep in errors of input and output it is wrapped: what
+/// these hold is no source of theirs.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is::<rustls::Error>() || held.is_some_and(|held| is_tls(held))
+}
+
 /// What went wrong, without the address, which may hold more than should be told.
 pub(crate) fn in_words(error: &reqwest::Error) -> String {
     let mut cause = error.source();
@@ -175,4 +179,19 @@ pub(crate) fn in_words(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     last.unwrap_or_else(|| if error.is_timeout() { "timed out" } else { "it went away" }.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_tls_is_known_by_its_type() {
+        let tls = || rustls::Error::General("InvalidData".to_owned());
+        let held = io::Error::new(io::ErrorKind::InvalidData, tls());
+        assert!(is_tls(&tls()) && is_tls(&held) && is_tls(&io::Error::other(held)));
+        let text = io::Error::new(io::ErrorKind::InvalidData, "kind: InvalidData");
+        assert!(!is_tls(&text) && !is_tls(&io::Error::other(text)));
+        assert!(!is_tls(&io::Error::from(io::ErrorKind::InvalidData)));
+    }
 }

@@ -4,6 +4,7 @@
 //! attacker would send, and must be refused before anything is started.
 
 mod inputs;
+mod lines;
 mod options;
 mod seldom;
 
@@ -104,7 +105,7 @@ fn canary(text: &str, folder: &Path) -> String {
 async fn what_was_sent_is_no_program_and_no_option() {
     let folder = tempfile::tempdir().unwrap();
     let (mut failures, mut by_engine) = (Vec::new(), 0);
-    for (command, sent) in ARGUMENTS.iter().chain(seldom::ARGUMENTS) {
+    for (command, sent) in ARGUMENTS.iter().chain(seldom::ARGUMENTS).chain(lines::ARGUMENTS) {
         let fields = format!("command: {}", canary(command, folder.path()));
         let fields = quoted(&fields);
         match refusal("shell", &fields, &canary(sent, folder.path())).await {
@@ -113,14 +114,14 @@ async fn what_was_sent_is_no_program_and_no_option() {
         }
     }
     let seldom = seldom::INPUTS.iter().map(|command| (*command, "touch CANARY"));
-    for (command, sent) in INPUTS.iter().copied().chain(seldom) {
+    for (command, sent) in INPUTS.iter().chain(lines::INPUTS).copied().chain(seldom) {
         let fields = format!("command: {command}, stdin: §");
         let fields = quoted(&fields);
         if let Err(what) = refusal("shell", &fields, &canary(sent, folder.path())).await {
             failures.push(format!("{command} reading {sent:?}: {what}"));
         }
     }
-    for name in VARIABLES.iter().chain(seldom::VARIABLES) {
+    for name in VARIABLES.iter().chain(seldom::VARIABLES).chain(lines::NAMES) {
         let fields = quoted(&format!("command: [df], env: {{ {name}: § }}"));
         if let Err(what) = refusal("shell", &fields, "x").await {
             failures.push(format!("{name}: {what}"));
@@ -131,6 +132,13 @@ async fn what_was_sent_is_no_program_and_no_option() {
         let sent = canary("$(shell touch CANARY)", folder.path());
         let refused = refusal("shell", &fields, &sent);
         if let Err(what) = refused.await {
+            failures.push(format!("{command} with a variable: {what}"));
+        }
+    }
+    for command in lines::VARIABLES {
+        let fields = quoted(&format!("command: {command}, env: {{ DATA: § }}"));
+        let sent = canary("touch CANARY", folder.path());
+        if let Err(what) = refusal("shell", &fields, &sent).await {
             failures.push(format!("{command} with a variable: {what}"));
         }
     }
@@ -191,6 +199,14 @@ const FINE: &[(&str, &str)] = &[
     ("[gh, issue, --help, --title, §]", "a title"),
     ("[rename, s/a/b/, --, §]", "none"),
     ("[env, 'DATA=§', printf, make]", "$(id)"),
+    ("[git, clone, -q, §]", "/nowhere/.x"),
+    ("[tee, §]", "out.txt"),
+    ("[tee, 'out-§.txt']", "a"),
+    ("[cp, §, out.txt]", "/etc/hostname"),
+    ("[dd, if=/etc/hostname, 'of=§', status=none]", "out.txt"),
+    ("[perl, -e, 'print @ARGV', --, §]", "a | b"),
+    ("[sh, -c, 'grep -c -e \"$1\" /etc/hostname', _, §]", "x"),
+    ("[timeout, --sig, KILL, '5', df, §]", "/"),
 ];
 
 #[tokio::test]
@@ -230,7 +246,44 @@ async fn what_stays_data_works_as_before() {
             failures.push(format!("{command} reading {stdin:?}: {done:?}"));
         }
     }
+    for command in lines::FINE {
+        let plan = compile("shell", &quoted(&format!("command: {command}, stdin: §")));
+        let plan = plan.unwrap_or_else(|found| panic!("{command}: {found:?}"));
+        let done = performed("shell", &plan, "touch x").await;
+        if done.as_ref().is_err_and(|failed| failed.code != "SHELL_START") {
+            failures.push(format!("{command}: {done:?}"));
+        }
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Lines are performed here as they are, without us: what they are refused for really happens.
+#[test]
+fn the_lines_are_no_false_alarm() {
+    let mut ran = Vec::new();
+    for (command, sent) in lines::INPUTS.iter().filter(|(line, _)| line.starts_with('\'')) {
+        let line = command.trim_matches('\'');
+        if ["ssh", "psql", "nodes"].iter().any(|other| line.starts_with(other)) {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", line])
+            .current_dir(folder.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let sent = canary(sent, folder.path()) + "\n";
+        // Some end before they have read it.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), sent.as_bytes());
+        child.wait().unwrap();
+        if folder.path().join("canary").exists() {
+            ran.push(line);
+        }
+    }
+    assert!(ran.len() >= 15, "{ran:?}");
 }
 
 #[tokio::test]

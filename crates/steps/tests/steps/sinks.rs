@@ -58,6 +58,35 @@ fn holding(schema: &Value, text: &str) -> Value {
     }
 }
 
+/// The code and the place of each error, in the order in which they are told.
+fn errors(told: &str) -> Vec<(&str, String)> {
+    told.lines()
+        .filter_map(|line| line.split_once("error["))
+        .filter_map(|(_, rest)| rest.split_once("] "))
+        .filter_map(|(code, rest)| Some((code, rest.split_once(": ")?.0.to_owned())))
+        .collect()
+}
+
+/// Every error that a field with such a value has, in the order of their places.
+fn expected(field: &str, value: &Value) -> Vec<(&'static str, String)> {
+    let place = format!("/graph/nodes/0/{field}");
+    match (field, value) {
+        // Nothing but a schema stands here, and none with such a type.
+        ("output_schema", Value::Object(_)) => vec![("unknown_value", place + "/x/type")],
+        ("output_schema", _) => vec![("wrong_type", place)],
+        // A choice is none of those that there are, and the case names one that is left out.
+        ("on_denied" | "session", _) => {
+            vec![("unknown_value", place.clone()), ("tainted_value", place)]
+        }
+        ("output_cases", Value::Array(_)) => vec![
+            ("unknown_name", "/graph/nodes/0/cases/bug".to_owned()),
+            ("tainted_value", place + "/0"),
+        ],
+        (_, Value::Array(_)) => vec![("tainted_value", place + "/0")],
+        _ => vec![("tainted_value", place)],
+    }
+}
+
 // case: agent.data-grants
 #[test]
 fn what_somebody_sent_says_neither_who_does_the_work_nor_what_they_may_do() {
@@ -70,9 +99,8 @@ fn what_somebody_sent_says_neither_who_does_the_work_nor_what_they_may_do() {
                     let mut node = node(kind);
                     node[field] = value;
                     let told = compiled(&node).0.expect_err(&format!("{kind}.{field}"));
-                    let place = format!("/graph/nodes/0/{field}");
-                    let mut errors = told.lines().filter(|line| line.contains("error["));
-                    assert!(errors.any(|line| line.contains(&place)), "{kind}.{field}: {told}");
+                    let expected = expected(field, &node[field]);
+                    assert_eq!(errors(&told), expected, "{kind}.{field}: {told}");
                 }
             }
         }

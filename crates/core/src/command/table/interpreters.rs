@@ -88,7 +88,7 @@ pub(super) const INTERPRETERS: &[Row] = &[
     runs(&["lua", "luajit", "luau", "texlua"], Interpreter { valued: "l", input: "i", ..SCRIPT }),
     runs(
         &["tclsh", "expect", "wish"],
-        Interpreter { text: "c", script: "bf", input: "i", ..SCRIPT },
+        Interpreter { text: "c", script: "bf", values: &["encoding"], input: "i", ..SCRIPT },
     ),
     runs(
         &["rscript", "r", "littler"],
@@ -103,7 +103,23 @@ pub(super) const INTERPRETERS: &[Row] = &[
         Interpreter {
             text: "",
             texts: &[],
-            values: &["class-path", "classpath", "cp", "module-path", "p", "upgrade-module-path"],
+            values: &[
+                "add-exports",
+                "add-modules",
+                "add-opens",
+                "add-reads",
+                "class-path",
+                "classpath",
+                "cp",
+                "describe-module",
+                "enable-native-access",
+                "limit-modules",
+                "module-path",
+                "p",
+                "patch-module",
+                "source",
+                "upgrade-module-path",
+            ],
             scripts: &["jar", "m", "module"],
             ..SCRIPT
         },
@@ -318,6 +334,7 @@ pub(super) const INTERPRETERS: &[Row] = &[
             values: &["assign", "field-separator"],
             script: "Efil",
             scripts: &["exec", "file", "include", "load"],
+            spells: Some('W'),
             first: First::Text,
             rest: Rest::Data,
             ..SCRIPT

@@ -1,5 +1,6 @@
 //! Programs of which some arguments are programs, options or configuration.
 
+use super::super::target::Writes;
 use super::super::tool::{COMMANDS, TOOL, Tool};
 use super::{Kind, Row, row, takes};
 
@@ -64,6 +65,8 @@ pub(super) const TOOLS: &[Row] = &[
                 ],
                 valued: "ABCFGLStm",
                 values: &["message", "author", "date", "grep", "format", "file", "branch"],
+                writes: Writes::Behind("clone"),
+                variables: &["--config-env"],
                 ..COMMANDS
             }),
         )
@@ -119,6 +122,7 @@ pub(super) const TOOLS: &[Row] = &[
                 bundles: true,
                 valued: "CHKLNVXbfg",
                 values: &["directory", "file", "exclude", "exclude-from", "transform", "xform"],
+                targets: &["-C", "--directory"],
                 ..TOOL
             }),
         )
@@ -140,24 +144,9 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    takes(&["scp"], &["-D", "-F", "-J", "-S", "-o"]),
     takes(
         &["ssh-keygen", "ssh-add", "ssh-copy-id", "ssh-keyscan"],
         &["-D", "-F", "-S", "-o", "-s", "-w"],
-    ),
-    takes(
-        &["rsync", "unison"],
-        &[
-            "-M",
-            "-e",
-            "--config",
-            "--remote-option",
-            "--rsh",
-            "--rsync-path",
-            "-sshcmd",
-            "-servercmd",
-            "--dparam",
-        ],
     ),
     Row {
         // A remote that is written out brings its own options.
@@ -437,7 +426,6 @@ pub(super) const TOOLS: &[Row] = &[
         ],
     ),
     takes(&["sort", "gsort"], &["--compress-program", "--files0-from", "-o", "--output"]),
-    takes(&["split", "gsplit"], &["--filter"]),
     takes(&["fd", "fdfind"], &["-X", "-x", "--exec", "--exec-batch"]),
     takes(&["rg", "ack", "ag", "zgrep"], &["--hostname-bin", "--ignore-file", "--pager", "--pre"]),
     takes(&["fzf", "peco", "sk"], &["--bind", "--preview", "--execute"]),
@@ -611,9 +599,8 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    takes(&["gzip", "bzip2", "xz", "zstd", "lz4", "lzop", "unzip", "pigz"], &[]),
+    takes(&["gzip", "bzip2", "xz", "zstd", "lz4", "lzop", "pigz"], &[]),
     takes(&["diff", "diff3", "sdiff"], &["--diff-program"]),
-    takes(&["patch"], &["-e", "--ed"]),
     takes(
         &["dmesg", "journalctl", "resolvectl", "timedatectl", "hostnamectl"],
         &["--root", "-D", "--directory", "-H", "-M"],
@@ -774,13 +761,4 @@ pub(super) const TOOLS: &[Row] = &[
     ),
     takes(&["dosbox"], &["-c", "-conf"]),
     row(&["csvtool"], Kind::Takes(Tool { words: &["call"], ..COMMANDS })),
-    row(
-        &["install", "cp", "ln", "mv", "tee"],
-        Kind::Takes(Tool {
-            programs: &["--strip-program"],
-            valued: "Sgmot",
-            values: &["group", "mode", "owner", "suffix", "target-directory"],
-            ..TOOL
-        }),
-    ),
 ];

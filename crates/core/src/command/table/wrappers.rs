@@ -68,7 +68,7 @@ pub(super) const WRAPPERS: &[Row] = &[
         Kind::Wraps(Wrapper {
             valued: "Cu",
             values: &["chdir", "unset"],
-            lines: &["-S", "-iS", "-vS", "--split-string"],
+            lines: &["-S", "--split-string"],
             sets_variables: true,
             ..WRAPPER
         }),

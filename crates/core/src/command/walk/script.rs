@@ -19,6 +19,9 @@ impl Walk<'_, '_> {
         let sure = is_one && kind.first != First::Data;
         let text_is_first = sure && kind.first == First::Text;
         let mut seen = Seen { at: from, to, sure, program, text_is_first, ..Seen::default() };
+        if kind.opens_files && is_one {
+            self.piped(program, from, to);
+        }
         if kind.reads && is_one {
             self.reads(Input::Program);
         }
@@ -53,7 +56,8 @@ impl Walk<'_, '_> {
         }
         seen.opens |= kind.opens(word.lead);
         let is_data = kind.first == First::Text;
-        match kind.option(word.lead) {
+        let spelled = self.spelled(kind, word, seen);
+        match kind.option(spelled.as_deref().unwrap_or(word.lead)) {
             Brings::Text(place) => {
                 self.refuse(at, Rule::Text, seen.program);
                 if place == Where::Next {
@@ -115,6 +119,34 @@ impl Walk<'_, '_> {
         Next::Goes
     }
 
+    /// A long option that is spelled out behind a letter, or in the next argument.
+    fn spelled(&mut self, kind: &Interpreter, word: &Word<'_>, seen: &mut Seen) -> Option<String> {
+        let name = kind.spelled(word.lead)?;
+        if !name.is_empty() || !word.is_whole {
+            return Some(format!("--{name}"));
+        }
+        let name = self.word(seen.at).filter(|_| seen.at < seen.to)?.lead;
+        self.refuse(seen.at, Rule::Script, seen.program);
+        seen.at += 1;
+        Some(format!("--{name}"))
+    }
+
+    /// A program of such a language may open a file by a name that is a command or begins with
+    /// where to write.
+    fn piped(&mut self, program: &'static str, from: usize, to: usize) {
+        for at in from..to {
+            let word = self.word(at).filter(|word| word.is_sent);
+            let text = word.and_then(|word| word.text.map(|text| (text, word.lead)));
+            let is_command = text.is_some_and(|(text, lead)| {
+                let text = text.trim();
+                text.ends_with('|') || (lead.is_empty() && text.starts_with(['|', '>']))
+            });
+            if is_command {
+                self.refuse(at, Rule::Value, program);
+            }
+        }
+    }
+
     /// A module and its arguments. One that nobody knows may run them, and an author can vouch
     /// for it.
     fn module(&mut self, place: Where<'_>, seen: &mut Seen) {
@@ -161,8 +193,8 @@ impl Walk<'_, '_> {
         if seen.text_is_first && !seen.has_program {
             self.refuse(at, Rule::Text, seen.program);
             seen.has_program = true;
-            if let (true, Some(line)) = (kind.is_shell, word.written()) {
-                self.line(line);
+            if let (true, Some(line)) = (kind.is_shell, word.text) {
+                self.line(line, seen.at, seen.to);
             }
             return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
         }
@@ -192,6 +224,7 @@ impl Walk<'_, '_> {
         }
         if seen.sure && word.is_sent {
             self.refuse(at, Rule::Script, seen.program);
+            seen.has_program |= word.says_something;
             return Next::Goes;
         }
         let is_path = word.is_whole || word.says_something;

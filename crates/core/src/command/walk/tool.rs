@@ -1,8 +1,10 @@
 //! The arguments of a program that are data, but for some.
 
+use super::super::option::is_named;
 use super::super::table::{Kind, program};
+use super::super::target::{Writes, is_denied};
 use super::super::tool::{Operands, Tool, Value};
-use super::super::{Input, Rule, Word};
+use super::super::{Input, Rule, Why, Word};
 use super::{GUESSES_MAX, Walk, is_input};
 
 impl Walk<'_, '_> {
@@ -91,15 +93,70 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Whether a word is the value of one of these options, behind it or in it.
+    fn is_of(&self, at: usize, options: &[&str]) -> bool {
+        let is_option = |at: usize, is_here: bool| {
+            let lead = self.word(at).map(|word| word.lead).unwrap_or_default();
+            let name = lead.split_once('=').filter(|_| is_here).map_or(lead, |(name, _)| name);
+            name.starts_with('-')
+                && options.iter().any(|known| *known == name || is_named(name, known))
+        };
+        is_option(at, true) || at.checked_sub(1).is_some_and(|at| is_option(at, false))
+    }
+
+    /// Refuses what was sent where it says which file is written, if that is one that is run.
+    pub(super) fn targets(&mut self, tool: &Tool, name: &'static str, from: usize, to: usize) {
+        let written = |at: &usize| self.word(*at).and_then(Word::written);
+        let is_operand = |at: &usize| self.word(*at).is_some_and(|word| !word.is_option());
+        let last = (from..to).rev().find(is_operand);
+        let targets: Vec<usize> = (from..to)
+            .filter(|at| match tool.writes {
+                _ if self.is_of(*at, tool.targets) => true,
+                Writes::Nothing => false,
+                Writes::Every => is_operand(at),
+                Writes::Last => last == Some(*at),
+                Writes::Behind(word) => {
+                    // Of two, the first is where from.
+                    let before = at.checked_sub(1).and_then(|at| self.word(at));
+                    let is_source = before.is_some_and(|source| {
+                        let is_path = source.lead.contains(['/', ':']);
+                        !source.is_option() && (source.is_sent || is_path)
+                    });
+                    let is_meant = (from..*at).any(|at| written(&at) == Some(word));
+                    last == Some(*at) && is_source && is_meant
+                }
+                Writes::Named(lead) => {
+                    self.word(*at).is_some_and(|word| word.lead.starts_with(lead))
+                }
+            })
+            .collect();
+        for at in targets {
+            let Some(word) = self.word(at).filter(|word| word.is_sent) else { continue };
+            let Some(text) = word.text else { continue };
+            // What stands before the path is its option's.
+            let named = if let Writes::Named(lead) = tool.writes { lead.len() } else { 0 };
+            let option = text.find('=').filter(|_| word.is_option()).map_or(named, |at| at + 1);
+            let lead = word.lead.len().saturating_sub(option);
+            if text.get(option..).is_some_and(|path| is_denied(path, lead)) {
+                self.refuse(at, Rule::Target, name);
+            }
+        }
+    }
+
     /// The value of an option that is a program.
     fn value(&mut self, tool: &Tool, at: usize, written: Option<&str>, name: &'static str) {
         self.refuse(at, Rule::Value, name);
         let Some(value) = written else { return };
+        if self.is_of(at, tool.variables) {
+            let variable = value.rsplit('=').next().unwrap_or_default();
+            self.varies(variable.to_owned(), Why { rule: Rule::Value, program: name });
+        }
         // It may be a command line, as that of `split --filter`, which an interpreter reads in.
         let begins = |at: usize| self.word(at).is_some_and(|word| word.lead.starts_with("--"));
         let is_line = tool.bundles || begins(at) || at.checked_sub(1).is_some_and(begins);
         let runs = |word: &str| program(word).is_some_and(|row| matches!(row.kind, Kind::Runs(_)));
-        if is_input(value) || (is_line && value.split_whitespace().any(runs)) {
+        let breaks = |c: char| c.is_whitespace() || ";|&()".contains(c);
+        if is_input(value) || (is_line && value.split(breaks).any(runs)) {
             self.reads(Input::Program);
         }
     }

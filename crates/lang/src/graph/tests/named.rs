@@ -43,6 +43,35 @@ fn a_parallel_gives_the_outputs_of_its_branches_by_name() {
 }
 
 #[test]
+fn a_branch_that_can_end_at_several_steps_has_no_output() {
+    let read = |read: &str| {
+        with_nodes(&format!(
+            "
+  nodes:
+    - {{ id: p, type: parallel, branches: [a, b, c] }}
+    - {{ id: a, type: shell, command: [df], next: m }}
+    - {{ id: b, type: branch, expr: event.payload.x, cases: {{ 'true': b1, 'false': b2 }} }}
+    - {{ id: b1, type: shell, command: [uptime], next: m }}
+    - {{ id: b2, type: shell, command: [date], next: m }}
+    - {{ id: c, type: shell, command: [ls], next: m }}
+    - {{ id: m, type: merge, inputs: [a, b1, b2, c], next: after }}
+    - {{ id: after, type: log, message: '{{{{ {read} }}}}' }}
+"
+        ))
+    };
+    // The other branches keep theirs.
+    let plan = read("steps.p.a.stdout ~ steps.p.c.stdout").unwrap();
+    assert_snapshot!(setting(&plan, "after", "message"), @r#""{{ steps.a.stdout ~ steps.c.stdout }}""#);
+    assert_snapshot!(setting(&read("steps.p").unwrap(), "after", "message"), @r#""{{ {\"a\": steps.a, \"c\": steps.c } }}""#);
+    let wrong = |path: &str| {
+        let found = read(path).unwrap_err();
+        found.split_once("/graph/nodes/7/message: ").map(|(_, why)| why.to_owned()).unwrap_or(found)
+    };
+    assert_snapshot!(wrong("steps.p.b.stdout"), @"the branch `b` of `p` can end at several steps, and has no output; read one of its steps, or end it in one step or a `merge`");
+    assert_snapshot!(wrong("steps.p.other"), @"`p` has no branch `other`; known are `a`, `b`, `c`");
+}
+
+#[test]
 fn a_workflow_with_a_uuid_as_its_id_is_called_after_its_folder() {
     let nodes = "name: Test\ngraph:\n  nodes: [{ id: a, type: end }]\n";
     let id = |id: &str| compile(&format!("id: {id}\n{nodes}")).unwrap().plan.workflow_id;

@@ -216,3 +216,16 @@ fn a_mistake_in_the_only_item_is_told_once() {
     let told: Vec<&str> = listed.lines().filter(|line| line.contains("/assessments/")).collect();
     assert_snapshot!(told.join("\n"), @"w.yaml:34:18: error[wrong_type] /assessments/0/dimensions/0: a map should stand here, not text");
 }
+
+#[test]
+fn patterns_of_checks_are_limited() {
+    let step = |patterns: usize| {
+        let checks = "{ type: regex, pattern: a, message: x }, ".repeat(patterns);
+        let head = "id: project.t\nname: T\ndescription: d\nversion: 1.0.0\nsteps:\n";
+        let step = "  - id: s\n    title: t\n    prompt: x\n    validationCriteria: ";
+        compile(SourceKind::Project, &format!("{head}{step}[{checks}]\n"))
+    };
+    assert!(step(100).is_ok());
+    let found = lines(&step(101).err().unwrap());
+    assert!(found.contains("there are more than 100 patterns"), "{found}");
+}

@@ -1,0 +1,102 @@
+//! Files that are written: a place whose files are run later is no place for what was sent.
+
+/// Which arguments of a program name what it writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Writes {
+    /// None.
+    Nothing,
+    /// All that are no options.
+    Every,
+    /// The last that is no option.
+    Last,
+    /// The last that is no option, behind this word.
+    Behind(&'static str),
+    /// Those that begin so.
+    Named(&'static str),
+}
+
+/// Names of files and folders that something else runs or obeys, in small letters.
+const OBEYED: &[&str] = &[
+    "authorized_keys",
+    "build.gradle",
+    "build.rs",
+    "cargo.toml",
+    "cmakelists.txt",
+    "conftest.py",
+    "crontab",
+    "docker-compose.yml",
+    "dockerfile",
+    "gemfile",
+    "gnumakefile",
+    "justfile",
+    "makefile",
+    "node_modules",
+    "nodes",
+    "package.json",
+    "pom.xml",
+    "pyproject.toml",
+    "rakefile",
+    "setup.cfg",
+    "setup.py",
+    "sitecustomize.py",
+    "taskfile.yml",
+    "tox.ini",
+    "usercustomize.py",
+    "vagrantfile",
+    "workflow.json",
+    "workflow.yaml",
+    "workflow.yml",
+];
+
+/// Whether a path leads to a place that somebody else's data must not be written to, as far as
+/// what was sent decides: outside the folder, or a file that is hidden, such as `.bashrc` and
+/// `.git/hooks`, or obeyed, such as a makefile.
+pub(super) fn is_denied(path: &str, lead: usize) -> bool {
+    let (written, sent) = (path.get(..lead).unwrap_or_default(), path.get(lead..).unwrap_or(path));
+    if written.is_empty() && sent.starts_with(['/', '~']) {
+        return true;
+    }
+    // What is written out before the last `/` is the author's.
+    let from = written.rfind('/').map_or(0, |at| at + 1);
+    let parts = path.get(from..).unwrap_or(path).split('/');
+    parts.into_iter().any(|part| {
+        let is_hidden = part.starts_with('.') && part != ".";
+        is_hidden || OBEYED.contains(&part.to_ascii_lowercase().as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_written_below_the_folder_and_in_the_open() {
+        assert!(OBEYED.is_sorted());
+        for (path, lead) in [
+            (".bashrc", 0),
+            (".git/hooks/post-checkout", 0),
+            ("a/../../x", 0),
+            ("/etc/cron.d/x", 0),
+            ("~/.profile", 0),
+            ("out/.ssh/authorized_keys", 4),
+            ("out/..", 4),
+            (".bashrc", 1),
+            ("Makefile", 0),
+            ("nodes/own.sh", 0),
+            ("./.envrc", 0),
+        ] {
+            assert!(is_denied(path, lead), "{path}");
+        }
+        for (path, lead) in [
+            ("report.txt", 0),
+            ("a/b.txt", 0),
+            ("./a", 0),
+            ("/var/log/own/a.log", 13),
+            (".cache/own/a", 11),
+            ("../out/a", 7),
+            ("", 0),
+        ] {
+            assert!(!is_denied(path, lead), "{path}");
+        }
+    }
+}
