@@ -79,7 +79,7 @@ impl Default for Holder {
 /// An agent, by the name and the id of the token that it came with.
 #[must_use]
 pub fn agent(name: &str, token_id: Option<String>) -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id };
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id };
     By { name: name.to_owned(), via: Some(via) }
 }
 

@@ -486,6 +486,13 @@ impl Automations {
     }
 
     /// Answers a question that a run asked.
+    /// Lets a run go on that rests, or that whoever performed it left: being spoken to, it is
+    /// taken over. One that goes on already, or comes to its end with it, has done so.
+    pub async fn go_on(&self, run: RunId, by: impl Into<By>) -> Result<()> {
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        self.inner.let_go_on(run, by, change).await
+    }
+
     pub async fn answer(
         &self,
         run: RunId,

@@ -176,7 +176,12 @@ impl Principal {
 
     /// Who it is, as it is recorded.
     fn by(&self) -> By {
-        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id: self.id.clone() };
+        let via = Via {
+            actor: ActorKind::Program,
+            door: Door::Http,
+            line: None,
+            token_id: self.id.clone(),
+        };
         By { name: self.name.clone(), via: Some(via) }
     }
 }

@@ -233,7 +233,7 @@ impl Hand {
             return Err(Error::RunComplete(label()));
         }
         let deed = Deed::to_run(by.clone(), Action::ContinueRun, run, &past.summary.workflow);
-        self.flow.record.note(deed.with(&output)).await?;
+        let by = self.flow.record.note(deed.with(&output)).await?;
         let instance = task.instance.clone();
         let told = self.flow.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };

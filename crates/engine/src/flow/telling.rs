@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use cairn_core::event::By;
 use cairn_core::flow::{Command, Rejection};
-use cairn_core::id::{RunId, SessionId};
+use cairn_core::id::{ChangeId, RunId, SessionId};
 use cairn_store as store;
 use cairn_store::Owner;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Inner;
 use super::lane::Lane;
@@ -67,14 +67,35 @@ impl Inner {
         let workflow = self.reading.found(run).await?.workflow;
         let deed = Deed::to_run(by.clone(), action, run, &workflow).with(arguments);
         let goes_on = matches!(action, Action::ResumeRun | Action::ResolveStep);
-        let work = async {
+        let work = async |by: By| {
             if goes_on {
                 self.require_start_role(run, &by).await?;
             }
-            let command = self.with_input(run, command).await?;
+            let command = self.with_input(run, command.said_by(by)).await?;
             self.tell(run, command).await
         };
-        self.record.change(deed, work).await
+        self.record.change_by(deed, work).await
+    }
+
+    /// Lets a run go on, whether it rests or was left.
+    pub(super) async fn let_go_on(
+        self: &Arc<Self>,
+        run: RunId,
+        by: By,
+        change: ChangeId,
+    ) -> Result<()> {
+        let found = self.reading.found(run).await?;
+        let deed = Deed::to_run(by, Action::ResumeRun, run, &found.workflow).with(&json!({}));
+        let work = async |by: By| {
+            self.require_start_role(run, &by).await?;
+            let resume = Command::Resume { change, by, input: None };
+            let command = self.with_input(run, resume).await?;
+            match self.tell(run, command).await {
+                Err(error) if goes_on(&error, found.is_over()) => Ok(()),
+                told => told,
+            }
+        };
+        self.record.change_by(deed, work).await
     }
 
     /// Says something to a run, wherever it is.
@@ -112,4 +133,11 @@ impl Inner {
         let session = self.reading.found(run).await?.session;
         Err(last.filter(|_| !may_have_happened).unwrap_or(Error::LaneDown { session }))
     }
+}
+
+/// Whether a run that cannot be resumed goes on all the same: it did not rest, or came to its end
+/// when somebody took it over.
+fn goes_on(refused: &Error, was_over: bool) -> bool {
+    let is_refusal = matches!(refused, Error::RunRefused { .. } | Error::Told { .. });
+    is_refusal && (refused.code() == "RUN_STATE" || (refused.code() == "RUN_ENDED" && !was_over))
 }

@@ -49,7 +49,7 @@ async fn begun(engine: &Automations) -> RunId {
 }
 
 fn over_mcp() -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: None };
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id: None };
     By { name: "agent".to_owned(), via: Some(via) }
 }
 
@@ -181,7 +181,12 @@ graph:
     while engine.waiting_for(WaitingFor::Caller).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: Some("role".to_owned()) };
+    let via = Via {
+        actor: ActorKind::Agent,
+        door: Door::Mcp,
+        line: None,
+        token_id: Some("role".to_owned()),
+    };
     let by = By { name: "bot".to_owned(), via: Some(via) };
     assert_eq!(engine.join(run, by).await.unwrap_err().code(), "AUTH_FORBIDDEN");
     assert_eq!(step(&engine.join(run, "agent").await.unwrap()), "look");
@@ -213,7 +218,8 @@ graph:
 }
 
 fn with_token(id: &str) -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: Some(id.to_owned()) };
+    let via =
+        Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id: Some(id.to_owned()) };
     By { name: "bot".to_owned(), via: Some(via) }
 }
 

@@ -15,6 +15,7 @@ mod listed;
 mod owners;
 mod papers;
 mod projects;
+mod record;
 mod recovery;
 mod rights;
 mod runs;
