@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
+mod approvals;
 mod authority;
 mod disk;
 mod forged;
