@@ -60,6 +60,29 @@ impl fmt::Display for Scope {
     }
 }
 
+/// Who a token is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// A person, or a program that a person answers for.
+    #[default]
+    Person,
+    /// An agent that a model drives. It can work, and decides nothing that is for people.
+    Agent,
+}
+
+impl TokenKind {
+    /// Whether such a token can allow this. What an agent is told may come from anybody, so it
+    /// neither approves nor trusts, and gives nobody else rights or secrets.
+    #[must_use]
+    pub const fn can_hold(self, scope: Scope) -> bool {
+        match self {
+            Self::Person => true,
+            Self::Agent => matches!(scope, Scope::Read | Scope::Run | Scope::Edit),
+        }
+    }
+}
+
 /// Whoever comes in, known by what they may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
@@ -79,7 +102,7 @@ impl Default for Holder {
 /// An agent, by the name and the id of the token that it came with.
 #[must_use]
 pub fn agent(name: &str, token_id: Option<String>) -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id };
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id };
     By { name: name.to_owned(), via: Some(via) }
 }
 
@@ -122,6 +145,8 @@ pub struct Token {
     pub token_id: String,
     /// Whose it is, for people.
     pub name: String,
+    /// Who it is for.
+    pub kind: TokenKind,
     /// What it allows.
     pub scopes: Vec<Scope>,
     /// The workflows that it is for; all of them when there are none.
@@ -142,6 +167,9 @@ pub struct Token {
 pub struct MakeToken {
     /// Whose it is; runs and the audit record call its holder by this name.
     pub name: String,
+    /// Who it is for; a token of an agent cannot allow to approve, to set secrets or to administer.
+    #[serde(default)]
+    pub kind: TokenKind,
     /// What it allows.
     pub scopes: Vec<Scope>,
     /// The workflows that it is for; all of them when there are none.

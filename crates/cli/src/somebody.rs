@@ -9,7 +9,7 @@ use cairn_store::Store;
 /// Who gives a command, as far as the system says.
 pub(crate) fn by() -> By {
     let name = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    let via = Via { actor: ActorKind::Person, door: Door::Cli, token_id: None };
+    let via = Via { actor: ActorKind::Person, door: Door::Cli, line: None, token_id: None };
     By { name, via: Some(via) }
 }
 

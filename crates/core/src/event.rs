@@ -13,7 +13,7 @@ mod newer;
 mod payload;
 mod wire;
 
-pub use by::{ActorKind, By, Door, Via};
+pub use by::{ActorKind, AuditLine, By, Door, Via};
 pub use check::{Invalid, limits};
 pub use dedupe::DedupeKey;
 pub use newer::Newer;

@@ -10,6 +10,7 @@
 //! be taken any more. That travels on along steps which nothing leads to, so that a merge
 //! knows for which of its inputs it need not wait.
 
+mod approvals;
 mod begin;
 mod command;
 mod decide;
@@ -25,11 +26,12 @@ mod settings;
 mod turn;
 mod visit;
 
+pub use approvals::{Asker, unanswered};
 pub use command::{
     Answer, Ask, Command, Effect, Fault, Limits, Moment, Outcome, Rejection, Verdict,
 };
 pub use decide::{Decision, Run};
-pub use fork::{Asker, Begun, Change, Cut, Fork, NotThere, Repeated, begins, begun};
+pub use fork::{Begun, Change, Cut, Fork, NotThere, Repeated, begins, begun};
 pub use graph::{Graph, Unfit};
 pub use parts::part;
 pub use scope::{ERROR, Hidden, Secrets};

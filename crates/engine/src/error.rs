@@ -7,6 +7,7 @@ use cairn_core::catalog::SettingFault;
 use cairn_core::digest::Digest;
 use cairn_core::flow::{NotThere, Rejection};
 use cairn_core::id::{RunId, SessionId};
+use cairn_core::instance::StepInstanceKey;
 use cairn_core::token;
 use cairn_lang::diagnostic::{Diagnostic, Severity};
 use cairn_store as store;
@@ -231,6 +232,18 @@ pub enum Error {
         /// The step that was likely meant.
         nearest: Option<String>,
     },
+    /// Another try would do again what a person allowed, and somebody else asks for it.
+    #[error(
+        "run {run}: another try of `{step}` may do again what was allowed once at `{asked}`, and takes somebody who could allow it"
+    )]
+    RetryForbidden {
+        /// The run.
+        run: RunId,
+        /// What is to be tried again.
+        step: Box<StepInstanceKey>,
+        /// Where a person was asked, in this run or in one that led to it.
+        asked: Box<StepInstanceKey>,
+    },
     /// More runs of a workflow are asked for than may begin.
     #[error(
         "`{workflow}` begins no more than {runs_max} runs in {per_ms} ms; the next may begin in {after_ms} ms"
@@ -406,6 +419,7 @@ impl Error {
             Self::RunRefused { refused: Rejection::Foreign(_), .. } => "RUN_HISTORY_UNFIT",
             Self::RunRefused { .. } => "RUN_STATE",
             Self::RunNotThere { .. } => "RUN_FORK_POINT",
+            Self::RetryForbidden { .. } => "TASK_FORBIDDEN",
             Self::RateLimited { .. } => "RUN_RATE_LIMITED",
             Self::TriggerLoop { .. } => "TRIGGER_LOOP",
             Self::WorkflowInvalid { .. } => "WORKFLOW_INVALID",

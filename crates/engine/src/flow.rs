@@ -53,6 +53,7 @@ mod waiting;
 mod watch;
 mod workflows;
 
+pub use decisions::Decider;
 pub use forks::{ForkPoint, Forked, Forker};
 pub use hand::{Claimant, WaitingRun};
 pub use index::{Filter, Summary};
@@ -491,6 +492,13 @@ impl Automations {
         self.inner.steer(run, (by, Action::ResumeRun), &json!({}), command).await
     }
 
+    /// Lets a run go on that rests, or that whoever performed it left: being spoken to, it is
+    /// taken over. One that goes on already, or comes to its end with it, has done so.
+    pub async fn go_on(&self, run: RunId, by: impl Into<By>) -> Result<()> {
+        let (by, change) = (by.into(), self.inner.host.change_id()?);
+        self.inner.let_go_on(run, by, change).await
+    }
+
     /// Answers a question that a run asked.
     pub async fn answer(
         &self,
@@ -507,18 +515,16 @@ impl Automations {
         self.inner.steer(run, (by, Action::AnswerTask), &arguments, command).await
     }
 
-    /// Says what became of a step that a crash cut off.
+    /// Says what became of a step that a crash cut off. What people allowed before it is tried
+    /// again only for somebody who could have allowed it.
     pub async fn resolve(
         &self,
         run: RunId,
         instance: StepInstanceKey,
-        by: impl Into<By>,
+        decider: Decider,
         decision: InterruptDecision,
     ) -> Result<()> {
-        let by = by.into();
-        let arguments = json!({"step": instance.to_string(), "decision": decision});
-        let command = Command::Resolve { instance, by: by.clone(), decision };
-        self.inner.steer(run, (by, Action::ResolveStep), &arguments, command).await
+        self.inner.resolve(run, instance, decider, decision).await
     }
 
     /// What a fork of a run would do again, and what it would keep.

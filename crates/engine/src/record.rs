@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use cairn_core::audit::Line;
 use cairn_core::digest::Digest;
+use cairn_core::event::{AuditLine, By};
 use cairn_core::id::SessionId;
 use cairn_core::time;
 use cairn_store::Store;
@@ -99,35 +100,49 @@ impl Record {
         deed: Deed,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
+        self.change_named(deed, |_| work, |_| None).await
+    }
+
+    /// The same, of a change that events tell of: they name whoever asked with the line that says
+    /// so.
+    pub(crate) async fn change_by<T, E: From<Error> + Coded, F: Future<Output = Result<T, E>>>(
+        &self,
+        deed: Deed,
+        work: impl FnOnce(By) -> F,
+    ) -> Result<T, E> {
         self.change_named(deed, work, |_| None).await
     }
 
     /// Puts on record that somebody has a step done, before it is. What came of it stands in the
-    /// log, where a step that is refused is a step, too.
-    pub(crate) async fn note(&self, deed: Deed) -> Result<()> {
+    /// log, where a step that is refused is a step, too. Gives them with the line that says so.
+    pub(crate) async fn note(&self, deed: Deed) -> Result<By> {
         match deed.is_recorded() {
-            true => self.write(&deed.line()).await.map(drop),
-            false => Ok(()),
+            true => Ok(deed.by.clone().on_record(self.write(&deed.line()).await?)),
+            false => Ok(deed.by),
         }
     }
 
     /// The same, of a session whose id shows when it is there. A second line tells it.
-    pub(crate) async fn change_named<T, E: From<Error> + Coded>(
+    pub(crate) async fn change_named<
+        T,
+        E: From<Error> + Coded,
+        F: Future<Output = Result<T, E>>,
+    >(
         &self,
         deed: Deed,
-        work: impl Future<Output = Result<T, E>>,
+        work: impl FnOnce(By) -> F,
         session: impl FnOnce(&T) -> Option<SessionId>,
     ) -> Result<T, E> {
         if !deed.is_recorded() {
-            return work.await;
+            return work(deed.by).await;
         }
-        let index = self.write(&deed.line()).await?;
-        let done = work.await;
+        let line = self.write(&deed.line()).await?;
+        let done = work(deed.by.clone().on_record(line)).await;
         let told = match &done {
-            Err(error) => Some(deed.failed(error.code(), index)),
+            Err(error) => Some(deed.failed(error.code(), line.index)),
             Ok(done) => session(done).map(|session| Line {
                 session_id: Some(session),
-                of: Some(index),
+                of: Some(line.index),
                 ..deed.line()
             }),
         };
@@ -173,8 +188,8 @@ impl Record {
         }
     }
 
-    /// Writes a line, which is durable on return; gives its place.
-    async fn write(&self, line: &Line) -> Result<u64> {
+    /// Writes a line, which is durable on return; gives its place and digest.
+    async fn write(&self, line: &Line) -> Result<AuditLine> {
         let unwritable = |source| match source {
             // It can be written as soon as its lock is free.
             busy @ cairn_store::Error::LockBusy { .. } => Error::Store(busy),
@@ -182,14 +197,16 @@ impl Record {
         };
         let head = self.log.head().await.map_err(unwritable)?;
         let line = Line { at: time::show(self.host.now_ms()), ..line.clone() };
-        let mut index = 0;
+        let mut written = None;
         let next = |last: Option<&[u8]>| {
-            let line = behind(last, head, line)?;
-            index = line.index;
-            line.seal()
+            let bytes = behind(last, head, line)?.seal()?;
+            let line = Line::read(&bytes)?;
+            written = Some(AuditLine { digest: line.digest.parse().ok()?, index: line.index });
+            Some(bytes)
         };
-        if self.log.append(Box::new(next)).await.map_err(unwritable)? {
-            return Ok(index);
+        let is_added = self.log.append(Box::new(next)).await.map_err(unwritable)?;
+        if let Some(line) = written.filter(|_| is_added) {
+            return Ok(line);
         }
         // Going on behind a line that is not what was written would hide that somebody changed it.
         let lines = self.verify().await?;
@@ -202,7 +219,9 @@ impl Record {
 }
 
 /// A line in its place behind the last one. Where lines are missing, it takes the place behind those
-/// that were written, so that what is lost stays lost to see.
+/// that were written, so that what is lost stays lost to see. Where what was known of them is gone,
+/// nobody can tell how many they were, and a place is left empty: the first line alone can be there
+/// without it, after a crash.
 fn behind(last: Option<&[u8]>, head: Head, line: Line) -> Option<Line> {
     let known = match head {
         Head::Of { lines, last } => Some((lines, last)),
@@ -219,9 +238,16 @@ fn behind(last: Option<&[u8]>, head: Head, line: Line) -> Option<Line> {
                 Some((known, digest)) if lines == known && Digest::of(bytes) != digest => {
                     return None;
                 }
+                None if lines > 1 && keeps_head(&found) => (lines + 1, found.digest),
                 _ => (lines, found.digest),
             }
         }
     };
     Some(Line { index, previous, ..line })
+}
+
+/// Whether a line is of a version that keeps apart how many there are: only those say through which
+/// door.
+const fn keeps_head(line: &Line) -> bool {
+    line.door.is_some() || line.outcome.is_some()
 }

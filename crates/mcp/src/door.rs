@@ -92,7 +92,7 @@ impl Door {
         }
         self.reach.require(ask.workspace.as_deref())?;
         let words = ask.query.clone().unwrap_or_default();
-        let waiting = self.automations.waiting_for_agents().await?;
+        let waiting = self.automations.waiting_for_agents(&self.holder.roles()).await?;
         let waiting = waiting.into_iter().filter(|run| speaks_of(run, &words));
         let found = self.guide.resume(ask).await?;
         let untrusted = self.guide.untrusted().await?;
@@ -101,7 +101,7 @@ impl Door {
 
     /// Claims a run that waits for an agent, and gives its step.
     pub async fn join(&self, run: RunId) -> Result<Answer> {
-        Ok(self.automations.join(run, self.holder.by.clone()).await?)
+        Ok(self.automations.join(run, self.holder.by.clone(), &self.holder.roles()).await?)
     }
 
     /// Looks a workflow up, on a thread that may read and compile files.

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cairn_api::error::{Error, Lack, Result};
-use cairn_api::token::{self, Holder, Scope};
+use cairn_api::token::{self, Holder, Scope, TokenKind};
 use cairn_engine::catalog::Identity;
 use cairn_engine::flow::Roles;
 use cairn_engine::record::Refusal;
@@ -54,6 +54,8 @@ pub(crate) enum Action {
     StartRuns,
     /// End, pause, repeat and fork runs.
     SteerRuns,
+    /// See what runs ask of people.
+    ReadTasks,
     /// Answer what runs ask.
     AnswerTasks,
     /// Let sessions from elsewhere go on here.
@@ -75,7 +77,7 @@ pub(crate) enum Action {
 impl Action {
     /// Every action there is.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::ReadSessions,
         Self::RunWorkflows,
         Self::ReadWorkflows,
@@ -83,6 +85,7 @@ impl Action {
         Self::WatchRuns,
         Self::StartRuns,
         Self::SteerRuns,
+        Self::ReadTasks,
         Self::AnswerTasks,
         Self::TrustSessions,
         Self::EditSettings,
@@ -102,6 +105,7 @@ impl Action {
             Self::WatchRuns => "runs:watch",
             Self::StartRuns => "runs:start",
             Self::SteerRuns => "runs:steer",
+            Self::ReadTasks => "tasks:read",
             Self::AnswerTasks => "tasks:answer",
             Self::TrustSessions => "sessions:trust",
             Self::EditSettings => "settings:edit",
@@ -119,6 +123,7 @@ impl Action {
             Self::ReadSessions
             | Self::ReadWorkflows
             | Self::ReadRuns
+            | Self::ReadTasks
             | Self::WatchRuns
             | Self::ReadServer => Scope::Read,
             Self::RunWorkflows | Self::StartRuns | Self::SteerRuns => Scope::Run,
@@ -129,6 +134,13 @@ impl Action {
         }
     }
 
+    /// Whether a scope allows it: the one that it names, all of them, and to see what is asked the
+    /// one that allows to answer.
+    pub(crate) fn is_allowed_by(self, scope: Scope) -> bool {
+        let answers = self == Self::ReadTasks && scope == Scope::Approve;
+        scope == self.scope() || scope == Scope::Admin || answers
+    }
+
     /// Whether it is about single workflows, so that a token for some of them allows it.
     const fn is_per_workflow(self) -> bool {
         matches!(
@@ -137,6 +149,7 @@ impl Action {
                 | Self::ReadRuns
                 | Self::StartRuns
                 | Self::SteerRuns
+                | Self::ReadTasks
                 | Self::AnswerTasks
                 | Self::EditSettings
                 | Self::WriteSecrets
@@ -151,6 +164,8 @@ pub(crate) struct Principal {
     pub(crate) name: String,
     /// The id of the token; none for the admin token.
     id: Option<String>,
+    /// Who it is for.
+    kind: TokenKind,
     scopes: Vec<Scope>,
     /// The workflows that it is about; all of them when there are none.
     workflows: Vec<Limit>,
@@ -160,13 +175,12 @@ impl Principal {
     /// The holder of the admin token.
     fn admin() -> Self {
         let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
-        Self { name, id: None, scopes, workflows: Vec::new() }
+        Self { name, id: None, kind: TokenKind::Person, scopes, workflows: Vec::new() }
     }
 
     /// Whether it may answer what runs ask of people.
     pub(crate) fn answers(&self) -> bool {
-        let scope = Action::AnswerTasks.scope();
-        self.scopes.iter().any(|has| *has == scope || *has == Scope::Admin)
+        self.scopes.iter().any(|has| Action::AnswerTasks.is_allowed_by(*has))
     }
 
     /// The roles that it has.
@@ -176,7 +190,15 @@ impl Principal {
 
     /// Who it is, as it is recorded.
     fn by(&self) -> By {
-        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id: self.id.clone() };
+        let via = Via {
+            actor: match self.kind {
+                TokenKind::Person => ActorKind::Program,
+                TokenKind::Agent => ActorKind::Agent,
+            },
+            door: Door::Http,
+            line: None,
+            token_id: self.id.clone(),
+        };
         By { name: self.name.clone(), via: Some(via) }
     }
 }
@@ -196,7 +218,7 @@ pub(crate) enum Object<'a> {
 /// is denied.
 pub(crate) fn authorize(principal: &Principal, action: Action, object: Object<'_>) -> Result<()> {
     let scope = action.scope();
-    let granted = principal.scopes.iter().any(|has| *has == scope || *has == Scope::Admin);
+    let granted = principal.scopes.iter().any(|has| action.is_allowed_by(*has));
     let all = principal.workflows.is_empty();
     let covered = match object {
         // Whoever answers leaves out, or refuses by `Workflow`, what is not covered.
@@ -357,8 +379,9 @@ async fn authenticate(
     }
     let found = tokens.find(token, now_ms()).await?.ok_or(Error::TokenInvalid)?;
     let workflows = found.limits();
+    let (scopes, kind) = (found.scopes(), found.kind);
     let (name, id) = (found.name, Some(found.id));
-    Ok(Principal { name, id, scopes: found.scopes, workflows })
+    Ok(Principal { name, id, kind, scopes, workflows })
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -409,7 +432,13 @@ mod tests {
 
     fn somebody(scopes: &[Scope], workflows: &[&str]) -> Principal {
         let workflows = workflows.iter().map(|id| Limit::from(*id)).collect();
-        Principal { name: "x".to_owned(), id: None, scopes: scopes.to_vec(), workflows }
+        Principal {
+            name: "x".to_owned(),
+            id: None,
+            kind: TokenKind::Person,
+            scopes: scopes.to_vec(),
+            workflows,
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl Observer for Firings {
     fn told(&self, _: &Told) {}
 
     fn refused(&self, refused: &Refused<'_>) {
-        let via = Via { actor: ActorKind::Engine, door: Door::Engine, token_id: None };
+        let via = Via { actor: ActorKind::Engine, door: Door::Engine, line: None, token_id: None };
         let by = By { name: format!("trigger {}", refused.trigger), via: Some(via) };
         let (object, code) = (refused.workflow.to_owned(), refused.why.code());
         let refusal = Refusal { by, action: "runs:start", object, code };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use cairn_api::error::{Error, Result};
 use cairn_api::time::rfc3339;
-use cairn_api::token::{Scope, Token, roles};
+use cairn_api::token::{Scope, Token, TokenKind, roles};
 use cairn_core::digest::Digest;
 use cairn_engine::record::changes::Changes;
 use cairn_engine::record::{Action, Object};
@@ -33,6 +33,8 @@ pub struct Tokens {
 pub struct Wanted {
     /// Whose it is, for people.
     pub name: String,
+    /// Who it is for.
+    pub kind: TokenKind,
     /// What it allows.
     pub scopes: Vec<Scope>,
     /// The workflows that it is for; all of them when there are none.
@@ -44,7 +46,7 @@ pub struct Wanted {
 impl Wanted {
     /// A token of a name that can be written everywhere.
     pub fn new(
-        name: String,
+        (name, kind): (String, TokenKind),
         mut scopes: Vec<Scope>,
         workflows: Vec<Limit>,
         expires_ms: Option<u64>,
@@ -62,9 +64,17 @@ impl Wanted {
                 suggestion: "name at least one scope, such as `read`".to_owned(),
             });
         }
+        if let Some(scope) = scopes.iter().find(|scope| !kind.can_hold(**scope)) {
+            return Err(Error::Usage {
+                message: format!("a token of an agent cannot have the scope `{scope}`"),
+                suggestion:
+                    "give it read, run and edit; what is for people takes a token of a person"
+                        .to_owned(),
+            });
+        }
         scopes.sort_unstable();
         scopes.dedup();
-        Ok(Self { name, scopes, workflows, expires_ms })
+        Ok(Self { name, kind, scopes, workflows, expires_ms })
     }
 }
 
@@ -83,9 +93,12 @@ pub(crate) struct Record {
     digest: Digest,
     expires_ms: Option<u64>,
     pub(crate) id: String,
+    /// Tokens of earlier versions are for people.
+    #[serde(default)]
+    pub(crate) kind: TokenKind,
     pub(crate) name: String,
     revoked_ms: Option<u64>,
-    pub(crate) scopes: Vec<Scope>,
+    scopes: Vec<Scope>,
     used_ms: Option<u64>,
     workflows: Vec<Kept>,
 }
@@ -137,7 +150,7 @@ impl Tokens {
         now_ms: u64,
     ) -> Result<Token> {
         let arguments = json!({
-            "name": wanted.name, "scopes": wanted.scopes, "workflows": wanted.workflows.iter().map(|limit| &limit.id).collect::<Vec<_>>(),
+            "name": wanted.name, "kind": wanted.kind, "scopes": wanted.scopes, "workflows": wanted.workflows.iter().map(|limit| &limit.id).collect::<Vec<_>>(),
             "expiresMs": wanted.expires_ms,
         });
         let object = named(id_of(&Digest::of(text.as_bytes())));
@@ -147,7 +160,7 @@ impl Tokens {
 
     async fn keep(&self, text: &str, wanted: Wanted, now_ms: u64) -> Result<Token> {
         self.change(|content| {
-            let Wanted { name, scopes, workflows, expires_ms } = wanted.clone();
+            let Wanted { name, kind, scopes, workflows, expires_ms } = wanted.clone();
             let digest = Digest::of(text.as_bytes());
             if content.tokens.iter().any(|known| known.name == name && known.revoked_ms.is_none()) {
                 return Err(Error::Usage {
@@ -160,6 +173,7 @@ impl Tokens {
                 id: id_of(&digest),
                 digest,
                 expires_ms,
+                kind,
                 name,
                 revoked_ms: None,
                 scopes,
@@ -276,12 +290,13 @@ impl Rights for Tokens {
             (None, false) => Some("has expired"),
             (None, true) => None,
         };
-        let may_run = token.scopes.iter().any(|s| matches!(s, Scope::Run | Scope::Admin));
+        let scopes = token.scopes();
+        let may_run = scopes.iter().any(|s| matches!(s, Scope::Run | Scope::Admin));
         Ok(Grant {
             who: format!("the token `{}` ({token_id})", token.name),
             ended,
             may_run,
-            roles: roles(&token.scopes),
+            roles: roles(&scopes),
             workflows: token.limits(),
         })
     }
@@ -290,6 +305,12 @@ impl Rights for Tokens {
 impl Record {
     fn is_good(&self, now_ms: u64) -> bool {
         self.revoked_ms.is_none() && self.expires_ms.is_none_or(|until| now_ms < until)
+    }
+
+    /// What it allows, whatever was written into the file.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        let held = self.scopes.iter().copied();
+        held.filter(|scope| self.kind.can_hold(*scope)).collect()
     }
 
     /// The workflows that it is for; all of them when there are none.
@@ -301,7 +322,8 @@ impl Record {
         Token {
             token_id: self.id.clone(),
             name: self.name.clone(),
-            scopes: self.scopes.clone(),
+            kind: self.kind,
+            scopes: self.scopes(),
             workflows: self.limits().into_iter().map(|limit| limit.id).collect(),
             created_at: rfc3339(self.created_ms),
             expires_at: self.expires_ms.and_then(rfc3339),
@@ -331,6 +353,7 @@ mod tests {
 
     fn wanted(name: &str, expires_ms: Option<u64>) -> Wanted {
         Wanted {
+            kind: TokenKind::default(),
             name: name.to_owned(),
             scopes: vec![Scope::Read],
             workflows: Vec::new(),

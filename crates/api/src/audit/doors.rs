@@ -29,7 +29,7 @@ pub const CLI: &[(&str, Call)] = &[
     ("env list", Reads),
     ("env set", Changes(&[Action::SetSetting])),
     ("env unset", Changes(&[Action::UnsetSetting])),
-    ("guide", Changes(&[Action::StartRun])),
+    ("guide", Changes(&[Action::ClaimRun, Action::ContinueRun, Action::ForkRun, Action::StartRun])),
     ("help", Reads),
     ("key rotate", Changes(&[Action::RotateKeys])),
     ("mcp", Reads),
@@ -110,7 +110,6 @@ pub const HTTP: &[(&str, Call)] = &[
 
 /// The tools for agents, in alphabetical order.
 pub const MCP: &[(&str, Call)] = &[
-    // Of whoever comes without a token, the event log has all there is to say.
     ("checkpoint_workflow", Changes(&[Action::ContinueRun])),
     ("continue_workflow", Changes(&[Action::ClaimRun, Action::ContinueRun, Action::ForkRun])),
     ("inspect_workflow", Reads),

@@ -29,7 +29,7 @@ enum Command {
     List(List),
     /// Check that no line was changed, put in, taken out or cut off
     ///
-    /// How many lines there were, and the digest of the last one, is kept apart from them. Somebody who may write to the data directory can change both: keep a copy elsewhere.
+    /// How many lines there were, and the digest of the last one, is kept apart from them, and events name the lines of those who asked for them. The exit code is 3 when something is wrong. Somebody who may write to the data directory can change all of it: keep a copy elsewhere.
     #[command(after_help = "Example:\n  cairn audit verify")]
     Verify,
 }
@@ -54,7 +54,8 @@ struct List {
 }
 
 pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
-    let record = somebody::record(&home::open(config)?);
+    let store = home::open(config)?;
+    let record = somebody::record(&store);
     let output = &config.output;
     match args.command {
         Command::List(List { workflow, run, token }) => {
@@ -69,7 +70,7 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
             }
         }
         Command::Verify => {
-            let lines = home::block_on(async { Ok(record.verify().await?) })?;
+            let lines = home::block_on(async { Ok(record.verify_with(&store).await?) })?;
             if output.json {
                 output.object(&json!({"lines": lines}))?;
             } else {

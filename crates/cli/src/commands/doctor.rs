@@ -285,7 +285,7 @@ async fn key_ring(store: &Store, found: Option<u32>) -> Check {
 /// Whether the record of who changed what is whole.
 async fn audit(store: &Store) -> Check {
     let name = "audit record";
-    match somebody::record(store).verify().await {
+    match somebody::record(store).verify_with(store).await {
         Ok(0) => check(name, State::Info, "none yet".to_owned()),
         Ok(lines) => check(name, State::Good, render::count(lines, "line", "lines")),
         Err(error) => check(name, State::Failed, error.to_string()),

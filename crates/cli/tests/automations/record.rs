@@ -32,6 +32,8 @@ struct World {
     agent: String,
     /// Where an agent that is led through a workflow can go on.
     held: Vec<String>,
+    /// The same, of an agent on standard input and output: to go on, and to note something.
+    local: Vec<(String, String)>,
     runs: Vec<String>,
     /// Sessions, and the bundles that were made of them.
     bundles: Vec<(String, String)>,
@@ -50,8 +52,9 @@ impl World {
         let place = Place::new("", &workflows);
         let server = place.serve();
         let token = place.token();
-        let (agent, held, runs, bundles, made) = (String::new(), vec![], vec![], vec![], 0);
-        let mut world = Self { place, server, token, agent, held, runs, bundles, made };
+        let (agent, held, local) = (String::new(), vec![], vec![]);
+        let (runs, bundles, made) = (vec![], vec![], 0);
+        let mut world = Self { place, server, token, agent, held, local, runs, bundles, made };
         let scopes = ["--scope", "read", "--scope", "run"];
         let made = world.cli(&[&["token", "create", "--name", "agent"][..], &scopes].concat(), "");
         made.answer["token"].as_str().unwrap().clone_into(&mut world.agent);
@@ -110,6 +113,38 @@ impl World {
         let (status, answer) =
             call(&self.server.address, &self.agent, "POST /mcp", more, Some(&body)).unwrap();
         Told { ok: status < 300 && answer["result"]["isError"] == false, answer }
+    }
+
+    /// Calls a tool as an agent does that started the program.
+    fn stdio(&self, tool: &str, arguments: &Value) -> Told {
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let call = json!({"name": tool, "arguments": arguments});
+        let said = [
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+        ];
+        let said: String = said.iter().map(|line| format!("{line}\n")).collect();
+        let mut command = self.place.command(&["mcp"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let answers = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let answer = answers.into_iter().find(|answer| answer["id"] == 2);
+        let answer = answer.unwrap_or_else(|| panic!("{tool}: {text} {output:?}"));
+        Told { ok: answer["result"]["isError"] == false, answer }
+    }
+
+    /// An agent on standard input and output begins to be led.
+    fn start_local(&mut self) -> Told {
+        let told = self.stdio("start_workflow", &json!({"workflowId": "project.led"}));
+        let given = &told.answer["result"]["structuredContent"];
+        let token = |name: &str| given[name].as_str().map(str::to_owned);
+        self.local.extend(token("continueToken").zip(token("checkpointToken")));
+        told
     }
 
     /// The lines of the record, past those that are known.
@@ -253,6 +288,26 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
         31 => ("sessions:gc", world.cli(&["session", "gc"], "")),
         32 => ("reads", world.http("GET /api/v1/runs", None)),
         33 => ("runs:start", world.mcp("start_session", &json!({}))),
+        35 => ("runs:start", world.start_local()),
+        36 => {
+            let (token, _) = world.local.pop().unwrap_or_default();
+            let arguments = json!({"continueToken": token, "output": {"notesMarkdown": name}});
+            ("runs:continue", world.stdio("continue_workflow", &arguments))
+        }
+        37 => {
+            let (_, token) = world.local.pop().unwrap_or_default();
+            let arguments = json!({"checkpointToken": token, "output": {"notesMarkdown": name}});
+            ("runs:continue", world.stdio("checkpoint_workflow", &arguments))
+        }
+        38 => {
+            let (token, _) = world.local.pop().unwrap_or_default();
+            let file = world.place.path(&format!("{name}.json"));
+            fs::write(&file, json!([{"step": "one", "notes": name}]).to_string()).unwrap();
+            let file = file.display().to_string();
+            let led = world.cli(&["guide", "--continue", &token, "--answers", &file], "");
+            ("runs:continue", led)
+        }
+        39 => ("runs:resume", world.cli(&["runs", "resume", &run], "")),
         34 => about_sessions(world, dice / CALLS, &session),
         _ => {
             let token = world.held.last().cloned().unwrap_or_else(|| "none".to_owned());
@@ -263,7 +318,7 @@ fn step(world: &mut World, dice: u64) -> (&'static str, Told) {
 }
 
 /// How many kinds of calls there are.
-const CALLS: u64 = 36;
+const CALLS: u64 = 41;
 
 /// Something that is asked for about a session.
 fn about_sessions(world: &mut World, dice: u64, session: &str) -> (&'static str, Told) {
@@ -294,7 +349,7 @@ fn what_changed_is_recorded_and_what_is_recorded_changed() {
         let mut world = World::new();
         world.bundle();
         let mut told = Vec::new();
-        for _ in 0..72 {
+        for _ in 0..110 {
             let (before, known) = (world.state(), world.lines(0).len());
             let (action, outcome) = step(&mut world, next(&mut seed));
             let lines = world.lines(known);
@@ -344,6 +399,10 @@ fn without_a_record_nothing_changes_through_any_door() {
     let held = world.mcp("start_workflow", &json!({"workflowId": "project.led"}));
     world.hold("runs:start", &held);
     assert_eq!(world.held.len(), 1, "{}", held.answer);
+    for _ in 0..3 {
+        let local = world.start_local();
+        assert!(local.ok, "{}", local.answer);
+    }
     let audit = world.place.home().join("audit/audit.jsonl");
     fs::remove_file(&audit).unwrap();
     fs::create_dir(&audit).unwrap();
@@ -378,7 +437,7 @@ fn without_a_record_nothing_changes_through_any_door() {
         assert_eq!(before, world.state(), "{args:?} changed something");
     }
     // Reading goes on.
-    assert!(world.cli(&["runs", "list"], "").ok && seen.len() == 31);
+    assert!(world.cli(&["runs", "list"], "").ok && seen.len() == 36);
 }
 
 #[test]

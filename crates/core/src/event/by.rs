@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::engine::ENGINE;
+use crate::digest::Digest;
 
 /// Who says something to a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,8 +18,15 @@ impl By {
     /// The engine, of its own accord.
     #[must_use]
     pub fn engine() -> Self {
-        let via = Via { actor: ActorKind::Engine, door: Door::Engine, token_id: None };
+        let via = Via { actor: ActorKind::Engine, door: Door::Engine, line: None, token_id: None };
         Self { name: ENGINE.to_owned(), via: Some(via) }
+    }
+
+    /// The same, once a line of the audit record says so.
+    #[must_use]
+    pub fn on_record(self, line: AuditLine) -> Self {
+        let via = self.via.map(|via| Via { line: Some(line), ..via });
+        Self { via, ..self }
     }
 }
 
@@ -48,9 +56,23 @@ pub struct Via {
     pub actor: ActorKind,
     /// Through which door.
     pub door: Door,
+    /// The line of the audit record that let it through. A record that was cut or deleted is
+    /// known by the lines that events name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<AuditLine>,
     /// The token that let it in, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
+}
+
+/// A line of the audit record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuditLine {
+    /// Its own digest, which vouches for all lines before it.
+    pub digest: Digest,
+    /// Its place; the first is 0.
+    pub index: u64,
 }
 
 /// The kinds of actors.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::StrictValue;
+use crate::canonical::{self, StrictValue};
 use crate::digest::Digest;
 use crate::instance::StepInstanceKey;
 
@@ -21,6 +21,15 @@ impl Payload {
     #[must_use]
     pub fn inline(value: serde_json::Value) -> Self {
         Self::Inline(StrictValue::new(value))
+    }
+
+    /// The digest of the value, wherever it stands; none for a value that cannot be written.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Inline(value) => Some(Digest::of(&canonical::to_vec(value).ok()?)),
+            Self::Blob(blob) => Some(blob.sha256),
+        }
     }
 }
 

@@ -27,6 +27,14 @@ impl Deciding<'_, '_> {
         let Some(at) = self.graph.find(&instance.step) else { return };
         let graph = self.graph;
         let Some(place) = graph.place(at) else { return };
+        let is_over = |status: StepStatus| status.is_final();
+        if let Some(walked) = &mut self.walked {
+            walked.insert(instance.clone());
+            let is_turning = self.run.state.loops.contains_key(instance);
+            if !is_turning && !self.status(instance).is_some_and(is_over) {
+                return;
+            }
+        }
         if let Some(turn) = self.run.state.loops.get(instance).map(|looped| looped.iteration) {
             return self.open_turn(instance, at, turn);
         }
@@ -34,12 +42,17 @@ impl Deciding<'_, '_> {
             Some(StepStatus::Succeeded | StepStatus::Skipped | StepStatus::Failed) => {
                 self.settle_recorded(instance);
             }
-            Some(StepStatus::Running | StepStatus::Unknown) => self.cut_off(instance, at),
+            Some(StepStatus::Running | StepStatus::Unknown) if place.is_performed() => {
+                self.cut_off(instance, at);
+            }
             Some(StepStatus::Waiting) => self.wait_again(instance, place),
             Some(StepStatus::Cancelled) => {}
             Some(StepStatus::Pending) if self.is_to_be_retried(instance) => {}
-            Some(StepStatus::Pending) if self.rests() => self.keep_ready(instance.clone()),
-            Some(StepStatus::Pending) | None => self.try_step(instance, place),
+            Some(_) if self.rests() => self.keep_ready(instance.clone()),
+            // Only a history from elsewhere says of a question that it was performed.
+            Some(StepStatus::Running | StepStatus::Unknown | StepStatus::Pending) | None => {
+                self.try_step(instance, place);
+            }
         }
     }
 
@@ -360,7 +373,7 @@ fn led_on(place: &Place, case: &str) -> Result<(), Fault> {
 const CASE_SHOWN_MAX: usize = 80;
 
 /// The case that a value stands for.
-fn case_of(value: &Value) -> String {
+pub(super) fn case_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

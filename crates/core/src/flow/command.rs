@@ -119,6 +119,21 @@ pub enum Command {
 }
 
 impl Command {
+    /// The same, said by somebody else's word: as it stands on record, for example.
+    #[must_use]
+    pub fn said_by(mut self, name: By) -> Self {
+        if let Self::Acknowledge { by, .. }
+        | Self::Answer { by, .. }
+        | Self::Resolve { by, .. }
+        | Self::Pause { by, .. }
+        | Self::Resume { by, .. }
+        | Self::Cancel { by, .. } = &mut self
+        {
+            *by = name;
+        }
+        self
+    }
+
     /// Whether what it says can be recorded.
     pub(super) fn check(&self) -> Result<(), Rejection> {
         let unfit = |message: String| Rejection::Unfit(vec![message]);

@@ -1,6 +1,6 @@
 //! What a command means for a run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
@@ -70,11 +70,22 @@ impl Run {
         if self.state.end.is_some() {
             return Err(Rejection::Ended);
         }
-        let mut deciding =
-            Deciding { graph, run: self, at, decision: Decision::default(), todo: VecDeque::new() };
+        let mut deciding = Deciding::new(graph, self, at);
         deciding.take(command)?;
         deciding.go_on();
         Ok(deciding.decision)
+    }
+
+    /// What a run comes to by what is recorded of it, when nothing more is begun.
+    pub(super) fn walked(graph: &Graph, state: RunState) -> BTreeSet<StepInstanceKey> {
+        let mut run = Self::new(state, Limits::default());
+        run.hold();
+        let mut at = Moment { now_ms: 0, random: &mut || 0 };
+        let mut deciding = Deciding::new(graph, &mut run, &mut at);
+        deciding.walked = Some(BTreeSet::new());
+        deciding.recover();
+        deciding.go_on();
+        deciding.walked.unwrap_or_default()
     }
 
     /// What a worker is to evaluate: the text, and what it can look at.
@@ -151,6 +162,8 @@ pub(super) struct Deciding<'a, 'm> {
     pub(super) at: &'a mut Moment<'m>,
     pub(super) decision: Decision,
     pub(super) todo: VecDeque<Todo>,
+    /// What the run came to, while that is all there is to know.
+    pub(super) walked: Option<BTreeSet<StepInstanceKey>>,
 }
 
 /// What is still to be decided.
@@ -166,6 +179,13 @@ pub(super) enum Todo {
 pub(super) enum Fate<'c> {
     Done(Option<&'c str>),
     Failed,
+}
+
+impl<'a, 'm> Deciding<'a, 'm> {
+    fn new(graph: &'a Graph, run: &'a mut Run, at: &'a mut Moment<'m>) -> Self {
+        let (decision, todo) = (Decision::default(), VecDeque::new());
+        Self { graph, run, at, decision, todo, walked: None }
+    }
 }
 
 impl Deciding<'_, '_> {
@@ -233,7 +253,7 @@ impl Deciding<'_, '_> {
                 if !self.run.state.paused {
                     return Err(Rejection::OutOfPlace("not been paused"));
                 }
-                let decided = super::fork::decided_elsewhere(self.graph, &self.run.state);
+                let decided = super::approvals::decided_elsewhere(self.graph, &self.run.state);
                 if !decided.is_empty() {
                     return Err(Rejection::Elsewhere(decided));
                 }

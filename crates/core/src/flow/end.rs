@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::begin::recordable;
 use super::command::{Effect, Fault, Rejection, inline};
 use super::decide::{Deciding, Fate};
-use super::graph::Does;
+use super::graph::{Does, Place};
 use super::scope::value;
 use crate::event::engine::{
     AfterFailure, EndStatus, Failure, InterruptDecision, Payload, RunFailed, StepFailed,
@@ -179,7 +179,9 @@ impl Deciding<'_, '_> {
         by: By,
         decision: InterruptDecision,
     ) -> Result<(), Rejection> {
-        if self.status(&instance) != Some(StepStatus::Unknown) {
+        let place = self.graph.find(&instance.step).and_then(|at| self.graph.place(at));
+        let is_performed = place.is_some_and(Place::is_performed);
+        if self.status(&instance) != Some(StepStatus::Unknown) || !is_performed {
             return Err(Rejection::NotPending(instance));
         }
         let attempt = self.attempts(&instance).saturating_sub(1);

@@ -1,26 +1,21 @@
 //! Going on from an earlier step, in a run of its own.
 //!
-//! What a person decided counts once, in the run in which it was decided. So a fork keeps no
-//! outcome of a `human` step, and nothing that came after one: it asks again. Whoever could have
-//! answered himself may keep it, and then it is his.
+//! What a person decided is kept only as far as [`super::approvals`] lets it count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::approvals::{Asker, asked_again, is_decided, vouch};
 use super::command::inline;
 use super::graph::{Does, Graph};
 use super::imported::{unfit, unfit_output};
-use super::scope::value;
-use super::settings::Question;
 use crate::catalog::Class;
 use crate::event::{Event, EventData};
 use crate::id::RunId;
 use crate::instance::{LoopTurn, StepInstanceKey};
-use crate::plan::Action;
 use crate::projection::run::{RunState, StepState, StepStatus};
 use crate::text::Slug;
-use crate::time;
 
 /// What a fork goes on from.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,19 +28,6 @@ pub struct Fork {
     pub kept: Vec<StepInstanceKey>,
     /// What a person decided and is kept, as decided by whoever asks for the fork.
     pub vouched: Vec<StepInstanceKey>,
-}
-
-/// Somebody who asks for a fork.
-#[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
-    /// Who.
-    pub name: &'a str,
-    /// Whether they may answer what runs ask of people.
-    pub answers: bool,
-    /// When, as it is told.
-    pub now_ms: u64,
-    /// Steps of other kinds that stand for something a person decided: in a child run, say.
-    pub decided: &'a BTreeSet<StepInstanceKey>,
 }
 
 /// What is taken back, and from where on.
@@ -136,10 +118,11 @@ impl Fork {
     pub fn new(
         graph: &Graph,
         (state, done): (&RunState, &Begun),
-        Cut { step: from, changes, was }: Cut<'_>,
+        cut: Cut<'_>,
         asker: Asker<'_>,
         run_id: RunId,
     ) -> Result<Self, NotThere> {
+        let Cut { step: from, changes, was } = cut;
         let at = graph.find(&from.step).ok_or_else(|| NotThere::NotInPlan(from.clone()))?;
         if !state.steps.contains_key(from) && !state.loops.contains_key(from) {
             return Err(NotThere::Unreached(from.clone()));
@@ -149,7 +132,7 @@ impl Fork {
             return Err(NotThere::Decided(change.instance.clone()));
         }
         let mut gone = from_visit_on(graph, at, from);
-        gone.extend(asked_again(graph, state, from, asker));
+        gone.extend(asked_again(graph, state, cut, asker));
         let mut left = RunState { end: None, run_id, paused: false, ..state.clone() };
         let is_foreign = !left.elsewhere.is_empty();
         left.elsewhere.clear();
@@ -211,106 +194,8 @@ fn is_over(graph: &Graph, key: &StepInstanceKey, step: &StepState) -> bool {
         || (step.status == StepStatus::Failed && is_replaced(graph, key))
 }
 
-/// What follows the decisions of people that whoever asks cannot vouch for.
-fn asked_again<'k>(
-    graph: &Graph,
-    state: &'k RunState,
-    from: &'k StepInstanceKey,
-    asker: Asker<'_>,
-) -> Vec<Gone<'k>> {
-    let decided = |key: &StepInstanceKey| {
-        asker.decided.contains(key)
-            || graph.find(&key.step).is_some_and(|at| is_asked(graph, at, asker))
-    };
-    // A question that was passed over elsewhere was answered by nobody.
-    let nobody = Asker { answers: false, ..asker };
-    let passed_over = |key: &StepInstanceKey| {
-        state.was_over_elsewhere(key)
-            && graph.find(&key.step).is_some_and(|at| is_asked(graph, at, nobody))
-    };
-    let over = state.steps.iter().filter(|(key, step)| match step.status {
-        StepStatus::Succeeded => decided(key),
-        // Of the visits before this one nothing is known here: somebody may have decided then.
-        _ => (key.visit > 0 && decided(key)) || passed_over(key),
-    });
-    let over = over.map(|(key, _)| key);
-    // Turns that are over have left the state: what was decided in them is in what they gave.
-    let under_way = from.loop_path.iter().enumerate().filter_map(|(depth, turn)| {
-        let at = graph.find(&turn.loop_id)?;
-        let path = from.loop_path.get(..depth)?;
-        (turn.iteration > 0 && is_asked(graph, at, asker)).then_some((at, path))
-    });
-    let over = over.filter_map(|key| Some((graph.find(&key.step)?, key)));
-    let mut gone: Vec<Gone<'k>> = over.flat_map(|(at, key)| behind(graph, at, key)).collect();
-    gone.extend(under_way.flat_map(|(at, path)| around(graph, at, path)));
-    gone
-}
-
-/// The steps of a run that came from elsewhere which stand for what people decided there.
-pub(super) fn decided_elsewhere(graph: &Graph, state: &RunState) -> Vec<StepInstanceKey> {
-    let nobody = Asker { name: "", answers: false, now_ms: 0, decided: &BTreeSet::new() };
-    let asked = |key: &&StepInstanceKey| {
-        let at = graph.find(&key.step);
-        graph.asks_others(&key.step) || at.is_some_and(|at| is_asked(graph, at, nobody))
-    };
-    let over = state.elsewhere.iter().filter(|key| state.was_over_elsewhere(key));
-    over.filter(asked).cloned().collect()
-}
-
-/// Whether a place asks a person something that whoever asks for a fork could not have answered,
-/// itself or in its turns.
-fn is_asked(graph: &Graph, at: usize, asker: Asker<'_>) -> bool {
-    match graph.place(at).map(|place| place.does) {
-        Some(Does::Human) => !could_answer(graph, at, asker),
-        Some(Does::Loop) => graph.level(Some(at)).any(|inner| is_asked(graph, inner, asker)),
-        _ => false,
-    }
-}
-
-/// Whether somebody could answer the question of a step. Names that only a run knows are not
-/// known here, so nobody is among them.
-fn could_answer(graph: &Graph, at: usize, asker: Asker<'_>) -> bool {
-    let Some(Action::Typed { config, .. }) = graph.step(at).map(|step| &step.action) else {
-        return false;
-    };
-    let who = Question::read(&config.0).map(|question| question.who);
-    let named =
-        |who: Option<Vec<String>>| who.is_none_or(|who| who.iter().any(|n| n == asker.name));
-    asker.answers && who.is_ok_and(named)
-}
-
-/// Whether an output is what a person decided.
-fn is_decided(graph: &Graph, asker: Asker<'_>, key: &StepInstanceKey) -> bool {
-    let does = graph.find(&key.step).and_then(|at| graph.place(at)).map(|place| place.does);
-    does == Some(Does::Human) || asker.decided.contains(key)
-}
-
-/// Makes what people decided and is kept the decision of whoever asks; gives what that is.
-fn vouch(graph: &Graph, left: &mut RunState, asker: Asker<'_>) -> Vec<StepInstanceKey> {
-    let nobody = Asker { answers: false, ..asker };
-    let mut vouched = Vec::new();
-    for (key, step) in &mut left.steps {
-        let Some(at) = graph.find(&key.step).filter(|at| is_asked(graph, *at, nobody)) else {
-            continue;
-        };
-        if step.status != StepStatus::Succeeded {
-            continue;
-        }
-        vouched.push(key.clone());
-        // What the turns of a loop gave is left as it is.
-        let is_loop = graph.place(at).is_some_and(|place| place.does == Does::Loop);
-        let output = step.output.as_ref().filter(|_| !is_loop).and_then(value);
-        if let Some(Value::Object(mut output)) = output.cloned() {
-            output.insert("by".to_owned(), asker.name.into());
-            output.insert("at".to_owned(), time::show(asker.now_ms).into());
-            step.output = Some(inline(Value::Object(output)));
-        }
-    }
-    vouched
-}
-
 /// A level, and the places in it that are taken back.
-struct Gone<'k> {
+pub(super) struct Gone<'k> {
     path: &'k [LoopTurn],
     places: BTreeSet<usize>,
 }
@@ -370,12 +255,12 @@ fn count_anew(left: &mut RunState) {
 
 /// What follows a step, in its own level and behind the loops around it. All of a cycle follows
 /// each of its steps.
-fn behind<'k>(graph: &Graph, at: usize, from: &'k StepInstanceKey) -> Vec<Gone<'k>> {
+pub(super) fn behind<'k>(graph: &Graph, at: usize, from: &'k StepInstanceKey) -> Vec<Gone<'k>> {
     around(graph, at, &from.loop_path)
 }
 
 /// What follows a place in the turns of a path.
-fn around<'k>(graph: &Graph, at: usize, turns: &'k [LoopTurn]) -> Vec<Gone<'k>> {
+pub(super) fn around<'k>(graph: &Graph, at: usize, turns: &'k [LoopTurn]) -> Vec<Gone<'k>> {
     let mut levels = vec![Gone { path: turns, places: following(graph, vec![at]) }];
     for (depth, turn) in turns.iter().enumerate() {
         let Some(place) = graph.find(&turn.loop_id).and_then(|at| graph.place(at)) else {
@@ -399,7 +284,7 @@ fn following(graph: &Graph, mut open: Vec<usize>) -> BTreeSet<usize> {
 }
 
 /// Whether an instance, or a loop that it is in, is among those that are taken back.
-fn is_gone(graph: &Graph, gone: &[Gone<'_>], key: &StepInstanceKey) -> bool {
+pub(super) fn is_gone(graph: &Graph, gone: &[Gone<'_>], key: &StepInstanceKey) -> bool {
     gone.iter().any(|level| {
         let Some(rest) = key.loop_path.strip_prefix(level.path) else { return false };
         let inner = rest.first().map_or(&key.step, |turn| &turn.loop_id);

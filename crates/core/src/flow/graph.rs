@@ -52,6 +52,13 @@ pub(super) struct Place {
     at: usize,
 }
 
+impl Place {
+    /// Whether somebody performs it, and may be cut off at it.
+    pub(super) const fn is_performed(&self) -> bool {
+        matches!(self.does, Does::Perform(_))
+    }
+}
+
 /// What reaching a place leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Does {
@@ -297,6 +304,12 @@ impl Graph {
     #[must_use]
     pub fn asks_people(&self, step: &Slug) -> bool {
         self.does(step) == Some(Does::Human)
+    }
+
+    /// Whether any step asks a person, here or in another run.
+    pub(super) fn asks_anybody(&self) -> bool {
+        let mut places = self.places.iter();
+        places.any(|place| matches!(place.does, Does::Human | Does::Child))
     }
 
     /// Whether a step stands for another run.

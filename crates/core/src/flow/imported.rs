@@ -6,14 +6,15 @@
 
 use serde_json::Value;
 
+use super::begin::case_of;
 use super::command::Rejection;
-use super::decide::evaluate;
-use super::graph::{Graph, Place};
+use super::decide::{Run, evaluate};
+use super::graph::{Does, Graph, Place};
 use super::scope::{Hidden, Seen, value};
 use crate::event::engine::Payload;
 use crate::instance::StepInstanceKey;
 use crate::plan::Repeat;
-use crate::projection::run::{Loop, RunState};
+use crate::projection::run::{Loop, RunState, StepState, StepStatus};
 use crate::schema;
 
 /// How often a step can have been tried.
@@ -35,8 +36,8 @@ pub(super) fn check(
     if let Some(queued) = &mut here.queued {
         queued.input.clone_from(input);
     }
-    let faults: Vec<String> =
-        unfit(graph, &here).take(FAULTS_MAX).map(|(_, fault)| fault).collect();
+    let faults = unfit(graph, &here).map(|(_, fault)| fault).chain(unreached(graph, &here));
+    let faults: Vec<String> = faults.take(FAULTS_MAX).collect();
     if faults.is_empty() { Ok(()) } else { Err(Rejection::Foreign(faults)) }
 }
 
@@ -55,7 +56,39 @@ pub(super) fn unfit<'s>(
     });
     let loops = state.loops.iter();
     let loops = loops.filter_map(|(key, looped)| Some((key, turns(graph, state, key, looped)?)));
-    tried.chain(outputs).chain(loops)
+    let ways = state.steps.iter();
+    let ways = ways.filter_map(|(key, step)| Some((key, way(graph, state, key, step)?)));
+    tried.chain(outputs).chain(loops).chain(ways)
+}
+
+/// Steps that are under way although nothing that is recorded leads to them. Somebody could say
+/// what became of them, and so have them tried before what stands before them.
+fn unreached(graph: &Graph, state: &RunState) -> impl Iterator<Item = String> {
+    let walked = Run::walked(graph, state.clone());
+    let open = state.steps.iter().filter(|(_, step)| !step.status.is_final());
+    let lost: Vec<_> = open.map(|(key, _)| key).filter(|key| !walked.contains(key)).collect();
+    let told = lost
+        .into_iter()
+        .map(|key| format!("`{key}` was begun, and nothing that is recorded leads to it"));
+    told.collect::<Vec<_>>().into_iter()
+}
+
+/// Why a branch cannot have led where it did: a question may stand on the other way.
+fn way(graph: &Graph, state: &RunState, key: &StepInstanceKey, step: &StepState) -> Option<String> {
+    let place = graph.place(graph.find(&key.step)?)?;
+    // What a cycle has changed since is not known, and its questions are asked anyway.
+    if place.does != Does::Branch || step.status != StepStatus::Succeeded || key.visit > 0 {
+        return None;
+    }
+    match now(graph, state, key, place) {
+        None if graph.asks_anybody() => {
+            Some(format!("where `{key}` leads cannot be looked up here before it is resumed"))
+        }
+        Some(now) if Some(case_of(&now)) != step.case => {
+            Some(format!("`{key}` led another way than the plan says"))
+        }
+        _ => None,
+    }
 }
 
 /// Why something cannot be the output of a step.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::event::Event;
 use crate::event::engine::{
     EndStatus, Failure, InterruptDecision, Payload, RunQueued, TimerPurpose, WaitingFor,
@@ -196,6 +197,9 @@ pub struct StepState {
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Payload>,
+    /// The digest of what its question showed, when it asked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Digest>,
     /// Where it stands.
     pub status: StepStatus,
     /// What it waits for, while it does.

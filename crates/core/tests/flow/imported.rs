@@ -12,11 +12,11 @@ use crate::play::{Play, RUN, graph, whole};
 
 /// What the run is given here.
 fn given() -> Value {
-    json!({"env": {"who": "here"}, "event": {"at": "now", "payload": {"n": 1}}})
+    json!({"env": {"who": "here"}, "event": {"at": "now", "payload": {"list": [1, 2], "n": 1}}})
 }
 
 /// The run as it comes from elsewhere, where its log says something else than it did.
-fn brought(mut play: Play, lie: impl Fn(&mut EventData)) -> Play {
+pub(crate) fn brought(mut play: Play, lie: impl Fn(&mut EventData)) -> Play {
     play.log.iter_mut().for_each(|event| lie(&mut event.data));
     let paused = RunPaused {
         by: "ada".into(),
@@ -37,7 +37,7 @@ fn brought(mut play: Play, lie: impl Fn(&mut EventData)) -> Play {
     play
 }
 
-fn resume(play: &mut Play) -> Result<(), Rejection> {
+pub(crate) fn resume(play: &mut Play) -> Result<(), Rejection> {
     let change = ChangeId::from_bits(10);
     play.tell(Command::Resume { change, by: "ada".into(), input: Some(given()) }).map(drop)
 }

@@ -1,10 +1,10 @@
-//! What people decided in child runs, and so in the runs that asked for them.
+//! What people decided, in child runs too, and who can rely on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cairn_core::event::{Event, EventData};
-use cairn_core::flow::Graph;
+use cairn_core::event::{By, Event, EventData};
+use cairn_core::flow::{Asker, Graph, unanswered};
 use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::{RunState, StepStatus};
@@ -16,6 +16,25 @@ use crate::error::{Error, Result};
 /// How many runs are looked at before a decision is taken for granted.
 const RUNS_MAX: usize = 256;
 
+/// How many runs lead to another at most; no chain of children is longer.
+const PARENTS_MAX: usize = 64;
+
+/// Somebody who says what becomes of a step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decider {
+    /// Who.
+    pub by: By,
+    /// Whether they may answer what runs ask of people. An agent may not.
+    pub answers: bool,
+}
+
+impl Decider {
+    /// A person on this machine.
+    pub fn local(by: impl Into<By>) -> Self {
+        Self { by: by.into(), answers: true }
+    }
+}
+
 /// Knows what people decided.
 pub(super) struct Decisions {
     pub(super) reading: Arc<Reading>,
@@ -23,6 +42,46 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
+    /// Whether somebody may have a step tried again that may have been done: what people allowed
+    /// before it, in its run or in those that led to it, they must be able to allow.
+    pub(super) async fn require_answers(
+        &self,
+        run: RunId,
+        step: &StepInstanceKey,
+        decider: &Decider,
+    ) -> Result<()> {
+        let forbidden = |asked| Error::RetryForbidden {
+            run,
+            step: Box::new(step.clone()),
+            asked: Box::new(asked),
+        };
+        let (mut next, mut at) = (Some((run, step.clone())), 0);
+        while let Some((id, instance)) = next.take() {
+            let state = match self.reading.state(id).await {
+                Ok((_, state)) => state,
+                // What cannot be looked at may have been allowed by anybody.
+                Err(Error::RunUnknown(_)) if id != run && decider.answers => return Ok(()),
+                Err(Error::RunUnknown(_)) if id != run => return Err(forbidden(instance)),
+                Err(error) => return Err(error),
+            };
+            let Some(started) = &state.started else { return Ok(()) };
+            let graph = &self.plans.get(started.workflow_hash).await?.graph;
+            let decided = self.in_children(graph, &state).await?;
+            let (name, answers) = (decider.by.name.as_str(), decider.answers);
+            // Whoever may answer may do so in child runs as well; whom they asked is not known.
+            let none = BTreeSet::new();
+            let decided = if answers { &none } else { &decided };
+            let asker = Asker { name, answers, now_ms: 0, decided };
+            if let Some(asked) = unanswered(graph, &state, &instance, asker) {
+                return Err(forbidden(asked));
+            }
+            at += 1;
+            let parent = state.queued.and_then(|queued| queued.parent);
+            next = parent.filter(|_| at < PARENTS_MAX).map(|p| (p.run_id, p.instance));
+        }
+        Ok(())
+    }
+
     /// The steps of a run that stand for child runs in which a person decided something, or of
     /// which that is not known any more. A loop stands for those of its turns.
     pub(super) async fn in_children(

@@ -150,7 +150,11 @@ impl Inner {
         });
         let by = asker.by.clone();
         let deed = Deed::to_run(by, Action::ForkRun, id, &workflow).with(&arguments);
-        self.record.change(deed, self.fork_as(from, id, asker)).await
+        let fork = async |by| {
+            let asker = Forker { by, ..asker.clone() };
+            self.fork_as(from, id, &asker).await
+        };
+        self.record.change_by(deed, fork).await
     }
 
     /// Goes on from an earlier step, in the run of this id.

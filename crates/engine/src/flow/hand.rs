@@ -52,8 +52,10 @@ impl Automations {
         hand.proceed(ask, roles).await.map_err(Error::of_execution)
     }
 
-    /// Claims a run that waits for an agent, whoever started it, and gives its step.
-    pub async fn join(&self, run: RunId, by: impl Into<By>) -> Result<Answer> {
+    /// Claims a run that waits for an agent, whoever started it, and gives its step to somebody who
+    /// has the role that starting it takes.
+    pub async fn join(&self, run: RunId, by: impl Into<By>, roles: &Roles) -> Result<Answer> {
+        self.inner.require_roles(run, roles).await?;
         let hand = Hand::new(&self.inner).await?;
         let past = self.inner.reading.past(run).await?;
         let claim = ClaimId::mint(&*self.inner.host)?;
@@ -137,6 +139,7 @@ impl Hand {
 
     async fn proceed(&self, ask: Continue, roles: &Roles) -> Result<Answer> {
         let spot = self.spot(&ask.at).await?;
+        self.flow.require_roles(spot.run, roles).await?;
         if !is_advance(&ask) {
             input::rehydrate_only(&ask)?;
             return self.back(&spot, &asker(&ask)).await;
@@ -233,7 +236,7 @@ impl Hand {
             return Err(Error::RunComplete(label()));
         }
         let deed = Deed::to_run(by.clone(), Action::ContinueRun, run, &past.summary.workflow);
-        self.flow.record.note(deed.with(&output)).await?;
+        let by = self.flow.record.note(deed.with(&output)).await?;
         let instance = task.instance.clone();
         let told = self.flow.tell(run, Command::Acknowledge { instance, by, output }).await;
         let Err(error) = told else { return Ok(()) };

@@ -141,7 +141,8 @@ impl Inner {
         let found = self.workflows.find_to_run(&request.workflow, &request.by).await?;
         let entry = self.entry(&found, request)?;
         let deed = entry.deed(Action::StartRun, &found.id);
-        self.record.change(deed, self.enter_or_note(&found, entry, patience)).await
+        let enter = |by| self.enter_or_note(&found, Entry { by, ..entry }, patience);
+        self.record.change_by(deed, enter).await
     }
 
     /// Has a run admitted, and notes of what was refused that it was.
@@ -432,13 +433,14 @@ impl Inner {
         let (of, run, trigger) = (run, self.host.run_id()?, queued.trigger_id);
         let entry = Entry { run, trigger, key: None, event, parent: None, depth: 0, by, roles };
         let deed = entry.deed(Action::ReplayRun, &found.id).with(&json!({"of": of.to_string()}));
-        let entered = async {
+        let entered = async |by| {
+            let entry = Entry { by, ..entry };
             if let Some(was) = &was {
                 require_role(&was.graph.plan, entry.trigger.as_ref(), &entry.roles)?;
             }
             self.enter(&found, entry).await
         };
-        self.record.change(deed, entered).await
+        self.record.change_by(deed, entered).await
     }
 
     /// Starts the child run of a step, as soon as nothing is in the way that passes; gives what to
@@ -526,7 +528,7 @@ impl Entry {
 
 /// A run that asks for another.
 pub(super) fn by_run(run: RunId, door: Door, token_id: Option<String>) -> By {
-    let via = Via { actor: ActorKind::Run, door, token_id };
+    let via = Via { actor: ActorKind::Run, door, line: None, token_id };
     By { name: run.to_string(), via: Some(via) }
 }
 

@@ -449,7 +449,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_heard() {
-        let via = Via { actor: ActorKind::Person, door: Door::Http, token_id: Some("t1".into()) };
+        let via = Via {
+            actor: ActorKind::Person,
+            door: Door::Http,
+            line: None,
+            token_id: Some("t1".into()),
+        };
         let (run, by) = (RunId::from_bits(3), By { name: "ada".into(), via: Some(via) });
         let change = ChangeId::from_bits(4);
         let instance = || "each@2::fetch".parse().unwrap();

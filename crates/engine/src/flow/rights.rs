@@ -52,12 +52,17 @@ impl Inner {
     pub(super) async fn require_start_role(&self, run: RunId, by: &By) -> Result<()> {
         let token = by.via.as_ref().and_then(|via| via.token_id.as_deref());
         let Some(token) = token else { return Ok(()) };
+        let roles = self.rights.of(token).await?.roles;
+        self.require_roles(run, &roles).await
+    }
+
+    /// Whether somebody has the role that starting a run takes, whichever way they came in.
+    pub(super) async fn require_roles(&self, run: RunId, roles: &Roles) -> Result<()> {
         let state = self.reading.state(run).await?.1;
         let Some(started) = &state.started else { return Ok(()) };
-        let roles = self.rights.of(token).await?.roles;
         let plan = self.plans.get(started.workflow_hash).await?;
         let trigger = state.queued.as_ref().and_then(|queued| queued.trigger_id.as_ref());
-        require_role(&plan.graph.plan, trigger, &roles)
+        require_role(&plan.graph.plan, trigger, roles)
     }
 }
 

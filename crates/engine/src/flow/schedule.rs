@@ -239,7 +239,12 @@ impl Plan {
             depth: 0,
             by: By {
                 name: "schedule".to_owned(),
-                via: Some(Via { actor: ActorKind::Engine, door: Door::Schedule, token_id: None }),
+                via: Some(Via {
+                    actor: ActorKind::Engine,
+                    door: Door::Schedule,
+                    line: None,
+                    token_id: None,
+                }),
             },
             roles: Roles::Any,
         };

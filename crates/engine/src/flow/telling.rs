@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use cairn_core::event::By;
+use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Command, Rejection};
-use cairn_core::id::{RunId, SessionId};
+use cairn_core::id::{ChangeId, RunId, SessionId};
+use cairn_core::instance::StepInstanceKey;
 use cairn_store as store;
 use cairn_store::Owner;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Inner;
+use super::decisions::Decider;
 use super::lane::Lane;
 use super::ownership::REVIVE_MIN;
 use crate::error::{Error, Result};
@@ -64,17 +67,69 @@ impl Inner {
         arguments: &Value,
         command: Command,
     ) -> Result<()> {
+        self.steer_again(run, (by, action), arguments, (command, None)).await
+    }
+
+    /// Lets a run go on, whether it rests or was left.
+    pub(super) async fn let_go_on(
+        self: &Arc<Self>,
+        run: RunId,
+        by: By,
+        change: ChangeId,
+    ) -> Result<()> {
+        let found = self.reading.found(run).await?;
+        let deed = Deed::to_run(by, Action::ResumeRun, run, &found.workflow).with(&json!({}));
+        let work = async |by: By| {
+            self.require_start_role(run, &by).await?;
+            let resume = Command::Resume { change, by, input: None };
+            let command = self.with_input(run, resume).await?;
+            match self.tell(run, command).await {
+                Err(error) if goes_on(&error, found.is_over()) => Ok(()),
+                told => told,
+            }
+        };
+        self.record.change_by(deed, work).await
+    }
+
+    /// Says what becomes of a step that was cut off.
+    pub(super) async fn resolve(
+        self: &Arc<Self>,
+        run: RunId,
+        instance: StepInstanceKey,
+        decider: Decider,
+        decision: InterruptDecision,
+    ) -> Result<()> {
+        let arguments = json!({"step": instance.to_string(), "decision": decision});
+        let by = decider.by.clone();
+        let is_again = decision == InterruptDecision::Retry;
+        let again = Some((instance.clone(), decider)).filter(|_| is_again);
+        let command = Command::Resolve { instance, by: by.clone(), decision };
+        let asked = (by, Action::ResolveStep);
+        self.steer_again(run, asked, &arguments, (command, again)).await
+    }
+
+    /// Says something to a run that may have a step tried again.
+    async fn steer_again(
+        self: &Arc<Self>,
+        run: RunId,
+        (by, action): (By, Action),
+        arguments: &Value,
+        (command, again): (Command, Option<(StepInstanceKey, Decider)>),
+    ) -> Result<()> {
         let workflow = self.reading.found(run).await?.workflow;
         let deed = Deed::to_run(by.clone(), action, run, &workflow).with(arguments);
         let goes_on = matches!(action, Action::ResumeRun | Action::ResolveStep);
-        let work = async {
+        let work = async |by: By| {
             if goes_on {
                 self.require_start_role(run, &by).await?;
             }
-            let command = self.with_input(run, command).await?;
+            if let Some((step, decider)) = &again {
+                self.decisions.require_answers(run, step, decider).await?;
+            }
+            let command = self.with_input(run, command.said_by(by)).await?;
             self.tell(run, command).await
         };
-        self.record.change(deed, work).await
+        self.record.change_by(deed, work).await
     }
 
     /// Says something to a run, wherever it is.
@@ -112,4 +167,11 @@ impl Inner {
         let session = self.reading.found(run).await?.session;
         Err(last.filter(|_| !may_have_happened).unwrap_or(Error::LaneDown { session }))
     }
+}
+
+/// Whether a run that cannot be resumed goes on all the same: it did not rest, or came to its end
+/// when somebody took it over.
+fn goes_on(refused: &Error, was_over: bool) -> bool {
+    let is_refusal = matches!(refused, Error::RunRefused { .. } | Error::Told { .. });
+    is_refusal && (refused.code() == "RUN_STATE" || (refused.code() == "RUN_ENDED" && !was_over))
 }

@@ -113,7 +113,7 @@ impl Trust {
             self.reading.papers().catch_up().await?;
             Ok(bundle::import(&self.store, bytes).await?)
         };
-        self.record.change_named(deed, work, |imported| Some(imported.session)).await
+        self.record.change_named(deed, |_| work, |imported| Some(imported.session)).await
     }
 
     /// What a paper claims, and what it would do.

@@ -138,10 +138,6 @@ impl Deed {
     /// and what a run asks for stands in the log; whoever cannot be told from a principal is one.
     pub(super) fn is_recorded(&self) -> bool {
         let via = self.by.via.as_ref();
-        // A step stands in the log too, which does not say with which token it was done.
-        if matches!(self.action, Action::ClaimRun | Action::ContinueRun) {
-            return via.is_some_and(|via| via.token_id.is_some());
-        }
         // A session that is gone has no log to say so.
         if self.action == Action::RetireSession {
             return true;
@@ -195,7 +191,7 @@ impl Refusal {
     /// Somebody at an address who came with a token that is none.
     #[must_use]
     pub fn login(peer: &str, code: &'static str) -> Self {
-        let via = Via { actor: ActorKind::Program, door: Door::Http, token_id: None };
+        let via = Via { actor: ActorKind::Program, door: Door::Http, line: None, token_id: None };
         let by = By { name: "unknown".to_owned(), via: Some(via) };
         Self { by, action: "auth:login", object: peer.to_owned(), code }
     }

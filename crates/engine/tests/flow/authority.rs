@@ -10,7 +10,7 @@ use cairn_core::pin::BlobKind;
 use cairn_core::projection::run::RunState;
 use cairn_core::snapshot::RunSnapshot;
 use cairn_core::translate::Blobs;
-use cairn_engine::flow::{Automations, ForkPoint, Forker, Truster};
+use cairn_engine::flow::{Automations, ForkPoint, Forker, Roles, Truster};
 use cairn_store::bundle::{self, ExportInfo, Imported};
 use serde_json::{Value, json};
 
@@ -300,18 +300,18 @@ async fn an_agent_is_handed_no_prompt_from_elsewhere() {
     let bytes = forged(&liar, run, &known(run), lie).await.unwrap();
     let engine = there.engine();
     trusted(&engine, &bytes).await;
-    assert_eq!(engine.waiting_for_agents().await.unwrap(), [], "it rests");
-    let joined = engine.join(run, "agent").await;
+    assert_eq!(engine.waiting_for_agents(&Roles::Any).await.unwrap(), [], "it rests");
+    let joined = engine.join(run, "agent", &Roles::Any).await;
     assert!(joined.is_err() || joined.unwrap().pending.is_none(), "nothing is handed out");
     engine.resume(run, "ada").await.unwrap();
     let offered = loop {
-        if let Some(offered) = engine.waiting_for_agents().await.unwrap().pop() {
+        if let Some(offered) = engine.waiting_for_agents(&Roles::Any).await.unwrap().pop() {
             break offered;
         }
         tokio::task::yield_now().await;
     };
     assert_eq!(offered.prompt, "Look around");
-    let joined = engine.join(run, "agent").await.unwrap();
+    let joined = engine.join(run, "agent", &Roles::Any).await.unwrap();
     let prompt = joined.pending.unwrap().prompt;
     assert!(prompt.contains("Look around") && !prompt.contains("evil"), "{prompt}");
 }

@@ -49,7 +49,7 @@ async fn begun(engine: &Automations) -> RunId {
 }
 
 fn over_mcp() -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: None };
+    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id: None };
     By { name: "agent".to_owned(), via: Some(via) }
 }
 
@@ -59,7 +59,7 @@ async fn a_run_that_nobody_holds_is_found_joined_and_finished() {
     let engine = world.engine();
     assert_eq!(engine.unclaimed().await.unwrap(), 0);
     let run = begun(&engine).await;
-    let found = engine.waiting_for_agents().await.unwrap();
+    let found = engine.waiting_for_agents(&Roles::Any).await.unwrap();
     let [offer] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((offer.run.run, offer.step.as_str()), (run, "Look around"));
     assert!(offer.prompt.ends_with("Look at ⟦untrusted⟧the door⟦/untrusted⟧"), "{}", offer.prompt);
@@ -75,7 +75,7 @@ async fn a_run_that_nobody_holds_is_found_joined_and_finished() {
     assert_eq!(step(&second), "tell");
     let last = engine.proceed(done(&second, "Told."), &Roles::Any).await.unwrap();
     assert_eq!(last.standing.unwrap().result, Some(json!("Told.")));
-    assert!(engine.waiting_for_agents().await.unwrap().is_empty());
+    assert!(engine.waiting_for_agents(&Roles::Any).await.unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +85,7 @@ async fn one_agent_at_a_time_has_a_run() {
     let run = begun(&engine).await;
     let tries = (0..8).map(|_| {
         let engine = engine.clone();
-        tokio::spawn(async move { engine.join(run, "agent").await })
+        tokio::spawn(async move { engine.join(run, "agent", &Roles::Any).await })
     });
     let (mut joined, mut refused) = (Vec::new(), 0);
     for one in tries.collect::<Vec<_>>() {
@@ -103,7 +103,7 @@ async fn one_agent_at_a_time_has_a_run() {
     let had = engine.release(run, "ada").await.unwrap().unwrap();
     assert_eq!(had.by, "agent");
     assert_eq!(engine.release(run, "ada").await.unwrap(), None, "it is free");
-    let other = engine.join(run, "agent").await.unwrap();
+    let other = engine.join(run, "agent", &Roles::Any).await.unwrap();
     let late = engine.proceed(done(&joined[0], "Seen."), &Roles::Any).await.unwrap_err();
     assert_eq!(late.code(), "RUN_CLAIMED");
     let late =
@@ -111,7 +111,7 @@ async fn one_agent_at_a_time_has_a_run() {
     assert_eq!(late.code(), "RUN_CLAIMED");
     let second = engine.proceed(done(&other, "Seen."), &Roles::Any).await.unwrap();
     assert_eq!(step(&second), "tell");
-    assert_eq!(engine.join(run, "agent").await.unwrap_err().code(), "RUN_CLAIMED");
+    assert_eq!(engine.join(run, "agent", &Roles::Any).await.unwrap_err().code(), "RUN_CLAIMED");
 }
 
 #[tokio::test]
@@ -120,8 +120,8 @@ async fn a_claim_ends_with_its_time_and_late_work_counts_when_nobody_took_over()
     world.options.claim_lasts = Duration::ZERO;
     let engine = world.engine();
     let run = begun(&engine).await;
-    let first = engine.join(run, "agent").await.unwrap();
-    let second = engine.join(run, "agent").await.unwrap();
+    let first = engine.join(run, "agent", &Roles::Any).await.unwrap();
+    let second = engine.join(run, "agent", &Roles::Any).await.unwrap();
     let next = engine.proceed(done(&first, "Seen."), &Roles::Any).await.unwrap();
     assert_eq!(step(&next), "tell", "its time is over, and nobody has it");
     let late = engine.proceed(done(&second, "Seen, too."), &Roles::Any).await.unwrap();
@@ -136,16 +136,16 @@ async fn whoever_started_a_run_over_mcp_has_it_until_its_time_is_over() {
         cairn_engine::flow::RunRequest { by: over_mcp(), ..request("two", json!({"thing": "it"})) };
     let first = engine.start_held(ask).await.unwrap();
     let run = first.session.unwrap().run;
-    let found = engine.waiting_for_agents().await.unwrap();
+    let found = engine.waiting_for_agents(&Roles::Any).await.unwrap();
     assert!(found[0].claimant.is_some(), "{found:?}");
-    assert_eq!(engine.join(run, "agent").await.unwrap_err().code(), "RUN_CLAIMED");
+    assert_eq!(engine.join(run, "agent", &Roles::Any).await.unwrap_err().code(), "RUN_CLAIMED");
     let second = engine.proceed(done(&first, "Seen."), &Roles::Any).await.unwrap();
-    assert_eq!(engine.join(run, "agent").await.unwrap_err().code(), "RUN_CLAIMED");
+    assert_eq!(engine.join(run, "agent", &Roles::Any).await.unwrap_err().code(), "RUN_CLAIMED");
     engine.stop(Duration::from_secs(5)).await;
 
     world.options.claim_lasts = Duration::ZERO;
     let engine = world.engine();
-    let joined = engine.join(run, "agent").await.unwrap();
+    let joined = engine.join(run, "agent", &Roles::Any).await.unwrap();
     assert_eq!(step(&joined), "tell");
     let last = engine.proceed(done(&second, "Told."), &Roles::Any).await.unwrap();
     assert!(last.is_complete);
@@ -181,10 +181,15 @@ graph:
     while engine.waiting_for(WaitingFor::Caller).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: Some("role".to_owned()) };
+    let via = Via {
+        actor: ActorKind::Agent,
+        door: Door::Mcp,
+        line: None,
+        token_id: Some("role".to_owned()),
+    };
     let by = By { name: "bot".to_owned(), via: Some(via) };
-    assert_eq!(engine.join(run, by).await.unwrap_err().code(), "AUTH_FORBIDDEN");
-    assert_eq!(step(&engine.join(run, "agent").await.unwrap()), "look");
+    assert_eq!(engine.join(run, by, &Roles::Any).await.unwrap_err().code(), "AUTH_FORBIDDEN");
+    assert_eq!(step(&engine.join(run, "agent", &Roles::Any).await.unwrap()), "look");
 }
 
 /// Whoever holds the token of the agent that started a run is not that agent.
@@ -213,7 +218,8 @@ graph:
 }
 
 fn with_token(id: &str) -> By {
-    let via = Via { actor: ActorKind::Agent, door: Door::Mcp, token_id: Some(id.to_owned()) };
+    let via =
+        Via { actor: ActorKind::Agent, door: Door::Mcp, line: None, token_id: Some(id.to_owned()) };
     By { name: "bot".to_owned(), via: Some(via) }
 }
 
@@ -230,12 +236,49 @@ async fn taking_a_run_over_is_on_record() {
         let claims = lines.into_iter().filter(|line| line.action == "runs:claim");
         claims.map(|line| (line.run_id, line.token_id)).collect::<Vec<_>>()
     };
-    let joined = engine.join(run, with_token("free")).await.unwrap();
+    let joined = engine.join(run, with_token("free"), &Roles::Any).await.unwrap();
     let line = (Some(run), Some("free".to_owned()));
     assert_eq!(claims().await, std::slice::from_ref(&line));
     let again = Continue { by: Some(with_token("free")), ..back(&joined.tokens.continue_token) };
     engine.proceed(again, &Roles::Any).await.unwrap();
     assert_eq!(claims().await, std::slice::from_ref(&line), "whoever has it changes nothing");
-    assert_eq!(engine.join(run, with_token("free")).await.unwrap_err().code(), "RUN_CLAIMED");
+    assert_eq!(
+        engine.join(run, with_token("free"), &Roles::Any).await.unwrap_err().code(),
+        "RUN_CLAIMED"
+    );
     assert_eq!(claims().await, [line], "and neither does whoever is refused");
+}
+
+/// An agent without a token has the roles of its door, and is offered nothing else.
+#[tokio::test]
+async fn whoever_lacks_the_role_neither_sees_nor_takes_a_run() {
+    let source = "name: two
+triggers: [{ id: manual, type: manual, require_role: approve }]
+graph:
+  nodes:
+    - { id: look, type: guide, prompt: Look }
+";
+    let world = World::new(&[("two", source), ("open", TWO)]);
+    let engine = world.engine();
+    let trigger = Some("manual".parse().unwrap());
+    let ask = cairn_engine::flow::RunRequest { trigger, ..request("two", json!({})) };
+    let run = engine.submit(ask).await.unwrap().run;
+    let open = engine.submit(request("open", json!({"thing": "x"}))).await.unwrap().run;
+    while engine.waiting_for(WaitingFor::Caller).await.unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let offered = engine.waiting_for_agents(&Roles::Any).await.unwrap();
+    let token = offered.iter().find(|found| found.run.run == run).unwrap().continue_token.clone();
+    let at_door = Roles::Of(["read", "run"].map(str::to_owned).into());
+    let seen = engine.waiting_for_agents(&at_door).await.unwrap();
+    assert_eq!(seen.iter().map(|found| found.run.run).collect::<Vec<_>>(), [open]);
+    let stdio = By { name: "agent".to_owned(), ..over_mcp() };
+    assert_eq!(
+        engine.join(run, stdio.clone(), &at_door).await.unwrap_err().code(),
+        "AUTH_FORBIDDEN"
+    );
+    let ask = Continue { by: Some(stdio.clone()), ..back(&token) };
+    assert_eq!(engine.proceed(ask, &at_door).await.unwrap_err().code(), "AUTH_FORBIDDEN");
+    let may = Roles::Of(["approve".to_owned()].into());
+    assert_eq!(step(&engine.join(run, stdio, &may).await.unwrap()), "look");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![expect(clippy::disallowed_methods, reason = "the tests run on a real machine")]
 
+mod approvals;
 mod authority;
 mod disk;
 mod forged;
@@ -15,6 +16,7 @@ mod listed;
 mod owners;
 mod papers;
 mod projects;
+mod record;
 mod recovery;
 mod rights;
 mod runs;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_core::event::engine::EndStatus;
+use cairn_engine::flow::Decider;
 use serde_json::json;
 
 use crate::world::{World, request};
@@ -59,7 +60,7 @@ async fn a_step_that_must_not_be_repeated_is_not() {
     };
     tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
     let skip = cairn_core::event::engine::InterruptDecision::Skip;
-    engine.resolve(run, "a".parse().unwrap(), "ada", skip).await.unwrap();
+    engine.resolve(run, "a".parse().unwrap(), Decider::local("ada"), skip).await.unwrap();
     assert_eq!(engine.ended(run).await.unwrap().status, EndStatus::Succeeded);
     assert_eq!(world.tries(), [1, 1]);
 }

@@ -66,7 +66,8 @@ fn world() -> World {
 }
 
 fn by(token: Option<&str>, door: Door) -> By {
-    let via = Via { actor: ActorKind::Program, door, token_id: token.map(str::to_owned) };
+    let via =
+        Via { actor: ActorKind::Program, door, line: None, token_id: token.map(str::to_owned) };
     By { name: "somebody".to_owned(), via: Some(via) }
 }
 

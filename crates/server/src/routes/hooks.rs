@@ -204,7 +204,12 @@ async fn start(
         depth: chain(headers),
         by: By {
             name: "webhook".to_owned(),
-            via: Some(Via { actor: ActorKind::Program, door: Door::Webhook, token_id: None }),
+            via: Some(Via {
+                actor: ActorKind::Program,
+                door: Door::Webhook,
+                line: None,
+                token_id: None,
+            }),
         },
         roles: Roles::Any,
     };

@@ -20,7 +20,9 @@ use cairn_core::projection::run::RunStatus;
 use cairn_core::text::Slug;
 use cairn_engine as engine;
 use cairn_engine::catalog::Found;
-use cairn_engine::flow::{Filter, ForkPoint, Forker, Past, RunRequest, Summary, TriggerEvent};
+use cairn_engine::flow::{
+    Decider, Filter, ForkPoint, Forker, Past, RunRequest, Summary, TriggerEvent,
+};
 use cairn_engine::trigger::input;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -406,6 +408,7 @@ async fn resolve(
         Decision::Skip => InterruptDecision::Skip,
     };
     let step = step(&wanted.step)?;
-    shared.automation.engine.resolve(run, step, caller.by(), decision).await?;
+    let decider = Decider { by: caller.by(), answers: caller.principal.answers() };
+    shared.automation.engine.resolve(run, step, decider, decision).await?;
     steered(&shared, run).await
 }

@@ -23,7 +23,7 @@ use crate::answer::Failure;
 use crate::body;
 
 pub(super) fn routes() -> Vec<Route> {
-    let (read, answers) = (Access::Needs(Action::ReadRuns), Access::Needs(Action::AnswerTasks));
+    let (read, answers) = (Access::Needs(Action::ReadTasks), Access::Needs(Action::AnswerTasks));
     vec![
         Route::get("/api/v1/tasks", read, "List the questions that wait for an answer", get(list))
             .gives::<Tasks>(),

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
-use cairn_api::token::Scope;
+use cairn_api::token::{Scope, TokenKind};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::{Automations, NoEvaluator, NoSettings, Options, Parts};
 use cairn_engine::host::SystemHost;
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::access::Action;
 use crate::tokens::Wanted;
 
 const TOKEN: &str = "cairn_adm_test";
@@ -75,7 +76,13 @@ impl World {
 
     async fn token(&self, name: &str, scope: Scope, expires_ms: Option<u64>) -> String {
         let (text, scopes) = (format!("cairn_tok_{name}"), vec![scope]);
-        let wanted = Wanted { name: name.to_owned(), scopes, workflows: Vec::new(), expires_ms };
+        let wanted = Wanted {
+            kind: Default::default(),
+            name: name.to_owned(),
+            scopes,
+            workflows: Vec::new(),
+            expires_ms,
+        };
         self.app.tokens.create(&self.changes(), &text, wanted, 1).await.unwrap();
         text
     }
@@ -177,11 +184,37 @@ async fn a_token_opens_what_its_scope_says_and_nothing_else() {
         }
         for (scope, token) in &tokens {
             let status = world.status(route.method, &path, Some(&format!("Bearer {token}"))).await;
-            let allowed = *scope == action.scope() || *scope == Scope::Admin;
+            let allowed = action.is_allowed_by(*scope);
             let told = format!("{} {path} with {scope}: {status}", route.method);
             assert_ne!(status, StatusCode::UNAUTHORIZED, "{told}");
             assert_eq!(status != StatusCode::FORBIDDEN, allowed, "{told}");
         }
+    }
+}
+
+/// Whatever is written into the file of tokens, one of an agent opens nothing that is for people.
+// case: approval.agent
+#[tokio::test]
+async fn a_token_of_an_agent_neither_approves_nor_trusts_nor_administers() {
+    let world = World::new().await;
+    let (kind, text) = (TokenKind::Agent, "agent text");
+    for scope in Scope::ALL {
+        let wanted = Wanted::new(("a".to_owned(), kind), vec![scope], Vec::new(), None);
+        let is_work = [Scope::Read, Scope::Run, Scope::Edit].contains(&scope);
+        assert_eq!(wanted.is_ok(), is_work, "{scope}");
+    }
+    let (name, scopes) = ("agent".to_owned(), Scope::ALL.to_vec());
+    let wanted = Wanted { kind, name, scopes, workflows: Vec::new(), expires_ms: None };
+    let made = world.app.tokens.create(&world.changes(), text, wanted, 1).await.unwrap();
+    assert_eq!(made.scopes, [Scope::Read, Scope::Run, Scope::Edit]);
+    for route in world.table() {
+        let Access::Needs(action) = route.access else { continue };
+        let path = filled(route.path);
+        let status = world.status(route.method, &path, Some(&format!("Bearer {text}"))).await;
+        let allowed = made.scopes.iter().any(|scope| action.is_allowed_by(*scope));
+        assert_eq!(status != StatusCode::FORBIDDEN, allowed, "{} {path}", route.method);
+        let for_people = [Action::AnswerTasks, Action::TrustSessions, Action::WriteTokens];
+        assert!(!(allowed && for_people.contains(&action)), "{path}");
     }
 }
 

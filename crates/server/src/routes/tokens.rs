@@ -50,7 +50,7 @@ async fn make(
     }
     let now_ms = now_ms();
     let expires_ms = asked.expires_in_sec.span_ms()?.map(|span| now_ms.saturating_add(span));
-    let wanted = Wanted::new(asked.name, asked.scopes, workflows, expires_ms)?;
+    let wanted = Wanted::new((asked.name, asked.kind), asked.scopes, workflows, expires_ms)?;
     let text = (shared.new_token)()?;
     let token = shared.tokens.create(&caller.changes(&shared), &text, wanted, now_ms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: text, about: token })))

@@ -12,6 +12,7 @@ async fn a_token_for_one_workflow_sees_and_starts_no_other() {
     let world = World::new(&[("mine", HELLO), ("yours", HELLO)]);
     let server = world.serve().await;
     let wanted = Wanted {
+        kind: Default::default(),
         name: "ci".to_owned(),
         scopes: vec![Scope::Read, Scope::Run],
         workflows: vec!["project.mine".into()],
@@ -85,7 +86,13 @@ async fn whatever_a_token_is_not_for_is_not_there_on_any_route() {
     for scope in Scope::ALL {
         let (name, text) = (scope.name().replace(':', "-"), format!("cairn_tok_{scope}"));
         let workflows = vec!["project.mine".into()];
-        let wanted = Wanted { name, scopes: vec![scope], workflows, expires_ms: None };
+        let wanted = Wanted {
+            kind: Default::default(),
+            name,
+            scopes: vec![scope],
+            workflows,
+            expires_ms: None,
+        };
         world.token(&text, wanted).await;
         tokens.push((scope, format!("Bearer {text}")));
     }
@@ -191,6 +198,7 @@ graph: { nodes: [{ id: a, type: end, result: hi }] }
     let world = World::new(&[("guarded", guarded), ("open", HELLO)]);
     let server = world.serve().await;
     let wanted = Wanted {
+        kind: Default::default(),
         name: "ci".to_owned(),
         scopes: vec![Scope::Read, Scope::Run],
         workflows: Vec::new(),

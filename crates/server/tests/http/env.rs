@@ -109,7 +109,13 @@ async fn who_may_edit_may_not_write_secrets_and_nobody_reaches_another_workflow(
     {
         let workflows = vec!["project.needy".into()];
         let scopes = vec![scope];
-        let wanted = Wanted { name: name.to_owned(), scopes, workflows, expires_ms: None };
+        let wanted = Wanted {
+            kind: Default::default(),
+            name: name.to_owned(),
+            scopes,
+            workflows,
+            expires_ms: None,
+        };
         world.token(&format!("cairn_tok_{name}"), wanted).await;
     }
     let secret = "/api/v1/workflows/needy/secrets/TOKEN";

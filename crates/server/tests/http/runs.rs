@@ -265,6 +265,7 @@ async fn only_who_is_asked_may_answer() {
     let world = World::new(&[("approve", &text)]);
     let server = world.serve().await;
     let wanted = Wanted {
+        kind: Default::default(),
         name: "boss".to_owned(),
         scopes: vec![Scope::Approve],
         workflows: Vec::new(),
@@ -280,6 +281,7 @@ async fn only_who_is_asked_may_answer() {
     assert_eq!((refused.status, refused.code().as_str()), (403, "TASK_FORBIDDEN"));
     // Whoever may start and steer everything, as agents may, is not who may approve it.
     let agent = Wanted {
+        kind: Default::default(),
         name: "boss-2".to_owned(),
         scopes: vec![Scope::Read, Scope::Run, Scope::Edit],
         workflows: Vec::new(),
@@ -289,7 +291,12 @@ async fn only_who_is_asked_may_answer() {
     let agent = [("Authorization", "Bearer cairn_tok_agent")];
     let refused = server.call_with("POST", &path, Some(&approved), &agent).await;
     assert_eq!((refused.status, refused.code().as_str()), (403, "AUTH_FORBIDDEN"));
+    // Whoever answers can see what is asked, and no more of the run.
     let boss = [("Authorization", "Bearer cairn_tok_boss")];
+    let asked = server.call_with("GET", "/api/v1/tasks", None, &boss).await;
+    assert_eq!((asked.status, asked.body.contains(task)), (200, true), "{}", asked.body);
+    let run_of = format!("/api/v1/runs/{run}");
+    assert_eq!(server.call_with("GET", &run_of, None, &boss).await.status, 403);
     let answer = server.call_with("POST", &path, Some(&approved), &boss).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     server.until_status(&run, "succeeded").await;

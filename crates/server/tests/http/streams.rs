@@ -230,7 +230,7 @@ async fn a_token_holds_its_own_places_and_no_others() {
     let world = World::new(&[]);
     let server = world.serve().await;
     let (name, scopes, workflows) = ("ci".to_owned(), vec![Scope::Read], Vec::new());
-    let wanted = Wanted { name, scopes, workflows, expires_ms: None };
+    let wanted = Wanted { kind: Default::default(), name, scopes, workflows, expires_ms: None };
     world.token("cairn_tok_ci", wanted).await;
     let (path, own) = ("/api/v1/events", [("Authorization", "Bearer cairn_tok_ci")]);
     let mut open = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_core::event::engine::{Payload, StepInput};
+use cairn_core::event::engine::{InterruptDecision, Payload, StepInput};
 use cairn_core::event::{Event, EventData};
 use cairn_core::flow::{Graph, Limits, Run, Secrets};
 use cairn_core::id::RunId;
@@ -61,7 +61,7 @@ pub(super) fn check(book: &mut Entries, hits: &Counts, store: Option<&[Event]>) 
         if !book.runs.get(run).is_some_and(|run| run.is_imported) {
             replay(*run, events, graph, &mut wrong);
         }
-        approved(*run, events, &mut wrong);
+        approved(*run, events, book, &mut wrong);
     }
     book.violations.extend(wrong);
 }
@@ -188,7 +188,7 @@ fn keys(book: &Entries, wrong: &mut Vec<String>) {
 /// What only a person allows begins in a run in which a person said yes to what was asked there,
 /// or in a fork for which somebody who may say it did. One yes is worth one begin: tries of one
 /// instance are one. What was recorded elsewhere is not among the events.
-fn approved(run: RunId, events: &[&Event], wrong: &mut Vec<String>) {
+fn approved(run: RunId, events: &[&Event], book: &Entries, wrong: &mut Vec<String>) {
     let (mut asked, mut yes, mut begun) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for event in events {
         match &event.data {
@@ -197,6 +197,10 @@ fn approved(run: RunId, events: &[&Event], wrong: &mut Vec<String>) {
                 yes.extend(vouched.cloned());
                 if !yes.is_empty() && queued.by.as_deref() == Some(NOBODY) {
                     wrong.push(format!("{run} was vouched for by somebody who may not answer"));
+                }
+                let of = queued.forked_from.iter().filter_map(|from| book.runs.get(&from.run_id));
+                if !yes.is_empty() && of.into_iter().any(|of| of.is_imported) {
+                    wrong.push(format!("{run} keeps what was answered elsewhere"));
                 }
             }
             EventData::TaskOpened(task) => {
@@ -210,6 +214,17 @@ fn approved(run: RunId, events: &[&Event], wrong: &mut Vec<String>) {
                 Some(_) => {}
                 None => wrong.push(format!("{run} has an answer to what it did not ask here")),
             },
+            // What one yes allowed is done a second time by those who could say it.
+            EventData::StepResolved(step) => {
+                let is_again = step.decision == InterruptDecision::Retry;
+                let is_allowed = step.instance.step.as_str() == ALLOWED;
+                if is_again && is_allowed && step.by.starts_with(NOBODY) {
+                    wrong.push(format!(
+                        "`{}` of {run} is repeated by one who may not answer",
+                        step.instance
+                    ));
+                }
+            }
             EventData::StepStarted(step) => {
                 if step.input.given().is_some_and(is_evil) {
                     wrong.push(format!("`{}` of {run} does what its plan does not", step.instance));

@@ -89,7 +89,7 @@ graph:
 graph:
   nodes:
     - { id: q, type: human, prompt: May I?, cases: { approved: allowed, rejected: end } }
-    - { id: allowed, type: act, say: allowed }
+    - { id: allowed, type: act, say: allowed, on_interrupt: ask }
 ",
     },
     Written {

@@ -15,8 +15,8 @@ use cairn_core::projection::run::{RunState, StepStatus};
 use cairn_engine::catalog::Catalog;
 use cairn_engine::flow::schedule::Timetable;
 use cairn_engine::flow::{
-    Automations, ForkPoint, Forker, NoEvaluator, Options, Parts, RETENTION, Roles, RunRequest,
-    TriggerEvent, Truster,
+    Automations, Decider, ForkPoint, Forker, NoEvaluator, Options, Parts, RETENTION, Roles,
+    RunRequest, TriggerEvent, Truster,
 };
 use cairn_engine::host::BoxFuture;
 use cairn_engine::performer::Performers;
@@ -704,8 +704,10 @@ async fn tend(
     for (instance, _) in unknown {
         let all = [InterruptDecision::Retry, InterruptDecision::Fail, InterruptDecision::Skip];
         let decision = all.get(machine.below(3)).copied().unwrap_or(InterruptDecision::Fail);
-        let name = format!("somebody {}", machine.bits());
-        let said = engine.resolve(run, instance.clone(), name.as_str(), decision).await;
+        let answers = machine.percent(70);
+        let name = format!("{} {}", if answers { "somebody" } else { NOBODY }, machine.bits());
+        let decider = Decider { by: name.as_str().into(), answers };
+        let said = engine.resolve(run, instance.clone(), decider, decision).await;
         book.open().said(&name, run, &said);
     }
     if state.paused && everything {

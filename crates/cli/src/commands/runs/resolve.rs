@@ -4,7 +4,7 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::instance::StepInstanceKey;
-use cairn_engine::flow::Automations;
+use cairn_engine::flow::{Automations, Decider};
 use serde_json::json;
 
 use super::RunArg;
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Args, engine: &Automations, config: &Config) -> R
         Decision::Fail => InterruptDecision::Fail,
         Decision::Skip => InterruptDecision::Skip,
     };
-    engine.resolve(run, args.step.clone(), somebody::by(), decision).await?;
+    engine.resolve(run, args.step.clone(), Decider::local(somebody::by()), decision).await?;
     if config.output.json {
         config.output.object(&json!({"runId": run, "step": args.step, "decision": decision}))?;
     } else {

@@ -6,7 +6,6 @@ use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::run::Shown;
 use cairn_core::event::By;
-use cairn_engine::Error as Engine;
 use cairn_engine::flow::{Automations, Past};
 use serde_json::json;
 
@@ -56,19 +55,12 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
 
 /// Has a run go on; says whether another process performs it.
 async fn resume(args: &Args, engine: &Automations, past: &Past) -> Result<bool> {
-    let (run, was_over) = (past.summary.run, past.summary.is_over());
+    let run = past.summary.run;
     // Who left a run to a process of its own was recorded when it began.
     let by = if args.stay { By::engine() } else { somebody::by() };
     // One that does not rest was left by whoever performed it, and is taken over by being
     // spoken to.
-    if let Err(error) = engine.resume(run, by).await {
-        // It may come to its end as soon as somebody takes it over.
-        let ended_now = error.code() == "RUN_ENDED" && !was_over;
-        let is_refusal = matches!(error, Engine::RunRefused { .. } | Engine::Told { .. });
-        if !is_refusal || (error.code() != "RUN_STATE" && !ended_now) {
-            return Err(error.into());
-        }
-    }
+    engine.go_on(run, by).await?;
     Ok(!engine.is_here(run).await?)
 }
 

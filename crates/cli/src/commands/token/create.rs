@@ -2,7 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::token::{GoodFor, Scope};
+use cairn_api::token::{GoodFor, Scope, TokenKind};
 use cairn_engine::rights::Limit;
 use cairn_server::tokens::Wanted;
 use serde_json::json;
@@ -15,12 +15,16 @@ use crate::{fresh, home, somebody, sources};
 /// Scopes: read (look at workflows, runs and sessions), run (start and steer runs), edit (change workflows), approve (answer what runs ask), secrets:write (set secrets), admin (everything).
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cairn token create --name ci --scope read --scope run\n  cairn token create --name board --scope read --workflow triage --expires 30d"
+    after_help = "Examples:\n  cairn token create --name ci --scope read --scope run\n  cairn token create --name board --scope read --workflow triage --expires 30d\n  cairn token create --name coder --agent --scope read --scope run"
 )]
 pub(crate) struct Args {
     /// Whose it is; runs and the audit record call its holder by this name
     #[arg(long, value_name = "NAME")]
     name: String,
+
+    /// It is for an agent that a model drives: it can allow read, run and edit, and never what is for people
+    #[arg(long)]
+    agent: bool,
 
     /// What it allows; may be repeated
     #[arg(long, value_name = "SCOPE", required = true)]
@@ -68,12 +72,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let workflows = workflows.collect::<Result<Vec<_>>>()?;
     let (now_ms, text) = (fresh::now_ms(), fresh::token()?);
     let expires_ms = args.expires.0.map(|span| now_ms.saturating_add(span));
-    let wanted = Wanted::new(args.name.clone(), args.scope.clone(), workflows, expires_ms)?;
+    let kind = if args.agent { TokenKind::Agent } else { TokenKind::Person };
+    let name = (args.name.clone(), kind);
+    let wanted = Wanted::new(name, args.scope.clone(), workflows, expires_ms)?;
     let token = home::with_store(config, async |store| {
         super::tokens(store).create(&somebody::changes(store), &text, wanted, now_ms).await
     })?;
     if config.output.json {
-        config.output.object(&json!({"token": text, "tokenId": token.token_id, "name": token.name, "scopes": token.scopes, "workflows": token.workflows, "expiresAt": token.expires_at}))?;
+        config.output.object(&json!({"token": text, "tokenId": token.token_id, "name": token.name, "kind": token.kind, "scopes": token.scopes, "workflows": token.workflows, "expiresAt": token.expires_at}))?;
         return Ok(Exit::Success);
     }
     config.output.line(&text)?;

@@ -2,7 +2,7 @@
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::token::{Token, Tokens};
+use cairn_api::token::{Token, TokenKind, Tokens};
 
 use crate::config::Config;
 use crate::fresh;
@@ -39,9 +39,13 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
             Some(at) => render::ago(now_ms, Some(at)),
             None => "never".to_owned(),
         };
+        let name = match token.kind {
+            TokenKind::Person => token.name.clone(),
+            TokenKind::Agent => format!("{} (agent)", token.name),
+        };
         vec![
             Cell::styled(Style::Strong, &token.token_id),
-            Cell::new(&token.name),
+            Cell::new(name),
             Cell::new(scopes.join(", ")),
             Cell::new(whom),
             good_until(token),

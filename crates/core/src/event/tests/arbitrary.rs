@@ -17,7 +17,7 @@ use guided::{
 
 use super::super::engine::*;
 use super::super::guided::*;
-use super::super::{ActorKind, Door, Event, EventData, Kind, Scope, ScopeRule, Via};
+use super::super::{ActorKind, AuditLine, Door, Event, EventData, Kind, Scope, ScopeRule, Via};
 use crate::canonical::StrictValue;
 use crate::digest::{Digest, SnapshotRef, WorkflowHash};
 use crate::id::*;
@@ -342,11 +342,9 @@ fn loop_key() -> impl Strategy<Value = StepInstanceKey> {
 fn via() -> impl Strategy<Value = Option<Via>> {
     let actor = select(vec![ActorKind::Person, ActorKind::Agent, ActorKind::Engine]);
     let door = select(vec![Door::Cli, Door::Http, Door::Webhook, Door::Engine]);
-    option::of((actor, door, option::of(text())).prop_map(|(actor, door, token_id)| Via {
-        actor,
-        door,
-        token_id,
-    }))
+    let line = (0u64..99).prop_map(|index| AuditLine { digest: Digest::of(&[]), index });
+    let parts = (actor, door, option::of(line), option::of(text()));
+    option::of(parts.prop_map(|(actor, door, line, token_id)| Via { actor, door, line, token_id }))
 }
 
 fn usage() -> impl Strategy<Value = Option<Usage>> {

@@ -73,6 +73,7 @@ impl RunState {
                 let opened =
                     Task { instance: task.instance.clone(), request: task.request.clone() };
                 self.tasks.insert(task.task_id, opened);
+                self.step(&task.instance).shown = task.request.digest();
             }
             EventData::TaskAnswered(task) => drop(self.tasks.remove(&task.task_id)),
             EventData::ChildStarted(child) => {
@@ -282,6 +283,7 @@ impl StepState {
             node_id: None,
             order: 0,
             output: None,
+            shown: None,
             status: StepStatus::Pending,
             waiting_for: None,
         }

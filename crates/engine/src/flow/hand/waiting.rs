@@ -7,8 +7,8 @@ use cairn_core::projection::run::{RunState, RunStatus};
 
 use super::claims::{ClaimId, Claimant};
 use super::{Hand, Held, log, payload, text};
-use crate::error::Result;
-use crate::flow::{Automations, Filter, Inner, Summary};
+use crate::error::{Error, Result};
+use crate::flow::{Automations, Filter, Inner, Roles, Summary};
 use crate::guided::answer::RunRef;
 
 /// How much of a prompt is shown in a list.
@@ -41,12 +41,17 @@ impl Automations {
         self.inner.waiting_for(what).await
     }
 
-    /// The runs that wait for an agent, those that nobody works on first, each longest first.
-    pub async fn waiting_for_agents(&self) -> Result<Vec<WaitingRun>> {
+    /// The runs that wait for an agent, those that nobody works on first, each longest first. What
+    /// takes a role that whoever looks has not is not shown, and its token not given out.
+    pub async fn waiting_for_agents(&self, roles: &Roles) -> Result<Vec<WaitingRun>> {
         let hand = Hand::new(&self.inner).await?;
         let mut found = Vec::new();
         for summary in self.inner.waiting_for(WaitingFor::Caller).await? {
-            found.extend(hand.offer(summary.run).await?);
+            match self.inner.require_roles(summary.run, roles).await {
+                Ok(()) => found.extend(hand.offer(summary.run).await?),
+                Err(Error::RoleMissing { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         found.sort_by_key(|run| (run.claimant.is_some(), run.since_ms));
         Ok(found)
@@ -54,7 +59,7 @@ impl Automations {
 
     /// How many runs wait for an agent and are not worked on.
     pub async fn unclaimed(&self) -> Result<usize> {
-        let found = self.waiting_for_agents().await?;
+        let found = self.waiting_for_agents(&Roles::Any).await?;
         Ok(found.iter().filter(|run| run.claimant.is_none()).count())
     }
 }
