@@ -343,6 +343,9 @@ fn graphs_are_found_with_their_files() {
       alarm  alarm  (the engine does it: shell)
       end  end  (the engine does it: end, from end)
 
+    started by
+      cron  cron, cron */5 * * * *, timezone UTC
+
     can
       command   alarm: bash nodes/alarm.sh
       host      check: GET a host that the run decides, {{ env.SITE }}/health
@@ -359,6 +362,9 @@ fn graphs_are_found_with_their_files() {
       judge  judge  (the engine does it: branch)  → false: alarm, true: end
       alarm  alarm  (the engine does it: shell)
       end  end  (the engine does it: end, from end)
+
+    started by
+      cron  cron, cron */5 * * * *, timezone UTC
 
     can
       command   alarm: bash nodes/alarm.sh

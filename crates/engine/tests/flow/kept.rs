@@ -151,7 +151,11 @@ graph: { nodes: [{ id: a, type: log, message: x }] }",
             tokio::task::yield_now().await;
         }
     }
-    assert_eq!(engine.tidy(in_days(0)).await.unwrap().runs, 0, "all count for the rate of a minute");
+    assert_eq!(
+        engine.tidy(in_days(0)).await.unwrap().runs,
+        0,
+        "all count for the rate of a minute"
+    );
     assert_eq!(engine.tidy(in_days(0) + 61_000).await.unwrap().runs, 3);
     let left = engine.list(&Filter::default()).await.unwrap();
     assert_eq!(left.iter().map(|run| run.run).collect::<Vec<_>>(), [runs[4], runs[3]]);
