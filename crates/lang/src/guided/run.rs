@@ -161,6 +161,20 @@ fn input(spot: &Spot<'_>, config: &mut Map<String, Value>) {
             "write the value itself, or hand it over in a file or in `stdin`",
         );
     }
+    for (name, why) in &reading.variables {
+        let value = variables.and_then(|variables| variables.get(name));
+        if value.is_some_and(is_brought)
+            && let Some(env) = spot.node.get("env")
+        {
+            let env = spot.child("env", env);
+            let spot = env.node.get(name).map(|node| env.child(name, node)).unwrap_or(env);
+            spot.error_hint(
+                Code::TaintedValue,
+                format!("what a run brings cannot {why}, as `{name}` would here"),
+                "hand the value over as an argument or in `stdin` of a program that reads data",
+            );
+        }
+    }
     if !config.get("stdin").is_some_and(is_brought) {
         return;
     }

@@ -139,6 +139,11 @@ fn what_a_run_brings_is_read_as_data_only() {
         "{type: shell, command: [sqlite3, a.db], stdin: '{{notes}}'}",
         "{type: shell, command: [xargs, rm], stdin: '{{notes}}'}",
         "{type: shell, command: [git, status], env: {HOME: '{{notes}}'}}",
+        "{type: shell, command: 'cat | bash', stdin: '{{notes}}'}",
+        "{type: shell, command: 'read l; eval \"$l\"', stdin: '{{notes}}'}",
+        "{type: shell, command: [sh, -c, 'python3 -'], stdin: '{{notes}}'}",
+        "{type: shell, command: 'eval \"$NAME\"', env: {NAME: '{{notes}}'}}",
+        "{type: shell, command: 'ssh host \"ls $NAME\"', env: {NAME: '{{notes}}'}}",
     ] {
         let told = told(&[run]);
         assert!(told.contains("error[tainted_value]"), "{run}: {told}");
