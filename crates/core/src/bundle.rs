@@ -21,6 +21,7 @@ use crate::journal::Tail;
 use crate::lineage;
 use crate::manifest::{self, Record};
 use crate::pin::{BlobKind, Pin};
+use crate::text::{inert, is_workflow_id, truncate};
 
 /// The version of bundles.
 pub const VERSION: u64 = 1;
@@ -379,6 +380,13 @@ impl Events {
                 format!("event {place} ({kind}) needs format {needs}, and {FORMAT} is known");
             return Err(Error::UnsupportedVersion(what));
         }
+        if let Some(id) = named(&event.data).filter(|id| !is_workflow_id(id)) {
+            let shown = truncate(&inert(id), ID_SHOWN_MAX);
+            let form = "`namespace.name`, in lower-case letters, digits, `_` and `-`";
+            return Err(invalid(format_args!(
+                "event {place}: `{shown}` is not the id of a workflow, which is {form}"
+            )));
+        }
         if event.index.0 != place as u64 {
             let found = event.index;
             return Err(Error::EventOrder(format!("event {found} stands at place {place}")));
@@ -406,6 +414,20 @@ impl Events {
             }
             _ => Err(Error::EventOrder("the first event is not session_created".into())),
         }
+    }
+}
+
+/// How much of an id that is none is shown.
+const ID_SHOWN_MAX: usize = 80;
+
+/// The workflow that an event names.
+fn named(data: &EventData) -> Option<&str> {
+    match data {
+        EventData::RunStarted(run) => Some(&run.workflow_id),
+        EventData::RunQueued(run) => Some(&run.workflow_id),
+        EventData::TriggerReceived(trigger) => Some(&trigger.workflow_id),
+        EventData::SessionListed(listed) => Some(&listed.workflow_id),
+        _ => None,
     }
 }
 

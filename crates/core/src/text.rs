@@ -55,6 +55,24 @@ pub fn acts(letter: char) -> bool {
         )
 }
 
+/// Whether a text has the form of a workflow's id: `namespace.name`, or a name alone as it was
+/// before there were namespaces. Nothing else can stand for it: there is one way to write each.
+#[must_use]
+pub fn is_workflow_id(text: &str) -> bool {
+    match text.split_once('.') {
+        Some((namespace, name)) => is_segment(namespace) && is_segment(name),
+        None => !text.is_empty() && text.bytes().all(is_plain),
+    }
+}
+
+fn is_segment(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(is_plain)
+}
+
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-'
+}
+
 /// A name of lower-case letters, digits, `_` and `-`, so that it needs no escaping in a key.
 ///
 /// Dots join the names of what stands inside something else, such as `design.compare`.
@@ -79,8 +97,7 @@ impl FromStr for Slug {
     type Err = InvalidSlug;
 
     fn from_str(text: &str) -> Result<Self, InvalidSlug> {
-        let safe = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-        let name = |part: &str| !part.is_empty() && part.bytes().all(safe);
+        let name = |part: &str| !part.is_empty() && part.bytes().all(is_plain);
         if text.len() <= 128 && text.split('.').all(name) {
             Ok(Self(text.to_owned()))
         } else {

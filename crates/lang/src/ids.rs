@@ -1,6 +1,7 @@
 //! Workflow ids: `namespace.name`, who may define which, and what an old id becomes.
 
 use cairn_core::digest::Digest;
+use cairn_core::text::is_workflow_id;
 
 /// The namespace that belongs to the program.
 pub const RESERVED: &str = "wr";
@@ -83,19 +84,14 @@ pub enum InvalidId {
 
 /// Whether a workflow from this kind of source may have this id, and of which form it is.
 pub fn check(id: &str, kind: SourceKind) -> Result<IdStatus, InvalidId> {
-    if id.is_empty() || id.len() > LENGTH_MAX {
+    if id.len() > LENGTH_MAX || !is_workflow_id(id) {
         return Err(InvalidId::Form);
     }
-    let Some((namespace, name)) = id.split_once('.') else {
-        return if id.bytes().all(is_safe) { Ok(IdStatus::Legacy) } else { Err(InvalidId::Form) };
-    };
-    if !is_segment(namespace) || !is_segment(name) {
-        return Err(InvalidId::Form);
+    match namespace(id) {
+        None => Ok(IdStatus::Legacy),
+        Some(RESERVED) if kind != SourceKind::Bundled => Err(InvalidId::Reserved),
+        Some(_) => Ok(IdStatus::Namespaced),
     }
-    if namespace == RESERVED && kind != SourceKind::Bundled {
-        return Err(InvalidId::Reserved);
-    }
-    Ok(IdStatus::Namespaced)
 }
 
 /// The id that a workflow with an old or foreign id should get: the same on every machine.
@@ -151,10 +147,6 @@ pub fn suggest_step_id(text: &str) -> String {
 
 const fn is_safe(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-'
-}
-
-fn is_segment(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(is_safe)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-pub use checkup::{Checkup, doctor, document_mode};
+pub use checkup::{Checkup, Exposed, doctor, document_mode, exposed};
 use durable::ensure_dir;
 use fs::{Disk, Fs};
 use layout::Layout;

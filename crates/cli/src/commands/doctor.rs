@@ -136,7 +136,7 @@ fn checks(
         ),
         space(found, free_min),
         sync(&found.sync_us),
-        mode("permissions", Some(found.root_mode), 0o700, State::Warning),
+        permissions(root, found.root_mode),
         key_ring,
         mode("admin token", files::document_mode(root, &serve::ADMIN_TOKEN), 0o600, State::Failed),
         audit,
@@ -290,6 +290,16 @@ async fn audit(store: &Store) -> Check {
         Ok(lines) => check(name, State::Good, render::count(lines, "line", "lines")),
         Err(error) => check(name, State::Failed, error.to_string()),
     }
+}
+
+/// Whether others can get at the data directory, or at what is in it.
+fn permissions(root: &Path, mode: u32) -> Check {
+    let (name, found) = ("permissions", files::exposed(root));
+    let Some(first) = found.iter().find(|exposed| exposed.writable).or(found.first()) else {
+        return check(name, State::Good, format!("{mode:04o}"));
+    };
+    let state = if first.writable { State::Failed } else { State::Warning };
+    check(name, state, format!("{}: {}", first.path.display(), first.told()))
 }
 
 fn mode(name: &'static str, found: Option<u32>, wanted: u32, otherwise: State) -> Check {

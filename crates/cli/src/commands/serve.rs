@@ -1,5 +1,6 @@
 //! `cairn serve`: the HTTP server, the triggers and the runs that they start.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use cairn_engine::flow::Left;
 use cairn_mcp::Reach;
 use cairn_server::tokens::Tokens;
 use cairn_server::{Automation, Front, Stopping};
-use cairn_store::Store;
 use cairn_store::port::locks::{Claim, Exclusive, Lock};
+use cairn_store::{Store, files};
 use cairn_triggers::channel::Channels;
 use serde_json::json;
 use tokio::sync::watch;
@@ -77,7 +78,9 @@ async fn serve(args: &Args, config: &Config) -> Result<Exit> {
     let mut stop = StopSignals::new()?;
     let store = home::open(config)?;
     let lock = alone(&store, config).await?;
-    // Keys, tokens and secrets that others could read are a reason not to start.
+    // Keys, tokens and secrets that others could read are a reason not to start, and so is whatever
+    // they could change.
+    require_private(config)?;
     store.keys.load().await?;
     Tokens::new(Arc::clone(&store.documents)).list().await?;
     config.vault(&store)?.require_private().await?;
@@ -157,6 +160,20 @@ async fn alone(store: &Store, config: &Config) -> Result<Box<dyn Lock>> {
             Claim::Held(_) => tokio::time::sleep(TAKE_OVER / 50).await,
         }
     }
+}
+
+/// Refuses a data directory in which others may put something in the place of what is there, and
+/// says what they may read.
+fn require_private(config: &Config) -> Result<()> {
+    for exposed in files::exposed(&config.files()?.root) {
+        let path = exposed.path.clone();
+        if exposed.writable {
+            let denied = std::io::Error::new(ErrorKind::PermissionDenied, exposed.told());
+            return Err(cairn_engine::Error::File { path, source: Arc::new(denied) }.into());
+        }
+        config.output.remark(&format!("WARNING: {}: {}", path.display(), exposed.told()));
+    }
+    Ok(())
 }
 
 /// Says what came of the steps that were under way.

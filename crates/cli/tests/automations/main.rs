@@ -6,6 +6,7 @@ mod brought;
 mod canary;
 mod guarded;
 mod kills;
+mod modes;
 mod receiver;
 mod record;
 mod server;

@@ -72,7 +72,7 @@ fn the_record_of_changes_tells_when_it_was_changed() {
     lines[1] = lines[1].replacen("tokens:create", "tokens:revoke", 1);
     fs::write(&path, lines.join("\n") + "\n").unwrap();
     assert_snapshot!(env.run(&["audit", "verify"]), @r"
-    exit 1
+    exit 3
     --- stderr
     error[AUDIT_BROKEN]: line 2 of [tmp]/home/audit/audit.jsonl is not what was written, or does not follow the one before it
       → find out who changed the file; what stands before that line can be trusted

@@ -10,6 +10,7 @@ mod forged;
 mod hand;
 mod history;
 mod hostile;
+mod ids;
 mod join;
 mod kept;
 mod listed;

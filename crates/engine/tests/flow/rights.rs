@@ -27,6 +27,10 @@ const FAILS: &str = "name: fails
 on_error: { trigger_workflow: project.child }
 graph: { nodes: [{ id: no, type: log, message: fail }] }
 ";
+const REPORTED: &str = "name: reported
+on_error: { trigger_workflow: project.reports }
+graph: { nodes: [{ id: no, type: log, message: fail }] }
+";
 
 /// Tokens that are called after what they lack.
 pub(crate) struct Named;
@@ -59,8 +63,19 @@ fn world() -> World {
     let grand = "{ id: call, type: workflow, workflow: project.parent }";
     let held = "{ id: look, type: guide, prompt: Look, next: call }
         { id: call, type: workflow, workflow: project.child }";
-    let workflows =
-        [("child", CHILD), ("parent", parent), ("grand", grand), ("fails", FAILS), ("held", held)];
+    let reports = "name: reports
+triggers: [{ id: other, type: error }]
+graph: { nodes: [{ id: call, type: workflow, workflow: project.child }] }
+";
+    let workflows = [
+        ("child", CHILD),
+        ("parent", parent),
+        ("grand", grand),
+        ("fails", FAILS),
+        ("reported", REPORTED),
+        ("reports", reports),
+        ("held", held),
+    ];
     let world = World::new(&workflows);
     World { rights: Arc::new(Named), ..world }
 }
@@ -79,6 +94,20 @@ async fn end(engine: &Automations, run: RunId) -> String {
     format!("{:?} {:?} {:?}", ended.status, ended.result, past.events)
 }
 
+/// Waits until a workflow is told that a run failed; gives how its run ended.
+async fn told(engine: &Automations, failed: RunId, workflow: &str) -> String {
+    end(engine, failed).await;
+    let filter = Filter { workflow: Some(workflow.to_owned()), ..Filter::default() };
+    for _ in 0..400 {
+        if let Some(told) = engine.list(&filter).await.unwrap().first() {
+            return end(engine, told.run).await;
+        }
+        engine.tell_of_failure(failed).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    "nobody was told".to_owned()
+}
+
 /// Has a run of a way that leads to the child begun by somebody; gives how it ended.
 async fn outcome(engine: &Automations, way: &str, token: Option<&str>) -> String {
     let start = async |workflow: &str, by: By| {
@@ -90,19 +119,9 @@ async fn outcome(engine: &Automations, way: &str, token: Option<&str>) -> String
         "child" => end(engine, start("parent", asked()).await).await,
         "grandchild" => end(engine, start("grand", asked()).await).await,
         "schedule" => end(engine, start("parent", by(None, Door::Schedule)).await).await,
-        "error" => {
-            let failed = start("fails", asked()).await;
-            end(engine, failed).await;
-            let filter = Filter { workflow: Some("project.child".to_owned()), ..Filter::default() };
-            for _ in 0..400 {
-                if let Some(told) = engine.list(&filter).await.unwrap().first() {
-                    return end(engine, told.run).await;
-                }
-                engine.tell_of_failure(failed).await.unwrap();
-                tokio::task::yield_now().await;
-            }
-            "nobody was told".to_owned()
-        }
+        "error" => told(engine, start("fails", asked()).await, "project.child").await,
+        // What an error workflow starts, it starts with its own rights as well.
+        "error_child" => told(engine, start("reported", asked()).await, "project.reports").await,
         "fork" => {
             let run = start("parent", by(None, Door::Cli)).await;
             end(engine, run).await;
@@ -148,13 +167,15 @@ async fn a_child_runs_with_the_rights_of_whoever_asked_for_its_parent() {
         (Some("good"), ""),
         (None, ""),
     ];
-    for way in ["child", "grandchild", "error", "schedule", "fork", "hand", "replay"] {
+    let ways =
+        ["child", "grandchild", "error", "error_child", "schedule", "fork", "hand", "replay"];
+    for way in ways {
         for (token, lack) in lacks {
             let world = world();
             let engine = world.engine();
             let told = outcome(&engine, way, token).await;
             let case = format!("{way} with {token:?}: {told}");
-            let has_own_rights = matches!(way, "error" | "schedule");
+            let has_own_rights = matches!(way, "error" | "error_child" | "schedule");
             if lack.is_empty() || has_own_rights {
                 assert!(told.starts_with("Succeeded"), "{case}");
                 continue;

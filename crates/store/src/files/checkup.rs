@@ -87,6 +87,46 @@ pub(super) fn mode_of(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
 }
 
+/// Something in a data directory that others can get at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exposed {
+    /// What.
+    pub path: PathBuf,
+    /// Who may read and write it: the low nine bits.
+    pub mode: u32,
+    /// Whether others may put something else in its place.
+    pub writable: bool,
+}
+
+impl Exposed {
+    /// What is wrong, with the command that fixes it.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let (mode, path) = (self.mode, self.path.display());
+        let what = if self.writable { "change" } else { "read" };
+        format!("others may {what} it (mode {mode:o}); run `chmod -R go-rwx {path}`")
+    }
+}
+
+/// What others can get at in a data directory: itself, and what is directly in it. Whatever is
+/// deeper is made for its owner alone, in folders that are.
+#[must_use]
+pub fn exposed(root: &Path) -> Vec<Exposed> {
+    let inside =
+        fs::read_dir(root).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut found: Vec<Exposed> =
+        [root.to_owned()].into_iter().chain(inside).filter_map(others).collect();
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn others(path: PathBuf) -> Option<Exposed> {
+    // What is gone by now is nobody's, and a link has no mode of its own.
+    let metadata = fs::symlink_metadata(&path).ok().filter(|found| !found.is_symlink())?;
+    let mode = metadata.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(Exposed { path, mode, writable: mode & 0o022 != 0 })
+}
+
 /// Makes the data directory, for its owner alone.
 pub(super) fn prepare_root(root: &Path) -> Result<()> {
     let mut missing: Vec<PathBuf> = Vec::new();

@@ -6,10 +6,10 @@
 //! neither side needs a clock for that. A connection that begins with `follow` is told of
 //! everything that is recorded, a line each.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,6 +95,9 @@ impl Sockets {
         // Whoever finds it under its name can be heard.
         let listener = UnixListener::bind(folder.at(&new)).map_err(failed)?;
         let named = self.log.under_epoch(session, epoch, || {
+            // Its folder is for its owner alone; so is it, wherever somebody moves it.
+            let owner = Permissions::from_mode(0o600);
+            std::fs::set_permissions(folder.at(&new), owner).map_err(failed)?;
             std::fs::rename(folder.at(&new), folder.at(&name(session))).map_err(failed)?;
             self.remove_left(session, &folder).map_err(failed)
         });
