@@ -52,7 +52,10 @@ impl Tries {
             Err(error) if error.is_passing() => {
                 self.may_have_happened |= !matches!(error, Error::Unheard { .. });
                 let who = self.elsewhere.take().filter(|_| !self.may_have_happened);
-                (self.left == 0).then(|| Err(who.unwrap_or(error)))
+                // An earlier try may have recorded something, whatever this one came to.
+                let doubt = || Error::InDoubt { session: self.desk, owner };
+                let told = if self.is_in_doubt { doubt() } else { who.unwrap_or(error) };
+                (self.left == 0).then_some(Err(told))
             }
             Err(_) if self.may_have_happened => {
                 Some(Err(Error::InDoubt { session: self.desk, owner }))
@@ -85,7 +88,7 @@ mod tests {
         let unheard = || Err(Error::Unheard { session: DESK });
         let full = || Err(Error::Store(cairn_store::Error::Full { context: "x".to_owned() }));
         let doubt = || Err(Error::InDoubt { session: DESK, owner: None });
-        let cases: [(Vec<Result<()>>, &str); 9] = [
+        let cases: [(Vec<Result<()>>, &str); 10] = [
             (vec![doubt(), Ok(())], "OK"),
             (vec![doubt(), no()], "RUN_IN_DOUBT"),
             (vec![no()], "TRIGGER_DROPPED"),
@@ -95,6 +98,7 @@ mod tests {
             (vec![full()], "STORE_FULL"),
             (vec![down(), full()], "RUN_IN_DOUBT"),
             (vec![down(), Ok(())], "OK"),
+            (vec![doubt(), down(), down(), down(), down()], "RUN_IN_DOUBT"),
         ];
         for (tries, said) in cases {
             let mut asked = Tries::at(DESK);
