@@ -36,13 +36,11 @@ const MUTANTS: [Mutant; 12] = [
         name: "subtraction-count",
         changes: &[Change {
             file: "crates/engine/src/flow/desk.rs",
-            find: "Some(Turn::Waiting { place, .. }) => drop(self.queue.remove(&place)),",
-            put: "Some(Turn::Waiting { place, .. }) => {
-                self.queue.remove(&place);
+            find: "self.bytes -= self.queue.remove(&place).map_or(0, |waiter| waiter.bytes);",
+            put: "self.bytes -= self.queue.remove(&place).map_or(0, |waiter| waiter.bytes);
                 if PLANTED && turn.is_none() {
                     self.under_way -= 1;
-                }
-            }",
+                }",
         }],
     },
     // An owner that was replaced goes on writing.
@@ -58,9 +56,9 @@ const MUTANTS: [Mutant; 12] = [
     Mutant {
         name: "approval-kept",
         changes: &[Change {
-            file: "crates/core/src/flow/fork.rs",
-            find: "        Some(Does::Human) => !could_answer(graph, at, asker),",
-            put: "        Some(Does::Human) => !PLANTED && !could_answer(graph, at, asker),",
+            file: "crates/core/src/flow/approvals.rs",
+            find: "        !asks || (!is_asked(",
+            put: "        PLANTED || !asks || (!is_asked(",
         }],
     },
     // What people decided elsewhere counts here.
@@ -160,10 +158,9 @@ const MUTANTS: [Mutant; 12] = [
     Mutant {
         name: "live-value-kept",
         changes: &[Change {
-            file: "crates/engine/src/flow/perform.rs",
-            find: "let output = exact(outcome.output);",
-            put: "let output =
-                        if PLANTED { outcome.output } else { exact(outcome.output) };",
+            file: "crates/core/src/canonical/read.rs",
+            find: "        Self(recorded(value))",
+            put: "        Self(if PLANTED { value } else { recorded(value) })",
         }],
     },
     // A letter that comes twice is acted on twice.

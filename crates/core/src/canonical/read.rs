@@ -125,9 +125,9 @@ fn huge_integer(text: &[u8]) -> Option<Range<usize>> {
         } else {
             let len = rest.iter().position(|b| !part_of_number(b)).unwrap_or(rest.len());
             let number = rest.get(..len)?;
-            if len >= DIGITS
-                && number.strip_prefix(b"-").unwrap_or(number).iter().all(u8::is_ascii_digit)
-            {
+            let digits = number.strip_prefix(b"-").unwrap_or(number);
+            // With a zero in front it is no JSON.
+            if len >= DIGITS && digits.iter().all(u8::is_ascii_digit) && !digits.starts_with(b"0") {
                 let start = text.len() - rest.len();
                 return Some(start..start + len);
             }

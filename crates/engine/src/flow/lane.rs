@@ -17,7 +17,7 @@ use cairn_core::digest::WorkflowHash;
 use cairn_core::event::engine::{Advance, RunQueued};
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{By, NewEvent, Scope};
-use cairn_core::flow::{Command, Decision, Moment, Rejection, Run};
+use cairn_core::flow::{Command, Decision, Effect, Moment, Rejection, Run};
 use cairn_core::id::{EventId, EventIndex, RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::projection::run::RunState;
@@ -121,6 +121,8 @@ struct Active {
     last: Option<EventIndex>,
     queued_ms: u64,
     started_ms: Option<u64>,
+    /// When its end was decided, as that is recorded.
+    ended_ms: Option<u64>,
     progress: Progress,
     under_way: BTreeMap<StepInstanceKey, Task>,
     response: Option<Value>,
@@ -137,6 +139,7 @@ impl Active {
             last: None,
             queued_ms,
             started_ms: None,
+            ended_ms: None,
             progress: Progress::default(),
             under_way: BTreeMap::new(),
             response: None,
@@ -425,6 +428,9 @@ impl Actor {
         let mut moment = Moment { now_ms: self.host.now_ms(), random: &mut chance };
         let decided = active.run.decide(&active.ready.graph, command, &mut moment);
         let Decision { events, effects } = decided.map_err(|refused| Error::of(id, refused))?;
+        if effects.iter().any(|effect| matches!(effect, Effect::End(_))) {
+            active.ended_ms = Some(moment.now_ms);
+        }
         if events.iter().any(|event| status_after(&event.data).is_some()) {
             batch.moved.push(id);
         }

@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn runs_go_by_age_and_by_number_and_failed_ones_stay_longer() {
         use RunStatus::{Cancelled, Failed, Succeeded};
-        let runs = vec![
+        let runs = [
             run(0, Succeeded, 0),
             run(1, Failed, 29),
             run(2, Succeeded, 29),

@@ -201,7 +201,8 @@ proptest! {
     #[test]
     fn no_encoder_hides_a_secret(
         secret in "[a-zA-Z0-9/\"'<>&%+=\\\\ \n\u{e9}\u{20ac}\u{1f511}-]{8,40}[a-z]{3}",
-        before in "[ -~]{0,9}", after in "[ -~]{0,9}",
+        // Half an escape in front would take the first character of the secret with it.
+        before in "([ -~]{0,8} )?", after in "[ -~]{0,9}",
     ) {
         let redactor = hides(&secret);
         // What is two lines is looked for without its blanks, of which some are all.

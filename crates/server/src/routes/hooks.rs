@@ -241,11 +241,12 @@ async fn start(
             let trouble =
                 format!("a request to `{trigger}` of `{workflow}` starts nothing: {error}");
             shared.automation.engine.tell_trouble(&trouble);
-            let code = match &error {
-                engine::Error::SettingsInvalid { .. } => "WEBHOOK_NOT_READY",
-                error => error.code(),
-            };
-            return Ok(refused(Refusal { status: 503, code }));
+            return Ok(refused(match &error {
+                engine::Error::SettingsInvalid { .. } => {
+                    Refusal { status: 503, code: "WEBHOOK_NOT_READY" }
+                }
+                error => Refusal { status: 503, code: error.code() },
+            }));
         }
     };
     drop(room);

@@ -144,7 +144,7 @@ impl Actor {
             _ => Value::Null,
         };
         let mut row = summary(self.session, &active);
-        row.ended_ms = Some(self.host.now_ms());
+        row.ended_ms = active.ended_ms;
         row.last = Some(self.through);
         inner.index.note(row);
         // Whoever asks for it again finds it in the list from now on.
