@@ -2,20 +2,21 @@
 //!
 //! In reading order: [`fs`] (the operations), `layout` (the names), `head`, `lock` and `epoch`
 //! (the witnesses), `load` and `walk` (the decision table), `session` (reading), `writer`
-//! (commit and recovery), `seal`,
+//! (commit and recovery), `seal`, `changes` (what moved),
 //! then the ports: `log`, `sessions`, `blobs`, `leases`, `mailbox`, `keys`, `documents`, `audit`,
-//! `exclusive`, `derived`, `runs`.
+//! `exclusive`, and the lists that follow from sessions: `index`, `runs`, `search`.
 
 mod audit;
 mod blobs;
+mod changes;
 mod checkup;
-mod derived;
 mod documents;
 mod durable;
 mod epoch;
 mod exclusive;
 pub mod fs;
 mod head;
+mod index;
 mod keys;
 mod layout;
 mod leases;
@@ -26,6 +27,7 @@ mod mailbox;
 mod pace;
 mod runs;
 mod seal;
+mod search;
 mod session;
 mod sessions;
 mod walk;
@@ -103,13 +105,14 @@ pub(crate) fn open(config: &Config) -> Result<Store> {
     if !config.unsafe_filesystem {
         checkup::require_sound_filesystem(&config.root)?;
     }
-    let index = Arc::new(derived::Sqlite::new(config.root.join("index.sqlite")));
-    let (store, log) = open_log(Arc::new(Disk), config)?;
+    let index = Arc::new(index::Sqlite::new(config.root.join("index.sqlite")));
+    let changes = changes::Changes::new(Layout { root: config.root.clone() }.changes());
+    let (store, log) = open_log(Arc::new(Disk), config, Some(changes))?;
     let leases = Arc::new(leases::FileLeases::hearing(log));
     let root = Layout { root: config.root.clone() }.papers();
     let papers = Config { root, ..config.clone() };
     let papers = Arc::new(FilePapers { config: papers, opened: OnceLock::new() });
-    Ok(Store { derived: Arc::clone(&index) as _, runs: index, leases, papers, ..store })
+    Ok(Store { runs: Arc::clone(&index) as _, search: index, leases, papers, ..store })
 }
 
 /// The papers of a data directory, in a directory of their own, once they are opened.
@@ -135,17 +138,22 @@ impl Papers for FilePapers {
 
 /// Opens the files of a data directory on any file system. The directory has to be there.
 ///
-/// What is derived stays in memory: it needs a file system that SQLite knows.
+/// What is derived stays in memory: it needs a file system that SQLite knows. Nobody keeps the
+/// order of changes there, and whoever looks at what moved looks at everything.
 pub fn open_on(fs: Arc<dyn Fs>, config: &Config) -> Result<Store> {
-    open_log(fs, config).map(|(store, _)| store)
+    open_log(fs, config, None).map(|(store, _)| store)
 }
 
-fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog>)> {
+fn open_log(
+    fs: Arc<dyn Fs>,
+    config: &Config,
+    changes: Option<changes::Changes>,
+) -> Result<(Store, Arc<log::FileLog>)> {
     let layout = Layout { root: config.root.clone() };
     ensure_dir(&*fs, &layout.sessions())?;
     let blobs = Arc::new(blobs::FileBlobs::open(fs.clone(), layout.clone())?);
-    let log =
-        Arc::new(log::FileLog::new(fs.clone(), config.clone(), layout.clone(), blobs.clone()));
+    let log = log::FileLog::new(fs.clone(), config.clone(), layout.clone(), blobs.clone(), changes);
+    let log = Arc::new(log);
     let store = Store {
         sessions: Arc::new(sessions::FileSessions::new(log.clone(), blobs.clone())),
         leases: Arc::new(leases::FileLeases::new(log.clone())),
@@ -154,8 +162,8 @@ fn open_log(fs: Arc<dyn Fs>, config: &Config) -> Result<(Store, Arc<log::FileLog
         audit: Arc::new(audit::FileAudit::new(fs.clone(), layout.clone())),
         locks: Arc::new(exclusive::FileLocks::new(fs.clone(), layout.clone())),
         keys: Arc::new(keys::FileKeys::new(fs, layout)),
-        derived: crate::memory::derived(),
         runs: crate::memory::runs(),
+        search: crate::memory::search(),
         papers: Arc::new(NoPapers),
         blobs,
         log: Arc::clone(&log) as _,

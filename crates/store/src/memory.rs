@@ -30,15 +30,16 @@ use tables::Tables;
 use crate::admit::Index;
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, LeaseBook, Owner};
-use crate::port::{Derived, Origin, RunIndex};
+use crate::port::search::Search;
+use crate::port::{Origin, RunIndex};
 
 /// A list of runs that nothing outlives.
 pub(crate) fn runs() -> Arc<dyn RunIndex> {
     Arc::new(Tables::default())
 }
 
-/// A place for what is derived that nothing outlives.
-pub(crate) fn derived() -> Arc<dyn Derived> {
+/// A list of what can be found that nothing outlives.
+pub(crate) fn search() -> Arc<dyn Search> {
     Arc::new(Tables::default())
 }
 
@@ -48,6 +49,9 @@ type Shelf = BTreeMap<(BlobKind, Digest), Vec<u8>>;
 struct Shared {
     outside: Outside,
     sessions: Mutex<BTreeMap<SessionId, Session>>,
+    /// The order of changes: which sessions were written to, and with `None` that one came or
+    /// went.
+    changes: Mutex<Vec<Option<SessionId>>>,
     blobs: Arc<Mutex<Shelf>>,
     keys: Mutex<Option<Keyring>>,
     documents: Arc<documents::Folder>,

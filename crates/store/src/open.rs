@@ -8,7 +8,8 @@ use crate::port::audit::AuditLog;
 use crate::port::documents::Documents;
 use crate::port::locks::Locks;
 use crate::port::mailbox::Mailbox;
-use crate::port::{Blobs, Derived, EventLog, Keys, Leases, Papers, RunIndex, Sessions};
+use crate::port::search::Search;
+use crate::port::{Blobs, EventLog, Keys, Leases, Papers, RunIndex, Sessions};
 use crate::{files, memory};
 
 /// Which store, and how.
@@ -41,8 +42,8 @@ pub struct Store {
     pub audit: Arc<dyn AuditLog>,
     pub locks: Arc<dyn Locks>,
     pub mailbox: Arc<dyn Mailbox>,
-    pub derived: Arc<dyn Derived>,
     pub runs: Arc<dyn RunIndex>,
+    pub search: Arc<dyn Search>,
     pub papers: Arc<dyn Papers>,
 }
 

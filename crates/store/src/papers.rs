@@ -16,7 +16,9 @@ use crate::error::{Error, Result};
 use crate::fence::Epoch;
 use crate::open::Store;
 use crate::plan::{AppendPlan, Appended, Blob};
-use crate::port::{Blobs, EventLog, Mark, Origin, Papers, Prefix, Room, Sessions, Status, Sweep};
+use crate::port::{
+    Blobs, EventLog, Mark, Moved, Origin, Papers, Place, Prefix, Room, Sessions, Status, Sweep,
+};
 
 /// There are no papers beside papers.
 pub(crate) struct NoPapers;
@@ -104,12 +106,20 @@ impl Sessions for Both {
         Ok(all)
     }
 
-    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
-        let mut all = self.own.sessions.marks().await?;
-        all.extend(self.papers.sessions.marks().await?);
-        all.sort_by_key(|(session, _)| *session);
-        all.dedup_by_key(|(session, _)| *session);
-        Ok(all)
+    async fn mark(&self, session: SessionId) -> Result<Option<Mark>> {
+        match self.own.sessions.mark(session).await? {
+            None => self.papers.sessions.mark(session).await,
+            mark => Ok(mark),
+        }
+    }
+
+    async fn moved(&self, _: Option<&Place>) -> Result<Moved> {
+        // Two orders are not one: whoever looks at both looks at everything.
+        let mut both = self.papers.sessions.moved(None).await?;
+        let own = self.own.sessions.moved(None).await?;
+        both.marks.extend(own.marks);
+        both.names = both.names.zip(own.names).map(|(papers, own)| &papers | &own);
+        Ok(Moved { place: Place(String::new()), ..both })
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {

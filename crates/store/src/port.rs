@@ -5,6 +5,9 @@ pub mod audit;
 pub mod documents;
 pub mod locks;
 pub mod mailbox;
+pub mod search;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use cairn_core::digest::{Digest, SnapshotRef};
@@ -124,8 +127,15 @@ pub trait Sessions: Send + Sync {
     /// Lists the sessions there are, in order of their ids. One without any event is not there.
     async fn list(&self) -> Result<Vec<SessionId>>;
 
-    /// Lists the sessions there are, each with a mark that changes with every append.
-    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>>;
+    /// The mark of a session, which changes with every append; none when it is not there.
+    async fn mark(&self, session: SessionId) -> Result<Option<Mark>>;
+
+    /// Says what may have moved since a place in the order of changes that an earlier call gave.
+    /// Without one, or with one that this store does not know any more, that is every session.
+    ///
+    /// Nothing that was appended before the call is missing from what it gives and from what it
+    /// gave up to that place. What costs time is what moved, not how much there is.
+    async fn moved(&self, since: Option<&Place>) -> Result<Moved>;
 
     /// Says whether a session is kept whatever its age.
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()>;
@@ -172,17 +182,37 @@ pub trait Papers: Send + Sync {
     fn open(&self) -> Result<Store>;
 }
 
+/// A place in the order in which sessions change. What it says is the store's own affair.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place(pub String);
+
+/// What may have moved since somebody last looked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// The sessions that were written to, each with its mark; none for one that is not there.
+    pub marks: BTreeMap<SessionId, Option<Mark>>,
+    /// Every session there is, when one may have come or gone; some of them may be without events.
+    pub names: Option<BTreeSet<SessionId>>,
+    /// From where to go on the next time.
+    pub place: Place,
+}
+
 /// How far a session is, for whoever only wants to know whether it moved. It begins with the
 /// last event, as far as that is known without reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mark(pub String);
 
 impl Mark {
+    /// The last event, as far as it is known without reading.
+    #[must_use]
+    pub fn last(&self) -> Option<EventIndex> {
+        self.0.split(':').next().and_then(|last| last.parse().ok()).map(EventIndex)
+    }
+
     /// Whether the event before this one is the last.
     #[must_use]
     pub fn is_before(&self, next: EventIndex) -> bool {
-        let last = self.0.split(':').next().and_then(|last| last.parse().ok());
-        last.is_some_and(|last| EventIndex(last).next() == next)
+        self.last().is_some_and(|last| last.next() == next)
     }
 }
 
@@ -231,37 +261,25 @@ pub trait Sweep: Send + Sync {
     async fn remove(&self, kind: BlobKind, digest: Digest) -> Result<()>;
 }
 
-/// What follows from sessions and can be made from them again. Losing it costs time only.
-#[async_trait]
-pub trait Derived: Send + Sync {
-    /// Gives what is kept under a name. What cannot be read is not there.
-    async fn load(&self, name: &'static str) -> Result<Vec<Row>>;
-
-    /// Keeps rows under a name, each in the place of its session's last one, and forgets
-    /// those of sessions that are gone. It may keep nothing at all.
-    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()>;
-}
-
-/// What follows from one session.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
-    /// The session.
-    pub session: SessionId,
-    /// How far it was.
-    pub mark: Mark,
-    /// What followed.
-    pub value: String,
-}
-
 /// The runs that the engine performed, as a list that follows from sessions and can be made
 /// from them again.
 #[async_trait]
 pub trait RunIndex: Send + Sync {
     /// Keeps rows, each in the place of its run's last one, and how far their session was read:
     /// all of it or, when it fails, nothing. Then the caller still has what follows from the
-    /// sessions, and goes by that. The workflow of a session stays known, also where somebody
-    /// records who has not read so far.
+    /// sessions, and goes by that.
+    ///
+    /// Whoever has read less of a session than is recorded changes nothing of it. The workflow
+    /// of a session stays known, also where somebody records who does not know it.
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()>;
+
+    /// Up to which place in the order of changes everything is in the list; none for a list that
+    /// is being made.
+    async fn place(&self) -> Result<Option<Place>>;
+
+    /// Says that everything up to a place is in the list, for somebody who has seen to all that
+    /// moved since another. Changes nothing when that is not the list's place any more.
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()>;
 
     /// Gives rows, latest first.
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>>;
@@ -269,8 +287,8 @@ pub trait RunIndex: Send + Sync {
     /// Gives the row of a run.
     async fn find(&self, run: RunId) -> Result<Option<RunRow>>;
 
-    /// Gives how far each session was read.
-    async fn sessions(&self) -> Result<Vec<SessionRead>>;
+    /// Gives how far sessions were read.
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>>;
 
     /// Forgets sessions that are gone.
     async fn forget(&self, gone: Vec<SessionId>) -> Result<()>;
@@ -326,10 +344,57 @@ pub struct SessionRead {
     /// What tells the workflow whose runs are in it from all others; none when the engine performs
     /// none of them.
     pub workflow: Option<String>,
-    /// The first event that was not read.
+    /// The first event from which on it is to be read the next time.
     pub next: EventIndex,
-    /// What the session's mark was then; none while somebody writes to it.
+    /// The first event that was not read.
+    pub seen: EventIndex,
+    /// What the session's mark was then; none when it is to be looked at again in any case.
     pub mark: Option<Mark>,
+}
+
+impl SessionRead {
+    /// Nothing is known of a session.
+    #[must_use]
+    pub const fn none(session: SessionId) -> Self {
+        let start = EventIndex(0);
+        Self { session, workflow: None, next: start, seen: start, mark: None }
+    }
+
+    /// What is recorded when this is known and somebody records that; none when they know less.
+    #[must_use]
+    pub fn followed_by(self, later: Self) -> Option<Self> {
+        let workflow = later.workflow.clone().or(self.workflow);
+        (later.seen >= self.seen).then_some(Self { workflow, ..later })
+    }
+}
+
+/// Of which sessions it is wanted how far they were read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// These, as far as they are known.
+    These(BTreeSet<SessionId>),
+    /// Those with runs of a workflow.
+    Of(String),
+    /// Those with runs of any workflow.
+    OfAny,
+    /// Those that are to be looked at again in any case.
+    Unsettled,
+}
+
+impl Which {
+    /// Whether a session is wanted.
+    #[must_use]
+    pub fn takes(&self, read: &SessionRead) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(sessions) => sessions.contains(&read.session),
+            Self::Of(workflow) => read.workflow.as_ref() == Some(workflow),
+            Self::OfAny => read.workflow.is_some(),
+            Self::Unsettled => read.mark.is_none(),
+        }
+    }
 }
 
 /// Which runs are wanted.

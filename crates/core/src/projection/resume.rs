@@ -76,6 +76,36 @@ pub struct Candidate {
     pub workflow_name: Option<String>,
 }
 
+impl Query {
+    /// The words to look for, in their order.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let text = spaced(self.text.as_deref().unwrap_or_default());
+        text.split_ascii_whitespace().map(str::to_owned).collect()
+    }
+}
+
+impl Candidate {
+    /// What it is called, beside the id of its session.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let label = label(&self.workflow_id, self.run);
+        vec![self.run.to_string(), label.as_str().to_owned()]
+    }
+
+    /// The words of everything that is searched, text by text.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let name = self.workflow_name.as_deref().unwrap_or_default();
+        let own = [
+            spaced(self.goal.as_deref().unwrap_or_default()),
+            spaced(uncut(self.notes.as_deref().unwrap_or_default())),
+            spaced(&format!("{} {name}", self.workflow_id)),
+        ];
+        own.into_iter().chain(self.texts.iter().cloned()).collect()
+    }
+}
+
 /// Why a run is offered; also the layers, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -262,8 +292,7 @@ pub fn searchable<'n>(texts: impl IntoIterator<Item = &'n str>) -> Vec<String> {
 fn is_name(word: &str, candidate: &Candidate) -> bool {
     let session = candidate.session.to_string();
     let short = word.len() >= SessionId::PREFIX.len() + 1 + ID_MIN && session.starts_with(word);
-    let label = label(&candidate.workflow_id, candidate.run);
-    short || word == candidate.run.to_string() || word == label.as_str()
+    short || candidate.names().iter().any(|name| name == word)
 }
 
 /// The words of a text: NFKC, lower case, then runs of `a-z`, `0-9`, `_` and `-`.

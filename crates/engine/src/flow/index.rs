@@ -10,7 +10,7 @@ use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use cairn_store as store;
 use cairn_store::Store;
-use cairn_store::port::{Mark, RunFilter, RunRow, SessionRead, SnapshotAt};
+use cairn_store::port::{Mark, Moved, Place, RunFilter, RunRow, SessionRead, SnapshotAt, Which};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::received::asked_for;
@@ -166,10 +166,18 @@ impl Unread {
     }
 }
 
+/// Sessions with their marks; none for one that is not there.
+type Marks = BTreeMap<SessionId, Option<Mark>>;
+
+/// How far sessions were read.
+type Reads = BTreeMap<SessionId, SessionRead>;
+
 #[derive(Clone, Default)]
 struct Unkept {
     rows: BTreeMap<RunId, Summary>,
-    read: BTreeMap<SessionId, SessionRead>,
+    read: Reads,
+    /// The place that the list had, and the one up to which this is everything.
+    reached: Option<(Option<Place>, Place)>,
 }
 
 impl Unkept {
@@ -256,46 +264,113 @@ impl Index {
 
     /// Writes what was noted, and reads what sessions hold beyond what the list knows of them.
     pub(super) async fn catch_up(&self) -> Result<Unread> {
+        self.look(false).await
+    }
+
+    /// The same, whatever was seen before: somebody may have put other files in the place of ours.
+    pub(super) async fn look_at_all(&self) -> Result<Unread> {
+        self.look(true).await
+    }
+
+    async fn look(&self, at_all: bool) -> Result<Unread> {
         let _turn = self.noted.turn.lock().await;
-        let marks = self.store.sessions.marks().await?;
         self.keep_unkept().await;
-        write(&self.store, &self.noted, Some(&marks)).await;
-        let mut known = self.sessions().await?;
+        let listed = self.store.runs.place().await?;
+        let here = held(&self.noted.unkept).reached.clone().map(|(_, place)| place);
+        let since = here.or_else(|| listed.clone()).filter(|_| !at_all);
+        let moved = self.store.sessions.moved(since.as_ref()).await?;
+        write(&self.store, &self.noted, Some(&moved.marks)).await;
+        let (marks, mut known, mut gone) = self.to_look_at(&moved).await?;
         let (mut unread, mut hidden) = (BTreeMap::new(), BTreeSet::new());
         for (session, mark) in marks {
             let read = known.remove(&session);
+            let Some(mark) = mark else {
+                gone.extend(read.map(|read| read.session));
+                continue;
+            };
             if read.as_ref().is_some_and(|read| read.mark.as_ref() == Some(&mark)) {
                 continue;
             }
-            let mut from = read.as_ref().map_or(EventIndex(0), |read| read.next);
-            let workflow = read.as_ref().and_then(|read| read.workflow.clone());
-            let status = match self.store.log.status(session).await {
-                Ok(status) => status,
-                Err(error) => {
-                    hidden.insert(session);
-                    unread.extend(unless_damaged(session, error));
-                    continue;
-                }
-            };
-            if status.events < from.0 && status.damage.is_none() {
-                // Somebody put an older copy back. The log counts, whatever the list knew.
-                self.store.runs.forget(vec![session]).await?;
-                from = EventIndex(0);
+            if let Err(error) = self.look_at(session, read.clone(), mark).await? {
+                hidden.insert(session);
+                unread.extend(unless_damaged(session, error));
+                // Until it can be read it is looked at each time.
+                let none = SessionRead::none(session);
+                let again = SessionRead { mark: None, ..read.unwrap_or(none) };
+                self.keep(Vec::new(), vec![again]).await;
             }
-            let events = match self.store.log.read(session, from).await {
-                Ok(events) => events,
-                Err(error) => {
-                    hidden.insert(session);
-                    unread.extend(unless_damaged(session, error));
-                    continue;
-                }
-            };
-            self.take_in(session, workflow, from, &events, mark).await?;
-            self.take_listed(&events).await?;
         }
         *held(&self.noted.hidden) = hidden;
-        self.forget_gone(known.into_keys()).await?;
+        if self.forget_gone(gone).await {
+            self.reach(listed, moved.place).await;
+        }
         Ok(Unread(unread))
+    }
+
+    /// The sessions to look at, with their marks, what is known of them, and those that are gone:
+    /// whatever moved, what is to be looked at in any case, and what came by another way.
+    async fn to_look_at(&self, moved: &Moved) -> Result<(Marks, Reads, BTreeSet<SessionId>)> {
+        let mut marks = moved.marks.clone();
+        let mut known = self.sessions(&Which::Unsettled).await?;
+        let mut wanted: BTreeSet<SessionId> = known.keys().copied().collect();
+        let mut gone = BTreeSet::new();
+        let these = match &moved.names {
+            None => Which::These(marks.keys().copied().collect()),
+            Some(_) => Which::All,
+        };
+        known.extend(self.sessions(&these).await?);
+        if let Some(names) = &moved.names {
+            wanted.extend(names.iter().filter(|session| !known.contains_key(session)));
+            gone.extend(known.keys().filter(|session| !names.contains(session)));
+        }
+        for session in wanted {
+            if let Entry::Vacant(place) = marks.entry(session) {
+                place.insert(self.store.sessions.mark(session).await?);
+            }
+        }
+        Ok((marks, known, gone))
+    }
+
+    /// Reads what a session holds beyond what is known of it; the inner error says why it cannot
+    /// be read.
+    async fn look_at(
+        &self,
+        session: SessionId,
+        read: Option<SessionRead>,
+        mark: Mark,
+    ) -> Result<store::Result<()>> {
+        let mut read = read.unwrap_or_else(|| SessionRead::none(session));
+        let status = match self.store.log.status(session).await {
+            Ok(status) => status,
+            Err(error) => return Ok(Err(error)),
+        };
+        if status.events < read.seen.0 && status.damage.is_none() {
+            // Somebody put an older copy back. The log counts, whatever the list knew.
+            self.store.runs.forget(vec![session]).await?;
+            read = SessionRead { workflow: read.workflow, ..SessionRead::none(session) };
+        }
+        let events = match self.store.log.read(session, read.next).await {
+            Ok(events) => events,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.take_in(read, &events, mark).await?;
+        self.take_listed(&events).await?;
+        Ok(Ok(()))
+    }
+
+    /// Notes that everything up to a place is known: in the list or, while that cannot be
+    /// written, here.
+    async fn reach(&self, since: Option<Place>, place: Place) {
+        {
+            let mut unkept = held(&self.noted.unkept);
+            if !unkept.is_empty() {
+                let since = unkept.reached.take().map_or(since, |(since, _)| since);
+                unkept.reached = Some((since, place));
+                return;
+            }
+        }
+        // Whoever looks next looks at the same once more.
+        let _ = self.store.runs.reach(since.as_ref(), &place).await;
     }
 
     /// The sessions that could not be read when the list last caught up, for whatever reason: what
@@ -304,41 +379,56 @@ impl Index {
         held(&self.noted.hidden).iter().copied().collect()
     }
 
-    /// Forgets sessions that are gone. One that was made since the others were listed is there.
-    async fn forget_gone(&self, unlisted: impl Iterator<Item = SessionId>) -> Result<()> {
+    /// Forgets sessions that are gone; says whether it could. One that was made since the others
+    /// were listed is there.
+    async fn forget_gone(&self, missing: BTreeSet<SessionId>) -> bool {
         let mut gone = Vec::new();
-        for session in unlisted {
+        for session in missing {
             if let Err(store::Error::NotFound(_)) = self.store.log.status(session).await {
                 gone.push(session);
             }
         }
-        if !gone.is_empty() {
-            held(&self.noted.unkept).read.retain(|session, _| !gone.contains(session));
-            held(&self.noted.unkept).rows.retain(|_, row| !gone.contains(&row.session));
-            // What cannot be forgotten now is forgotten by whoever looks next.
-            let _ = self.store.runs.forget(gone).await;
+        if gone.is_empty() {
+            return true;
         }
-        Ok(())
+        held(&self.noted.unkept).read.retain(|session, _| !gone.contains(session));
+        held(&self.noted.unkept).rows.retain(|_, row| !gone.contains(&row.session));
+        self.store.runs.forget(gone).await.is_ok()
     }
 
-    /// How far each session was read.
-    pub(super) async fn sessions(&self) -> Result<BTreeMap<SessionId, SessionRead>> {
-        let known = self.store.runs.sessions().await?;
-        let mut known: BTreeMap<SessionId, SessionRead> =
-            known.into_iter().map(|read| (read.session, read)).collect();
-        known.extend(held(&self.noted.unkept).read.clone());
+    /// How far sessions were read.
+    pub(super) async fn sessions(&self, which: &Which) -> Result<Reads> {
+        let known = self.store.runs.sessions(which).await?;
+        let mut known: Reads = known.into_iter().map(|read| (read.session, read)).collect();
+        for read in held(&self.noted.unkept).read.values() {
+            // What the list says of it is old.
+            known.remove(&read.session);
+            if which.takes(read) {
+                known.insert(read.session, read.clone());
+            }
+        }
         Ok(known)
+    }
+
+    /// How far one session was read, if it is known.
+    pub(super) async fn session(&self, session: SessionId) -> Result<Option<SessionRead>> {
+        Ok(self.sessions(&Which::These(BTreeSet::from([session]))).await?.remove(&session))
     }
 
     /// Writes what could not be written before.
     async fn keep_unkept(&self) {
-        let Unkept { rows, read } = held(&self.noted.unkept).clone();
+        let Unkept { rows, read, reached } = held(&self.noted.unkept).clone();
         if rows.is_empty() && read.is_empty() {
             return;
         }
         let kept = (rows.into_values().map(Summary::row).collect(), read.into_values().collect());
-        if self.store.runs.record(kept.0, kept.1).await.is_ok() {
-            *held(&self.noted.unkept) = Unkept::default();
+        if self.store.runs.record(kept.0, kept.1).await.is_err() {
+            return;
+        }
+        *held(&self.noted.unkept) = Unkept::default();
+        if let Some((since, place)) = reached {
+            // Whoever looks next looks at the same once more.
+            let _ = self.store.runs.reach(since.as_ref(), &place).await;
         }
     }
 
@@ -353,10 +443,12 @@ impl Index {
         }
         let mut unkept = held(&self.noted.unkept);
         unkept.rows.extend(rows.into_iter().map(|row| (row.run, row)));
-        for mut read in read {
-            let before = unkept.read.get(&read.session).and_then(|read| read.workflow.clone());
-            read.workflow = read.workflow.or(before);
-            unkept.read.insert(read.session, read);
+        for read in read {
+            let recorded = match unkept.read.get(&read.session).cloned() {
+                Some(known) => known.followed_by(read),
+                None => Some(read),
+            };
+            unkept.read.extend(recorded.map(|read| (read.session, read)));
         }
     }
 
@@ -373,28 +465,19 @@ impl Index {
         if listed.is_empty() {
             return Ok(());
         }
-        let known = self.sessions().await?;
+        let known = self.sessions(&Which::These(listed.keys().copied().collect())).await?;
         let fresh = |(session, workflow): (SessionId, String)| {
-            let (next, mark) = match known.get(&session) {
-                Some(read) if read.workflow.is_some() => return None,
-                Some(read) => (read.next, read.mark.clone()),
-                None => (EventIndex(0), None),
-            };
-            Some(SessionRead { session, workflow: Some(workflow), next, mark })
+            let read = known.get(&session).cloned().unwrap_or_else(|| SessionRead::none(session));
+            let is_known = read.workflow.is_some();
+            (!is_known).then_some(SessionRead { workflow: Some(workflow), ..read })
         };
         let fresh: Vec<SessionRead> = listed.into_iter().filter_map(fresh).collect();
         self.keep(Vec::new(), fresh).await;
         Ok(())
     }
 
-    async fn take_in(
-        &self,
-        session: SessionId,
-        mut workflow: Option<String>,
-        from: EventIndex,
-        events: &[Event],
-        mark: Mark,
-    ) -> Result<()> {
+    async fn take_in(&self, read: SessionRead, events: &[Event], mark: Mark) -> Result<()> {
+        let SessionRead { session, mut workflow, next, seen, .. } = read;
         let mut rows: BTreeMap<RunId, Summary> = BTreeMap::new();
         for event in events {
             let Some(run) = event.scope.run() else { continue };
@@ -453,10 +536,10 @@ impl Index {
             }
         }
         let open = self.not_begun(events).await?;
-        let next = events.last().map_or(from, |event| event.index.next());
+        let seen = events.last().map_or(seen.max(next), |event| event.index.next());
         // What was asked for and is not begun is looked at again.
         let mark = open.is_none().then_some(mark);
-        let read = SessionRead { session, workflow, next: open.unwrap_or(next), mark };
+        let read = SessionRead { session, workflow, next: open.unwrap_or(seen), seen, mark };
         self.keep(rows.into_values().collect(), vec![read]).await;
         Ok(())
     }
@@ -507,8 +590,8 @@ impl Index {
 
     /// The sessions that runs of a workflow went into.
     pub(super) async fn sessions_of(&self, workflow: &Identity) -> Result<Vec<SessionRead>> {
-        let own = |read: &SessionRead| read.workflow.as_deref() == Some(workflow.key());
-        Ok(self.sessions().await?.into_values().filter(own).collect())
+        let own = self.sessions(&Which::Of(workflow.key().to_owned())).await?;
+        Ok(own.into_values().collect())
     }
 }
 
@@ -535,7 +618,7 @@ pub(super) fn of(workflow: &Identity) -> Filter {
 
 /// Writes what was noted, for whoever has the turn; with marks also how far the sessions of this
 /// process are known, so that they are not read again. One that has moved on meanwhile is.
-async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>) {
+async fn write(store: &Store, noted: &Noted, marks: Option<&Marks>) {
     // How far sessions are known is noted after the runs in them, and so it is taken before.
     let moved = match marks {
         Some(_) => std::mem::take(&mut *held(&noted.moved)),
@@ -545,10 +628,8 @@ async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>
     if rows.is_empty() && (marks.is_none() || moved.is_empty()) {
         return;
     }
-    let marks: BTreeMap<SessionId, &Mark> =
-        marks.unwrap_or_default().iter().map(|(id, mark)| (*id, mark)).collect();
     let known = moved.iter().map(|(session, last)| {
-        let mark = marks.get(session).copied();
+        let mark = marks.and_then(|marks| marks.get(session)?.as_ref());
         read((*session, last.clone()), mark)
     });
     let known = known.collect();
@@ -562,7 +643,8 @@ async fn write(store: &Store, noted: &Noted, marks: Option<&[(SessionId, Mark)]>
 fn read(moved: (SessionId, (String, EventIndex)), mark: Option<&Mark>) -> SessionRead {
     let (session, (workflow, last)) = moved;
     let mark = mark.filter(|mark| mark.is_before(last.next())).cloned();
-    SessionRead { session, workflow: Some(workflow), next: last.next(), mark }
+    let next = last.next();
+    SessionRead { session, workflow: Some(workflow), next, seen: next, mark }
 }
 
 /// Whether an event moves a run that stands somewhere. One that is paused stays so, whatever

@@ -12,6 +12,7 @@ use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
 use cairn_core::id::{EventIndex, RunId};
 use cairn_core::text::Slug;
+use cairn_store::port::Which;
 use cairn_store::{self as store, AppendPlan, Epoch};
 use serde_json::{Value, json};
 
@@ -63,14 +64,13 @@ impl Inner {
     pub(super) async fn take_received(self: &Arc<Self>, unread: &Unread) -> Result<()> {
         let workflows: Vec<Identity> =
             self.workflows.list()?.iter().map(|found| found.identity().clone()).collect();
-        let read = self.index.sessions().await?;
+        let owed = self.index.sessions(&Which::Unsettled).await?;
         // One that cannot be begun, for want of a setting perhaps, holds up no other.
         let mut failed = None;
         for workflow in workflows {
             // The list of runs has caught up, and says where there may be some.
             let session = triggers_of(&workflow);
-            let is_owed = read.get(&session).is_some_and(|read| read.mark.is_none());
-            if !is_owed && !unread.has(session) {
+            if !owed.contains_key(&session) && !unread.has(session) {
                 continue;
             }
             match self.desk(&workflow).await {
@@ -99,7 +99,7 @@ impl Inner {
 
     /// Begins what was received at a desk and not begun; says whether that is all of it.
     async fn begin_owed(self: &Arc<Self>, desk: &Arc<Desk>) -> Result<bool> {
-        let read = self.index.sessions().await?.remove(&desk.session);
+        let read = self.index.session(desk.session).await?;
         // The list of runs has caught up, and says from where on there may be some.
         let from = match read {
             Some(read) if read.mark.is_some() => return Ok(true),

@@ -13,7 +13,7 @@ use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::plan::Retention;
 use cairn_core::projection::run::RunStatus;
 use cairn_store as store;
-use cairn_store::port::SessionRead;
+use cairn_store::port::{SessionRead, Which};
 use cairn_store::{AppendPlan, Epoch, Store, gc};
 
 use super::desk::Desk;
@@ -50,7 +50,7 @@ impl Inner {
     /// Retires the runs whose time is over, removes the sessions that have no others, and
     /// seals what was recorded so far.
     pub(super) async fn tidy(self: &Arc<Self>, now_ms: u64) -> Result<Tidied> {
-        let _ = self.index.catch_up().await?;
+        let _ = self.index.look_at_all().await?;
         let mut tidied = Tidied::default();
         let mut looked = Looked::new(now_ms);
         // A portion at a time, so that it does not matter how many there are.
@@ -289,9 +289,9 @@ impl Keeper {
     /// Removes the sessions whose runs are all retired.
     async fn remove_empty(&self) -> Result<Vec<SessionId>> {
         let mut removed = Vec::new();
-        for SessionRead { session, workflow, next, .. } in self.store.runs.sessions().await? {
+        for SessionRead { session, seen, .. } in self.store.runs.sessions(&Which::OfAny).await? {
             // One that this process is at work on may get new runs.
-            if workflow.is_none() || self.lanes.get(session).is_some() {
+            if self.lanes.get(session).is_some() {
                 continue;
             }
             let one = Filter { session: Some(session), limit: Some(1), ..Filter::default() };
@@ -309,7 +309,7 @@ impl Keeper {
             let object = Object { session: Some(session), workflow, ..Object::default() };
             let (by, action) = (By::engine(), Action::RetireSession);
             self.record.note(Deed { by, action, object, arguments: None }).await?;
-            let last = EventIndex(next.0.saturating_sub(1));
+            let last = EventIndex(seen.0.saturating_sub(1));
             match self.store.sessions.retire(session, last, None).await {
                 Ok(true) => removed.push(session),
                 // It is kept, it has moved, or somebody is at work on it.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_store::Store;
+use cairn_store::port::Which;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::index::Index;
@@ -95,8 +96,8 @@ impl Others {
     async fn take_for_known(&self) -> Result<()> {
         let mut follows = self.follows.lock().await;
         let _ = self.index.catch_up().await?;
-        for read in self.store.runs.sessions().await? {
-            let far = Far { next: read.next, is_flow: read.workflow.is_some() };
+        for read in self.store.runs.sessions(&Which::All).await? {
+            let far = Far { next: read.seen, is_flow: read.workflow.is_some() };
             self.far().entry(read.session).or_insert(far);
         }
         *follows = true;

@@ -8,9 +8,10 @@ use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Kind;
 use cairn_store as store;
-use cairn_store::port::{Mark, Row};
+use cairn_store::port::search::{Findable, FindableRun, Wanted};
+use cairn_store::port::{Mark, Moved, Which};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::{Resumable, RunRef};
 use super::ask::Resume;
@@ -20,8 +21,10 @@ use super::tokens::Spot;
 use super::{Inner, workspace};
 use crate::error::{Error, Result};
 
-/// What the rows are kept under. They change their name when they change their shape.
-const ROWS: &str = "resume.4";
+/// How often the list is brought up to date before it is taken as it is.
+const TRIES_MAX: usize = 3;
+/// How many sessions are kept at once, while the list is made.
+const PORTION: usize = 256;
 
 /// The runs that are most likely meant, best first. A damaged session is never offered.
 pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
@@ -35,7 +38,7 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
         git_branch: ask.git_branch.or(here.branch).map(|b| truncate(&b, limits::SHORT_STRING)),
         text: ask.query,
     };
-    let mut candidates = candidates(inner).await?;
+    let mut candidates = candidates(inner, &query).await?;
     loop {
         let offers = rank(&query, candidates.clone());
         let mut found = Vec::new();
@@ -102,32 +105,110 @@ async fn offered(inner: &Inner, offer: Offer) -> Result<Resumable> {
     })
 }
 
-/// The guided runs of all sessions. What did not move since the last look is not read again.
-async fn candidates(inner: &Inner) -> Result<Vec<Candidate>> {
-    let store = &inner.store;
-    let mut known: BTreeMap<SessionId, Row> =
-        store.derived.load(ROWS).await?.into_iter().map(|row| (row.session, row)).collect();
-    let mut all = Vec::new();
-    let mut rows = Vec::new();
-    for (id, mark) in store.sessions.marks().await? {
-        let row = known.remove(&id).filter(|row| row.mark == mark);
-        if let Some(read) = row.and_then(|row| read(id, &row.value)) {
-            all.extend(read);
-            continue;
-        }
-        let found = match session::read(store, id).await {
-            Ok(session) => named(inner, &session).await,
-            // Its mark changes when it is mended.
-            Err(Error::Store(store::Error::Corrupt { .. })) => Vec::new(),
-            Err(_) => continue,
-        };
-        rows.push(written(id, mark, &found));
-        all.extend(found);
+/// The guided runs that may be meant. What did not move since the last look is not read again.
+async fn candidates(inner: &Inner, query: &Query) -> Result<Vec<Candidate>> {
+    let wanted = Wanted {
+        words: query.words(),
+        commit: query.git_head_sha.clone().filter(|sha| !sha.is_empty()),
+        branch: query.git_branch.clone().filter(|branch| !branch.is_empty()),
+    };
+    match listed(inner, &wanted).await {
+        // Without the list every session is read.
+        Err(Error::Store(_)) => all(inner).await,
+        found => found,
     }
-    if !rows.is_empty() || !known.is_empty() {
-        store.derived.save(ROWS, rows, known.into_keys().collect()).await?;
+}
+
+async fn listed(inner: &Inner, wanted: &Wanted) -> Result<Vec<Candidate>> {
+    let mut tries = 0;
+    // Somebody else may have read the same sessions, a moment earlier.
+    while !catch_up(inner).await? && tries < TRIES_MAX {
+        tries += 1;
+    }
+    let found = inner.store.search.find(wanted).await?;
+    Ok(found.into_iter().filter_map(|(session, value)| read(session, &value)).collect())
+}
+
+async fn all(inner: &Inner) -> Result<Vec<Candidate>> {
+    let mut all = Vec::new();
+    for id in inner.store.sessions.list().await? {
+        if let Ok(session) = session::read(&inner.store, id).await {
+            all.extend(named(inner, &session).await);
+        }
     }
     Ok(all)
+}
+
+/// Brings the list of what can be found up to date; says whether it is.
+async fn catch_up(inner: &Inner) -> Result<bool> {
+    let store = &inner.store;
+    let since = store.search.place().await?;
+    let moved = store.sessions.moved(since.as_ref()).await?;
+    let (mut found, mut gone, mut is_all) = (Vec::new(), Vec::new(), true);
+    for (session, known) in to_look_at(inner, &moved).await? {
+        let mark = match moved.marks.get(&session) {
+            Some(mark) => mark.clone(),
+            None => store.sessions.mark(session).await?,
+        };
+        let Some(mark) = mark else {
+            gone.push(session);
+            continue;
+        };
+        if known.as_ref() == Some(&mark) {
+            continue;
+        }
+        let (mark, runs) = match session::read(store, session).await {
+            Ok(session) => (Some(mark), named(inner, &session).await),
+            // Its mark changes when it is mended.
+            Err(Error::Store(store::Error::Corrupt { .. })) => (Some(mark), Vec::new()),
+            Err(_) => (None, Vec::new()),
+        };
+        let runs = runs.iter().map(findable).collect();
+        found.push(Findable { session, known, mark, runs });
+        if found.len() >= PORTION {
+            is_all &= store.search.keep(std::mem::take(&mut found), Vec::new()).await?;
+        }
+    }
+    if !found.is_empty() || !gone.is_empty() {
+        is_all &= store.search.keep(found, gone).await?;
+    }
+    if is_all && since.as_ref() != Some(&moved.place) {
+        store.search.reach(since.as_ref(), &moved.place).await?;
+    }
+    Ok(is_all)
+}
+
+/// The sessions to look at, each with the mark that it is known with: what moved, what is to be
+/// looked at in any case, and what came or went by another way.
+async fn to_look_at(inner: &Inner, moved: &Moved) -> Result<BTreeMap<SessionId, Option<Mark>>> {
+    let search = &inner.store.search;
+    let mut wanted: BTreeMap<_, _> = search.marks(&Which::Unsettled).await?.into_iter().collect();
+    let these = match &moved.names {
+        None => Which::These(moved.marks.keys().copied().collect()),
+        Some(_) => Which::All,
+    };
+    let known: BTreeMap<_, _> = search.marks(&these).await?.into_iter().collect();
+    let missing =
+        |session: &&SessionId| moved.names.as_ref().is_some_and(|names| !names.contains(session));
+    let gone = known.keys().filter(missing);
+    let come = moved.names.iter().flatten().filter(|session| !known.contains_key(session));
+    for session in moved.marks.keys().chain(gone).chain(come) {
+        wanted.insert(*session, known.get(session).cloned().flatten());
+    }
+    Ok(wanted)
+}
+
+/// A run as it can be found.
+fn findable(of: &Candidate) -> FindableRun {
+    FindableRun {
+        names: of.names(),
+        is_over: of.finished,
+        last_ms: of.last_ms,
+        commit: of.git_head_sha.clone(),
+        branch: of.git_branch.clone(),
+        texts: of.words(),
+        value: written(of),
+    }
 }
 
 /// The runs of a session, with what their plans and snapshots say of them.
@@ -161,31 +242,29 @@ struct Kept {
     workflow_name: Option<String>,
 }
 
-fn written(session: SessionId, mark: Mark, candidates: &[Candidate]) -> Row {
-    let one = |of: &Candidate| {
-        json!({
-            "run": of.run,
-            "tip": of.tip,
-            "branch": of.branch,
-            "finished": of.finished,
-            "last_ms": of.last_ms,
-            "last_activity": of.last_activity,
-            "git_head_sha": of.git_head_sha,
-            "git_branch": of.git_branch,
-            "goal": of.goal,
-            "notes": of.notes,
-            "texts": of.texts,
-            "workflow_id": of.workflow_id,
-            "workflow_name": of.workflow_name,
-        })
-    };
-    let value = Value::Array(candidates.iter().map(one).collect()).to_string();
-    Row { session, mark, value }
+fn written(of: &Candidate) -> String {
+    let value = json!({
+        "run": of.run,
+        "tip": of.tip,
+        "branch": of.branch,
+        "finished": of.finished,
+        "last_ms": of.last_ms,
+        "last_activity": of.last_activity,
+        "git_head_sha": of.git_head_sha,
+        "git_branch": of.git_branch,
+        "goal": of.goal,
+        "notes": of.notes,
+        "texts": of.texts,
+        "workflow_id": of.workflow_id,
+        "workflow_name": of.workflow_name,
+    });
+    value.to_string()
 }
 
-fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
-    let rows: Vec<Kept> = serde_json::from_str(value).ok()?;
-    let candidate = |kept: Kept| Candidate {
+/// A run as it was kept; none when it was kept in another shape.
+fn read(session: SessionId, value: &str) -> Option<Candidate> {
+    let kept: Kept = serde_json::from_str(value).ok()?;
+    Some(Candidate {
         session,
         run: kept.run,
         tip: kept.tip,
@@ -200,6 +279,5 @@ fn read(session: SessionId, value: &str) -> Option<Vec<Candidate>> {
         texts: kept.texts,
         workflow_id: kept.workflow_id,
         workflow_name: kept.workflow_name,
-    };
-    Some(rows.into_iter().map(candidate).collect())
+    })
 }

@@ -10,8 +10,8 @@ use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_store::memory::Control;
 use cairn_store::port::{
-    EventLog, Lease, Leases, Mark, Origin, Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead,
-    Sessions, Status,
+    EventLog, Lease, Leases, Mark, Moved, Origin, Place, Prefix, Room, RunFilter, RunIndex, RunRow,
+    SessionRead, Sessions, Status, Which,
 };
 use cairn_store::{AppendPlan, Appended, Epoch, Error, Result, Store};
 
@@ -95,10 +95,16 @@ impl Sessions for Slow {
         self.store.sessions.list().await
     }
 
-    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
-        let marks = self.store.sessions.marks().await;
+    async fn mark(&self, session: SessionId) -> Result<Option<Mark>> {
+        let mark = self.store.sessions.mark(session).await;
         self.lag().await;
-        marks
+        mark
+    }
+
+    async fn moved(&self, since: Option<&Place>) -> Result<Moved> {
+        let moved = self.store.sessions.moved(since).await;
+        self.lag().await;
+        moved
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
@@ -154,8 +160,20 @@ impl RunIndex for Slow {
         row
     }
 
-    async fn sessions(&self) -> Result<Vec<SessionRead>> {
-        let read = self.store.runs.sessions().await;
+    async fn place(&self) -> Result<Option<Place>> {
+        let place = self.store.runs.place().await;
+        self.lag().await;
+        place
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        self.lag().await;
+        self.weather.pass(Fault::Index)?;
+        self.store.runs.reach(since, place).await
+    }
+
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>> {
+        let read = self.store.runs.sessions(which).await;
         self.lag().await;
         read
     }

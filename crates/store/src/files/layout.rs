@@ -24,6 +24,11 @@ impl Layout {
         self.sessions().join(session.to_string())
     }
 
+    /// Where the order of changes is.
+    pub(super) fn changes(&self) -> PathBuf {
+        self.root.join("changes")
+    }
+
     pub(super) fn trash(&self) -> PathBuf {
         self.root.join("trash")
     }

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use super::Config;
 use super::blobs::{FileBlobs, Pinning};
+use super::changes::Changes;
 use super::durable::failed;
 use super::epoch;
 use super::fs::Fs;
@@ -45,6 +46,8 @@ pub(super) struct FileLog {
     pub(super) config: Config,
     pub(super) layout: Layout,
     blobs: Arc<FileBlobs>,
+    /// The order of changes; none on a file system that nobody else looks at.
+    pub(super) changes: Option<Arc<Changes>>,
     /// The leases of this process.
     pub(super) book: Arc<LeaseBook>,
     open: Mutex<Open>,
@@ -88,9 +91,11 @@ impl FileLog {
         config: Config,
         layout: Layout,
         blobs: Arc<FileBlobs>,
+        changes: Option<Changes>,
     ) -> Self {
         let (book, open, pace) = (Arc::default(), Mutex::default(), Pace::default());
-        Self { fs, config, layout, blobs, book, open, pace }
+        let changes = changes.map(Arc::new);
+        Self { fs, config, layout, blobs, changes, book, open, pace }
     }
 
     pub(super) fn dir(&self, session: SessionId) -> SessionDir {
@@ -106,7 +111,8 @@ impl FileLog {
             return slot.clone();
         }
         open.make_room();
-        let made = Session::new(self.fs.clone(), &self.config, self.dir(session), session);
+        let (fs, changes, dir) = (self.fs.clone(), self.changes.clone(), self.dir(session));
+        let made = Session::new(fs, &self.config, changes, dir, session);
         let slot = Arc::new(Slot {
             session: Mutex::new(made),
             queue: Mutex::default(),

@@ -1,15 +1,19 @@
 //! The list of runs, in the same SQLite file.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use cairn_core::digest::SnapshotRef;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{
+    Connection, OptionalExtension as _, Row, TransactionBehavior, params, params_from_iter,
+};
 
-use super::derived::Sqlite;
+use super::index::Sqlite;
 use crate::error::Result;
-use crate::port::{Mark, RunFilter, RunIndex, RunRow, SessionRead, SnapshotAt};
+use crate::port::{Mark, Place, RunFilter, RunIndex, RunRow, SessionRead, SnapshotAt, Which};
 
 /// The tables, made when the file is. Every list comes from an index in its own order, so that it
 /// costs what it gives, however many runs there are.
@@ -28,9 +32,36 @@ pub(super) const TABLES: &str = "
     CREATE INDEX runs_by_place ON runs (place, queued_ms DESC, run DESC);
     CREATE INDEX runs_by_session ON runs (session, queued_ms DESC, run DESC);
     CREATE TABLE sessions_read (
-        session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, mark TEXT
+        session TEXT PRIMARY KEY, workflow TEXT, next INTEGER NOT NULL, seen INTEGER NOT NULL,
+        mark TEXT
     ) WITHOUT ROWID;
-    CREATE INDEX sessions_by_workflow ON sessions_read (workflow) WHERE workflow IS NOT NULL;";
+    CREATE INDEX sessions_by_workflow ON sessions_read (workflow) WHERE workflow IS NOT NULL;
+    CREATE INDEX sessions_unsettled ON sessions_read (session) WHERE mark IS NULL;
+    CREATE TABLE places (name TEXT PRIMARY KEY, place TEXT NOT NULL) WITHOUT ROWID;";
+
+/// What the place of the list of runs is kept under.
+const RUNS: &str = "runs";
+
+/// Up to which place in the order of changes everything was seen to.
+pub(super) fn place(connection: &Connection, name: &str) -> rusqlite::Result<Option<Place>> {
+    let mut query = connection.prepare_cached("SELECT place FROM places WHERE name = ?")?;
+    query.query_row([name], |row| row.get(0).map(Place)).optional()
+}
+
+/// Says that everything up to a place was seen to, unless somebody else has said so since.
+pub(super) fn reach(
+    change: &Connection,
+    name: &str,
+    since: Option<&Place>,
+    to: &Place,
+) -> rusqlite::Result<()> {
+    if place(change, name)?.as_ref() == since {
+        let text = "INSERT INTO places (name, place) VALUES (?, ?)
+            ON CONFLICT DO UPDATE SET place = excluded.place";
+        change.prepare_cached(text)?.execute([name, &to.0])?;
+    }
+    Ok(())
+}
 
 const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
     trigger_id, parent, snapshot, through, is_retired, place, started_ms";
@@ -169,8 +200,9 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
          ON CONFLICT DO UPDATE SET {}",
         renewed.join(", ")
     );
+    let behind = put_read(change, read)?;
     let mut query = change.prepare_cached(&text)?;
-    for row in rows {
+    for row in rows.iter().filter(|row| !behind.contains(&row.session)) {
         query.execute(params![
             row.run.to_string(),
             row.session.to_string(),
@@ -190,27 +222,77 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.started_ms.map(signed),
         ])?;
     }
-    let text = "INSERT INTO sessions_read (session, workflow, next, mark) VALUES (?,?,?,?)
-        ON CONFLICT DO UPDATE SET next = excluded.next, mark = excluded.mark,
-            workflow = coalesce(excluded.workflow, workflow)";
-    let mut query = change.prepare_cached(text)?;
-    for read in read {
-        let mark = read.mark.as_ref().map(|mark| &mark.0);
-        query.execute(params![
-            read.session.to_string(),
-            read.workflow,
-            signed(read.next.0),
-            mark
-        ])?;
-    }
     Ok(())
+}
+
+/// Records how far sessions were read; gives those of which more is known.
+fn put_read(change: &Connection, read: &[SessionRead]) -> rusqlite::Result<BTreeSet<SessionId>> {
+    let text = "INSERT INTO sessions_read (session, workflow, next, seen, mark)
+        VALUES (?,?,?,?,?)
+        ON CONFLICT DO UPDATE SET next = excluded.next, seen = excluded.seen,
+            mark = excluded.mark, workflow = excluded.workflow";
+    let mut query = change.prepare_cached(text)?;
+    let mut behind = BTreeSet::new();
+    for read in read {
+        let known = sessions(change, &Which::These(BTreeSet::from([read.session])))?.pop();
+        let recorded = match known {
+            Some(known) => known.followed_by(read.clone()),
+            None => Some(read.clone()),
+        };
+        let Some(SessionRead { session, workflow, next, seen, mark }) = recorded else {
+            behind.insert(read.session);
+            continue;
+        };
+        let mark = mark.map(|mark| mark.0);
+        let (session, next, seen) = (session.to_string(), signed(next.0), signed(seen.0));
+        query.execute(params![session, workflow, next, seen, mark])?;
+    }
+    Ok(behind)
+}
+
+/// How far sessions were read, those that are wanted.
+fn sessions(connection: &Connection, which: &Which) -> rusqlite::Result<Vec<SessionRead>> {
+    let columns = "SELECT session, workflow, next, seen, mark FROM sessions_read";
+    let (condition, values): (_, Vec<String>) = match which {
+        Which::All => ("", Vec::new()),
+        Which::These(these) => {
+            let mut found = Vec::new();
+            let text = format!("{columns} WHERE session = ?");
+            for session in these {
+                found.extend(select_read(connection, &text, &[session.to_string()])?);
+            }
+            return Ok(found);
+        }
+        Which::Of(workflow) => ("WHERE workflow = ?", vec![workflow.clone()]),
+        Which::OfAny => ("WHERE workflow IS NOT NULL", Vec::new()),
+        Which::Unsettled => ("WHERE mark IS NULL", Vec::new()),
+    };
+    select_read(connection, &format!("{columns} {condition}"), &values)
+}
+
+fn select_read(
+    connection: &Connection,
+    text: &str,
+    values: &[String],
+) -> rusqlite::Result<Vec<SessionRead>> {
+    let mut query = connection.prepare_cached(text)?;
+    let rows = query.query_map(params_from_iter(values), |row| {
+        let session: String = row.get(0)?;
+        let (workflow, next) = (row.get(1)?, EventIndex(unsigned(row, 2)?));
+        let seen = EventIndex(unsigned(row, 3)?);
+        let mark = row.get::<_, Option<String>>(4)?.map(Mark);
+        let session = session.parse().ok();
+        Ok(session.map(|session| SessionRead { session, workflow, next, seen, mark }))
+    })?;
+    rows.filter_map(rusqlite::Result::transpose).collect()
 }
 
 #[async_trait]
 impl RunIndex for Sqlite {
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
         let write = move |connection: &mut Connection| {
-            let change = connection.transaction()?;
+            // What is known is looked at before it is changed.
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             put(&change, &rows, &read)?;
             change.commit()
         };
@@ -229,20 +311,23 @@ impl RunIndex for Sqlite {
         Ok(rows.await?.into_iter().next())
     }
 
-    async fn sessions(&self) -> Result<Vec<SessionRead>> {
-        let read = |connection: &mut Connection| {
-            let text = "SELECT session, workflow, next, mark FROM sessions_read";
-            let mut query = connection.prepare_cached(text)?;
-            let rows = query.query_map([], |row| {
-                let session: String = row.get(0)?;
-                let (workflow, next) = (row.get(1)?, EventIndex(unsigned(row, 2)?));
-                let mark = row.get::<_, Option<String>>(3)?.map(Mark);
-                let session = session.parse().ok();
-                Ok(session.map(|session| SessionRead { session, workflow, next, mark }))
-            })?;
-            rows.filter_map(rusqlite::Result::transpose).collect()
+    async fn place(&self) -> Result<Option<Place>> {
+        self.with(|connection| place(connection, RUNS)).await
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        let (since, place) = (since.cloned(), place.clone());
+        let write = move |connection: &mut Connection| {
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            reach(&change, RUNS, since.as_ref(), &place)?;
+            change.commit()
         };
-        self.with(read).await
+        self.with(write).await
+    }
+
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>> {
+        let which = which.clone();
+        self.with(move |connection| sessions(connection, &which)).await
     }
 
     async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {
@@ -296,20 +381,40 @@ mod tests {
             session: SessionId::from_bits(1),
             workflow: Some("a".to_owned()),
             next: EventIndex(9),
+            seen: EventIndex(9),
             mark: Some(Mark("m".to_owned())),
         };
         for index in [&files as &dyn RunIndex, &*memory] {
             index.record(rows.clone(), vec![read.clone()]).await.unwrap();
             index.record(vec![run(3, "a", true)], Vec::new()).await.unwrap();
             // Whoever read less does not know of which workflow it is.
-            let less = SessionRead { workflow: None, next: EventIndex(0), ..read.clone() };
-            index.record(Vec::new(), vec![less.clone()]).await.unwrap();
+            let again =
+                SessionRead { workflow: None, next: EventIndex(0), mark: None, ..read.clone() };
+            index.record(Vec::new(), vec![again.clone()]).await.unwrap();
             let workflow = read.workflow.clone();
-            assert_eq!(index.sessions().await.unwrap(), [SessionRead { workflow, ..less }]);
+            let known = SessionRead { workflow, ..again };
+            assert_eq!(index.sessions(&Which::Unsettled).await.unwrap(), [known]);
             index.record(Vec::new(), vec![read.clone()]).await.unwrap();
-            assert_eq!(index.sessions().await.unwrap(), std::slice::from_ref(&read));
+            // And changes nothing of what is known of it.
+            let less = SessionRead { seen: EventIndex(8), ..read.clone() };
+            index.record(vec![run(1, "b", false)], vec![less]).await.unwrap();
+            let of = |which| index.sessions(which);
+            assert_eq!(of(&Which::Unsettled).await.unwrap(), []);
+            let this = Which::These(BTreeSet::from([read.session]));
+            for which in [Which::All, this, Which::Of("a".to_owned()), Which::OfAny] {
+                assert_eq!(of(&which).await.unwrap(), std::slice::from_ref(&read), "{which:?}");
+            }
+            assert_eq!(of(&Which::Of("b".to_owned())).await.unwrap(), []);
             assert_eq!(index.find(RunId::from_bits(2)).await.unwrap(), Some(run(2, "b", false)));
             assert_eq!(index.find(RunId::from_bits(8)).await.unwrap(), None);
+            let places = ["1", "2", "3"].map(|place| Place(place.to_owned()));
+            let [one, two, three] = &places;
+            index.reach(Some(one), two).await.unwrap();
+            assert_eq!(index.place().await.unwrap(), None, "a new list has not come so far");
+            index.reach(None, one).await.unwrap();
+            index.reach(Some(one), two).await.unwrap();
+            index.reach(Some(one), three).await.unwrap();
+            assert_eq!(index.place().await.unwrap().as_ref(), Some(two), "somebody was first");
         }
         let filters = [
             RunFilter::default(),

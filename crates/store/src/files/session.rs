@@ -10,6 +10,7 @@ use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal;
 
 use super::Config;
+use super::changes::Changes;
 use super::durable::failed;
 use super::fs::Fs;
 use super::head::{self, HeadFile, Witness};
@@ -26,6 +27,7 @@ pub(super) struct Session {
     pub(super) dir: SessionDir,
     pub(super) fs: Arc<dyn Fs>,
     config: Config,
+    changes: Option<Arc<Changes>>,
     lock: Option<LockFile>,
     head: Option<HeadFile>,
     pub(super) state: State,
@@ -73,9 +75,15 @@ pub(super) struct View<'a> {
 }
 
 impl Session {
-    pub(super) fn new(fs: Arc<dyn Fs>, config: &Config, dir: SessionDir, id: SessionId) -> Self {
+    pub(super) fn new(
+        fs: Arc<dyn Fs>,
+        config: &Config,
+        changes: Option<Arc<Changes>>,
+        dir: SessionDir,
+        id: SessionId,
+    ) -> Self {
         let config = config.clone();
-        Self { id, dir, fs, config, lock: None, head: None, state: State::default() }
+        Self { id, dir, fs, config, changes, lock: None, head: None, state: State::default() }
     }
 
     /// Takes the lock, brings what is known up to date, and mends what a crash left behind.
@@ -87,7 +95,7 @@ impl Session {
         if let Some(poison) = &self.state.poison {
             return Err(poison.clone());
         }
-        let Self { id, dir, fs, config, lock, head, state } = self;
+        let Self { id, dir, fs, config, changes, lock, head, state } = self;
         // Without its directory there is no session, whether it never was or is gone by now.
         let unless_gone = |error| match error {
             Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -107,7 +115,8 @@ impl Session {
         let Some(held) = held else {
             return Err(Error::Locked { session: *id, holder: lock::holder(&**fs, &dir.lock()) });
         };
-        Writer::begin(Access { id: *id, dir, fs: &**fs, config, head, state }, held)
+        let changes = changes.as_deref();
+        Writer::begin(Access { id: *id, dir, fs: &**fs, config, changes, head, state }, held)
     }
 
     /// Brings what is known up to date without the lock, as far as that can be trusted.

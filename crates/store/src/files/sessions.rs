@@ -1,8 +1,10 @@
 //! Sessions as wholes: listing, keeping, deleting, adopting.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use cairn_core::canonical;
@@ -14,6 +16,7 @@ use cairn_core::pin::{self, Pin};
 use serde::{Deserialize, Serialize};
 
 use super::blobs::FileBlobs;
+use super::changes::{Announced, Seen};
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
 use super::epoch;
 use super::head::{self, Witness};
@@ -22,10 +25,14 @@ use super::leases;
 use super::load::{Trust, load};
 use super::lock::{self, LockFile};
 use super::log::FileLog;
+use super::pace::blocking;
 use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
 use crate::health::Health;
-use crate::port::{Mark, Origin, Sessions, Trusted};
+use crate::port::{Mark, Moved, Origin, Place, Sessions, Trusted};
+
+/// How old the stamp of a directory is at least when nothing else can have got the same one.
+const STAMP_MIN: Duration = Duration::from_millis(100);
 
 /// Where a session comes from.
 const ORIGIN: &str = "origin.json";
@@ -62,7 +69,7 @@ impl FileSessions {
     }
 
     /// How far a session is, as its witness and the stamps of its files say.
-    fn mark(&self, session: SessionId) -> Option<Mark> {
+    fn mark_of(&self, session: SessionId) -> Option<Mark> {
         let (fs, dir) = (&*self.log.fs, self.log.dir(session));
         let stamp = |path: PathBuf| fs.stat(&path).map_or((0, 0), |s| (s.len, s.modified_ms));
         let (journal, manifest) = (stamp(dir.journal()), stamp(dir.manifest()));
@@ -72,6 +79,55 @@ impl FileSessions {
             _ => return None,
         };
         Some(Mark(format!("{head}:{journal:?}:{manifest:?}")))
+    }
+
+    /// How far the sessions are that were announced, and whether any came or went.
+    fn moved_since(&self, since: Option<&Since>) -> Result<Moved> {
+        let path = self.log.layout.sessions();
+        // What comes or goes from here on changes the stamp, and what is appended is announced.
+        let stamp = self.log.fs.stat(&path).map_err(failed("reading", &path))?.changed_ns;
+        let announced = match &self.log.changes {
+            Some(changes) => {
+                let announced = changes.since(since.map(|since| &since.seen));
+                Some(announced.map_err(failed("reading", &self.log.layout.changes()))?)
+            }
+            None => None,
+        };
+        let announced = announced.as_ref();
+        let is_all = announced.is_some_and(|announced| announced.is_all);
+        let is_same = is_all && since.is_some_and(|since| since.stamp == Some(stamp));
+        let names = if is_same { None } else { Some(self.names()?) };
+        let wanted = match (&names, announced) {
+            (Some(names), _) if !is_all => names.clone(),
+            (_, Some(announced)) => announced.lines.keys().copied().collect(),
+            (_, None) => BTreeSet::new(),
+        };
+        let marks: BTreeMap<_, _> =
+            wanted.into_iter().map(|session| (session, self.mark_of(session))).collect();
+        let since = announced.map(|announced| Since {
+            stamp: is_old(stamp).then_some(stamp),
+            seen: self.settled(announced, &marks),
+        });
+        let place = Place(since.map(|since| since.encode()).unwrap_or_default());
+        Ok(Moved { marks, names, place })
+    }
+
+    /// What was announced and has not come to pass yet. Of a session that is gone nothing will.
+    fn settled(&self, announced: &Announced, marks: &BTreeMap<SessionId, Option<Mark>>) -> Seen {
+        let is_gone = |session| self.log.fs.stat(&self.log.dir(session).path).is_err();
+        announced.seen.clone().settle(|session| {
+            match marks.get(&session).and_then(Option::as_ref) {
+                Some(mark) => mark.last(),
+                None => is_gone(session).then_some(EventIndex::LAST),
+            }
+        })
+    }
+
+    /// The names of all sessions; some may be without events.
+    fn names(&self) -> Result<BTreeSet<SessionId>> {
+        let path = self.log.layout.sessions();
+        let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     fn require(&self, session: SessionId) -> Result<SessionDir> {
@@ -160,17 +216,17 @@ impl FileSessions {
 #[async_trait]
 impl Sessions for FileSessions {
     async fn list(&self) -> Result<Vec<SessionId>> {
-        let path = self.log.layout.sessions();
-        let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
-        let sessions = names.iter().filter_map(|name| name.parse().ok());
-        Ok(sessions.filter(|session| self.exists(*session).unwrap_or(true)).collect())
+        let names = self.names()?.into_iter();
+        Ok(names.filter(|session| self.exists(*session).unwrap_or(true)).collect())
     }
 
-    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
-        let path = self.log.layout.sessions();
-        let names = self.log.fs.read_dir(&path).map_err(failed("reading", &path))?;
-        let sessions = names.iter().filter_map(|name| name.parse().ok());
-        Ok(sessions.filter_map(|session| Some((session, self.mark(session)?))).collect())
+    async fn mark(&self, session: SessionId) -> Result<Option<Mark>> {
+        Ok(self.mark_of(session))
+    }
+
+    async fn moved(&self, since: Option<&Place>) -> Result<Moved> {
+        let since = since.and_then(|since| Since::decode(&since.0));
+        blocking(|| self.moved_since(since.as_ref()))
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
@@ -247,6 +303,32 @@ impl Sessions for FileSessions {
         let file: OriginFile = canonical::parse(&bytes)?;
         Ok(Some(file.into()))
     }
+}
+
+/// How far somebody has looked: at the names of the sessions, and at what was announced.
+struct Since {
+    /// The stamp of the directory, when it is sure to change with the next name.
+    stamp: Option<u128>,
+    seen: Seen,
+}
+
+impl Since {
+    fn encode(&self) -> String {
+        format!("{} {}", self.stamp.unwrap_or_default(), self.seen.encode())
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let (stamp, seen) = text.split_once(' ')?;
+        let stamp = stamp.parse().ok().filter(|stamp| *stamp != 0);
+        Some(Self { stamp, seen: Seen::decode(seen)? })
+    }
+}
+
+/// Whether a stamp is so old that nothing that happens now gets the same one: clocks of file
+/// systems are coarse.
+fn is_old(stamp_ns: u128) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() > stamp_ns.saturating_add(STAMP_MIN.as_nanos())
 }
 
 /// Where a session comes from, as its file says.

@@ -10,6 +10,7 @@ use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::journal::Commit;
 use cairn_core::pin;
 
+use super::changes::Changes;
 use super::durable::{failed, not_durable, quarantine, replace, sync_dir, sync_file, sync_parent};
 use super::fs::{Fs, Open};
 use super::head::{Head, HeadFile, Witness};
@@ -30,6 +31,7 @@ pub(super) struct Access<'a> {
     pub(super) dir: &'a SessionDir,
     pub(super) fs: &'a dyn Fs,
     pub(super) config: &'a Config,
+    pub(super) changes: Option<&'a Changes>,
     pub(super) head: &'a mut Option<HeadFile>,
     pub(super) state: &'a mut State,
 }
@@ -105,6 +107,8 @@ impl Access<'_> {
         }
         let mut head = HeadFile::open(self.fs, self.dir, witness)?;
         if let (true, Some(last), Some(rec)) = (beyond_head, resident.index.last(), resident.chain)
+            // Readers who cannot be told that there is more trust less than they could.
+            && self.changes.is_none_or(|changes| changes.announce(self.id, last).is_ok())
         {
             head.write(Head { last, rec });
         }
@@ -220,6 +224,7 @@ impl<'a> Writer<'a> {
         let pins = pin::once(pins);
         let commit = Commit { epoch: epoch.0, first, last, pins, prev: self.resident.chain };
         let rec = commit.close(&mut bytes)?;
+        self.to.changes.map_or(Ok(()), |changes| changes.announce(self.to.id, last))?;
         self.write_journal(first, &bytes)?;
         let resident = &mut self.resident;
         resident.index.join(batch);
@@ -236,6 +241,8 @@ impl<'a> Writer<'a> {
                 return Err(Error::DurabilityLost { path: self.to.dir.head(), source });
             }
         }
+        // It is recorded: a line that cannot be repeated makes nobody doubt it.
+        let _ = self.to.changes.map(|changes| changes.confirm(self.to.id, last));
         Ok(())
     }
 

@@ -72,6 +72,7 @@ impl Control {
             shared: Arc::new(Shared {
                 outside,
                 sessions: Mutex::default(),
+                changes: Mutex::default(),
                 blobs: Arc::default(),
                 keys: Mutex::default(),
                 documents: Arc::default(),
@@ -102,8 +103,8 @@ impl Control {
             audit: Arc::clone(&self.shared.lines) as _,
             locks: Arc::new(Door(Arc::clone(&self.shared.rooms))),
             mailbox: Arc::clone(&self.shared.inboxes) as _,
-            derived: Arc::clone(&self.shared.tables) as _,
             runs: Arc::clone(&self.shared.tables) as _,
+            search: Arc::clone(&self.shared.tables) as _,
         }
     }
 

@@ -36,6 +36,9 @@ impl Memory {
             }
             Admission::Append(at) => at,
         };
+        let is_new = !sessions.contains_key(&session);
+        let came = is_new.then_some(None);
+        held(&self.shared.changes).extend([Some(session)].into_iter().chain(came));
         let known = sessions.entry(session).or_default();
         known.index.join(batch);
         for (event, index) in plan.events.iter().zip(at.first.0..) {

@@ -1,5 +1,7 @@
 //! Sessions as wholes.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use cairn_core::event::Event;
 use cairn_core::id::{EventIndex, SessionId};
@@ -8,7 +10,13 @@ use super::{Memory, Session, held};
 use crate::admit::Index;
 use crate::error::{Error, Result, require_known};
 use crate::fence::Epoch;
-use crate::port::{Mark, Origin, Sessions};
+use crate::port::{Mark, Moved, Origin, Place, Sessions};
+
+impl Session {
+    fn mark(&self) -> Mark {
+        Mark(self.index.last().map_or_else(String::new, |last| last.to_string()))
+    }
+}
 
 impl Memory {
     /// Removes a session if `wanted` says so, unless it has another owner.
@@ -33,6 +41,7 @@ impl Memory {
         let goes = wanted(known);
         if goes {
             sessions.remove(&session);
+            held(&self.shared.changes).push(None);
         }
         Ok(goes)
     }
@@ -44,12 +53,24 @@ impl Sessions for Memory {
         Ok(held(&self.shared.sessions).keys().copied().collect())
     }
 
-    async fn marks(&self) -> Result<Vec<(SessionId, Mark)>> {
+    async fn mark(&self, session: SessionId) -> Result<Option<Mark>> {
+        Ok(held(&self.shared.sessions).get(&session).map(Session::mark))
+    }
+
+    async fn moved(&self, since: Option<&Place>) -> Result<Moved> {
         let sessions = held(&self.shared.sessions);
-        let mark = |session: &Session| {
-            Mark(session.index.last().map_or_else(String::new, |last| last.to_string()))
+        let changes = held(&self.shared.changes);
+        let since = since.and_then(|since| since.0.parse().ok());
+        let fresh = since.and_then(|since: usize| changes.get(since..));
+        let is_same = fresh.is_some_and(|fresh| fresh.iter().all(Option::is_some));
+        let names = (!is_same).then(|| sessions.keys().copied().collect());
+        let wanted: BTreeSet<SessionId> = match fresh {
+            Some(fresh) => fresh.iter().copied().flatten().collect(),
+            None => sessions.keys().copied().collect(),
         };
-        Ok(sessions.iter().map(|(id, session)| (*id, mark(session))).collect())
+        let mark = |session| (session, sessions.get(&session).map(Session::mark));
+        let marks = wanted.into_iter().map(mark).collect();
+        Ok(Moved { marks, names, place: Place(changes.len().to_string()) })
     }
 
     async fn keep(&self, session: SessionId, kept: bool) -> Result<()> {
@@ -92,6 +113,7 @@ impl Sessions for Memory {
             return Err(Error::Exists(session));
         }
         sessions.insert(session, Session { index, events, bytes, origin, ..Session::default() });
+        held(&self.shared.changes).push(None);
         Ok(())
     }
 

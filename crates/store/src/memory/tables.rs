@@ -1,6 +1,6 @@
 //! What follows from sessions, as far as somebody keeps it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -8,41 +8,99 @@ use cairn_core::id::{RunId, SessionId};
 
 use super::held;
 use crate::error::Result;
-use crate::port::{Derived, Row, RunFilter, RunIndex, RunRow, SessionRead};
+use crate::port::search::{Findable, Search, Wanted};
+use crate::port::{Mark, Place, RunFilter, RunIndex, RunRow, SessionRead, Which};
 
-/// Rows by name, and the list of runs.
+/// The list of runs, and what can be found.
 #[derive(Default)]
 pub(super) struct Tables {
-    derived: Mutex<BTreeMap<(&'static str, SessionId), Row>>,
+    found: Mutex<BTreeMap<SessionId, Findable>>,
+    found_up_to: Mutex<Option<Place>>,
     runs: Mutex<BTreeMap<RunId, RunRow>>,
     read: Mutex<BTreeMap<SessionId, SessionRead>>,
+    place: Mutex<Option<Place>>,
 }
 
 #[async_trait]
-impl Derived for Tables {
-    async fn load(&self, name: &'static str) -> Result<Vec<Row>> {
-        let rows = held(&self.derived);
-        Ok(rows.iter().filter(|((of, _), _)| *of == name).map(|(_, row)| row.clone()).collect())
+impl Search for Tables {
+    async fn place(&self) -> Result<Option<Place>> {
+        Ok(held(&self.found_up_to).clone())
     }
 
-    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()> {
-        let mut kept = held(&self.derived);
-        kept.extend(rows.into_iter().map(|row| ((name, row.session), row)));
-        kept.retain(|(of, session), _| *of != name || !gone.contains(session));
+    async fn keep(&self, found: Vec<Findable>, gone: Vec<SessionId>) -> Result<bool> {
+        let mut kept = held(&self.found);
+        kept.retain(|session, _| !gone.contains(session));
+        let mut is_all = true;
+        for found in found {
+            let known = kept.get(&found.session).and_then(|known| known.mark.clone());
+            match known == found.known {
+                true => drop(kept.insert(found.session, found)),
+                false => is_all = false,
+            }
+        }
+        Ok(is_all)
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        reach(&self.found_up_to, since, place);
         Ok(())
+    }
+
+    async fn marks(&self, which: &Which) -> Result<Vec<(SessionId, Option<Mark>)>> {
+        let as_read = |found: &Findable| {
+            let none = SessionRead::none(found.session);
+            SessionRead { mark: found.mark.clone(), ..none }
+        };
+        let kept = held(&self.found);
+        let wanted = kept.values().filter(|found| which.takes(&as_read(found)));
+        Ok(wanted.map(|found| (found.session, found.mark.clone())).collect())
+    }
+
+    async fn find(&self, _: &Wanted) -> Result<Vec<(SessionId, String)>> {
+        let kept = held(&self.found);
+        let of = |found: &Findable| {
+            let session = found.session;
+            found.runs.iter().map(|run| (session, run.value.clone())).collect::<Vec<_>>()
+        };
+        Ok(kept.values().flat_map(of).collect())
+    }
+}
+
+/// Sets a place, unless somebody else has since.
+fn reach(known: &Mutex<Option<Place>>, since: Option<&Place>, place: &Place) {
+    let mut known = held(known);
+    if known.as_ref() == since {
+        *known = Some(place.clone());
     }
 }
 
 #[async_trait]
 impl RunIndex for Tables {
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
-        held(&self.runs).extend(rows.into_iter().map(|row| (row.run, row)));
         let mut known = held(&self.read);
-        for mut read in read {
-            let before = known.get(&read.session).and_then(|read| read.workflow.clone());
-            read.workflow = read.workflow.or(before);
-            known.insert(read.session, read);
+        let mut behind = BTreeSet::new();
+        for read in read {
+            let session = read.session;
+            let recorded = match known.remove(&session) {
+                Some(known) => known.clone().followed_by(read).unwrap_or_else(|| {
+                    behind.insert(session);
+                    known
+                }),
+                None => read,
+            };
+            known.insert(session, recorded);
         }
+        let rows = rows.into_iter().filter(|row| !behind.contains(&row.session));
+        held(&self.runs).extend(rows.map(|row| (row.run, row)));
+        Ok(())
+    }
+
+    async fn place(&self) -> Result<Option<Place>> {
+        Ok(held(&self.place).clone())
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        reach(&self.place, since, place);
         Ok(())
     }
 
@@ -59,8 +117,8 @@ impl RunIndex for Tables {
         Ok(held(&self.runs).get(&run).cloned())
     }
 
-    async fn sessions(&self) -> Result<Vec<SessionRead>> {
-        Ok(held(&self.read).values().cloned().collect())
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>> {
+        Ok(held(&self.read).values().filter(|read| which.takes(read)).cloned().collect())
     }
 
     async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! What every store promises, tried on each of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::given::{
@@ -11,7 +12,8 @@ use cairn_core::id::{BundleId, EventIndex};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::SessionView;
 use cairn_store::bundle::ExportInfo;
-use cairn_store::port::{Mark, Row};
+use cairn_store::port::search::{Findable, FindableRun, Wanted};
+use cairn_store::port::{Mark, Place, Which};
 use cairn_store::{AppendPlan, Appended, Error, Health, Store, bundle, gc};
 
 async fn append(store: &Store, plan: AppendPlan) -> Result<Appended, Error> {
@@ -28,7 +30,8 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
 
 conformance! {
     a_mark_changes_with_every_append
-    what_is_derived_is_kept_by_name
+    what_moved_is_told_to_whoever_looks
+    what_can_be_found_is_kept_by_session
     what_is_appended_can_be_read
     the_same_plan_twice_changes_nothing
     a_half_known_plan_is_refused
@@ -51,33 +54,82 @@ conformance! {
 }
 
 async fn a_mark_changes_with_every_append(given: &Given) {
-    assert_eq!(given.store.sessions.marks().await.unwrap(), []);
+    let mark = async |store: &Store| store.sessions.mark(SESSION).await.unwrap();
+    assert_eq!(mark(&given.store).await, None);
     append(&given.store, start()).await.unwrap();
-    let mut before = given.again().sessions.marks().await.unwrap();
-    assert_eq!(before.first().map(|(session, _)| *session), Some(SESSION));
+    let mut before = mark(&given.again()).await;
+    assert!(before.is_some());
     for number in 0..20 {
         append(&given.store, notes(number)).await.unwrap();
-        let after = given.again().sessions.marks().await.unwrap();
+        let after = mark(&given.again()).await;
         assert_ne!(after, before, "after append {number}");
-        assert_eq!(after, given.store.sessions.marks().await.unwrap(), "it is for everybody");
+        assert_eq!(after, mark(&given.store).await, "it is for everybody");
         before = after;
     }
 }
 
-async fn what_is_derived_is_kept_by_name(given: &Given) {
-    let row = |mark: &str| Row {
-        session: SESSION,
-        mark: Mark(mark.to_owned()),
-        value: format!("what follows at {mark}"),
+async fn what_moved_is_told_to_whoever_looks(given: &Given) {
+    let moved = async |since: Option<&Place>| given.again().sessions.moved(since).await.unwrap();
+    let names = |sessions: &[SessionId]| Some(sessions.iter().copied().collect::<BTreeSet<_>>());
+    let nothing = moved(None).await;
+    assert_eq!((nothing.marks.len(), nothing.names), (0, names(&[])));
+    append(&given.store, start()).await.unwrap();
+    let came = moved(Some(&nothing.place)).await;
+    let mark = given.store.sessions.mark(SESSION).await.unwrap();
+    assert_eq!(came.marks, BTreeMap::from([(SESSION, mark)]));
+    assert_eq!(came.names, names(&[SESSION]));
+    append(&given.store, notes(1)).await.unwrap();
+    let mark = given.store.sessions.mark(SESSION).await.unwrap();
+    let later = moved(Some(&came.place)).await;
+    assert_eq!(later.marks, BTreeMap::from([(SESSION, mark.clone())]));
+    // Whoever looks from an earlier place is told the same.
+    let same = moved(Some(&nothing.place)).await;
+    assert_eq!(same.marks, later.marks);
+    assert_eq!(moved(None).await.marks, later.marks);
+    given.store.sessions.delete(SESSION, None).await.unwrap();
+    let gone = moved(Some(&later.place)).await;
+    assert_eq!(gone.names, names(&[]));
+    let unknown = moved(Some(&Place("from another store".to_owned()))).await;
+    assert_eq!(unknown.names, names(&[]), "everything, which is nothing");
+}
+
+async fn what_can_be_found_is_kept_by_session(given: &Given) {
+    let search = &given.store.search;
+    let run = |text: &str| FindableRun {
+        names: vec![format!("{text}-name")],
+        is_over: false,
+        last_ms: 1,
+        commit: Some("abc".to_owned()),
+        branch: Some("main".to_owned()),
+        texts: vec![format!(" {text} words ")],
+        value: format!("what is kept of {text}"),
     };
-    let derived = &given.store.derived;
-    derived.save("one", vec![row("x")], Vec::new()).await.unwrap();
-    derived.save("one", vec![row("y")], Vec::new()).await.unwrap();
-    derived.save("two", vec![row("z")], Vec::new()).await.unwrap();
-    assert_eq!(given.again().derived.load("one").await.unwrap(), [row("y")]);
-    derived.save("one", Vec::new(), vec![SESSION]).await.unwrap();
-    assert_eq!(derived.load("one").await.unwrap(), []);
-    assert_eq!(derived.load("two").await.unwrap(), [row("z")]);
+    let mark = |mark: &str| Some(Mark(mark.to_owned()));
+    let found = |known: Option<Mark>, mark: Option<Mark>, text: &str| {
+        let runs = vec![run(text)];
+        vec![Findable { session: SESSION, known, mark, runs }]
+    };
+    assert!(search.keep(found(None, mark("x"), "old"), Vec::new()).await.unwrap());
+    assert!(search.keep(found(mark("x"), mark("y"), "new"), Vec::new()).await.unwrap());
+    let behind = search.keep(found(mark("x"), mark("z"), "late"), Vec::new()).await.unwrap();
+    assert!(!behind, "somebody else has looked meanwhile");
+    let again = &given.again().search;
+    assert_eq!(again.marks(&Which::All).await.unwrap(), [(SESSION, mark("y"))]);
+    assert_eq!(again.marks(&Which::Unsettled).await.unwrap(), []);
+    let words = |words: &str| words.split(' ').map(str::to_owned).collect();
+    for wanted in [
+        Wanted { words: words("new words"), ..Wanted::default() },
+        Wanted { words: words("new-name"), ..Wanted::default() },
+        Wanted { commit: Some("abc".to_owned()), ..Wanted::default() },
+        Wanted { branch: Some("ma".to_owned()), ..Wanted::default() },
+        Wanted::default(),
+    ] {
+        let kept = again.find(&wanted).await.unwrap();
+        assert_eq!(kept, [(SESSION, "what is kept of new".to_owned())], "{wanted:?}");
+    }
+    assert!(search.keep(Vec::new(), vec![SESSION]).await.unwrap());
+    assert_eq!(again.find(&Wanted::default()).await.unwrap(), []);
+    assert_eq!(again.marks(&Which::All).await.unwrap(), []);
 }
 
 async fn what_is_appended_can_be_read(given: &Given) {

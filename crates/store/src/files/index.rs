@@ -7,16 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use cairn_core::id::SessionId;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode};
 
-use super::runs::TABLES;
 use crate::error::{Error, Result};
-use crate::port::{Derived, Mark, Row};
 
 /// The version of the tables; a file of another version is made anew.
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long it is tried to open the file while somebody else makes it, and after which pause.
@@ -125,12 +121,12 @@ impl Shared {
                 "DROP TABLE IF EXISTS derived;
                  DROP TABLE IF EXISTS runs;
                  DROP TABLE IF EXISTS sessions_read;
-                 CREATE TABLE derived (
-                     name TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NULL,
-                     value TEXT NOT NULL, PRIMARY KEY (name, session)
-                 ) WITHOUT ROWID;
-                 {TABLES}
-                 PRAGMA user_version = {VERSION};"
+                 DROP TABLE IF EXISTS places;
+                 {}
+                 {}
+                 PRAGMA user_version = {VERSION};",
+                super::runs::TABLES,
+                super::search::TABLES,
             ))?;
         }
         connection.execute_batch("COMMIT")?;
@@ -159,71 +155,14 @@ fn keep_private(path: &Path) {
     }
 }
 
-#[async_trait]
-impl Derived for Sqlite {
-    async fn load(&self, name: &'static str) -> Result<Vec<Row>> {
-        let read = move |connection: &mut Connection| {
-            let query = "SELECT session, mark, value FROM derived WHERE name = ?1";
-            let mut query = connection.prepare_cached(query)?;
-            let rows = query.query_map(params![name], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?))
-            })?;
-            rows.collect::<rusqlite::Result<Vec<(String, String, String)>>>()
-        };
-        // Whoever cannot read what is derived makes it again.
-        let rows = self.with(read).await.unwrap_or_default();
-        let row = |(session, mark, value): (String, String, String)| {
-            Some(Row { session: session.parse().ok()?, mark: Mark(mark), value })
-        };
-        Ok(rows.into_iter().filter_map(row).collect())
-    }
-
-    async fn save(&self, name: &'static str, rows: Vec<Row>, gone: Vec<SessionId>) -> Result<()> {
-        let rows: Vec<(String, String, String)> =
-            rows.into_iter().map(|row| (row.session.to_string(), row.mark.0, row.value)).collect();
-        let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
-        let write = move |connection: &mut Connection| {
-            let change = connection.transaction()?;
-            {
-                let put = "INSERT INTO derived (name, session, mark, value) VALUES (?1, ?2, ?3, ?4)
-                           ON CONFLICT DO UPDATE SET mark = excluded.mark, value = excluded.value";
-                let mut put = change.prepare_cached(put)?;
-                for (session, mark, value) in &rows {
-                    put.execute(params![name, session, mark, value])?;
-                }
-                let mut drop = change
-                    .prepare_cached("DELETE FROM derived WHERE name = ?1 AND session = ?2")?;
-                for session in &gone {
-                    drop.execute(params![name, session])?;
-                }
-            }
-            change.commit()
-        };
-        // It may keep nothing: a read-only or full disk only makes the next look slower.
-        self.with(write).await.or(Ok(()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port::Place;
+    use crate::port::search::Search as _;
 
-    fn row(session: u128, mark: &str) -> Row {
-        let session = SessionId::from_bits(session);
-        Row { session, mark: Mark(mark.to_owned()), value: format!("value of {mark}") }
-    }
-
-    #[tokio::test]
-    async fn rows_are_kept_replaced_and_forgotten() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("index.sqlite");
-        let index = Sqlite::new(path.clone());
-        index.save("a", vec![row(1, "x"), row(2, "x")], Vec::new()).await.unwrap();
-        index.save("b", vec![row(1, "other")], Vec::new()).await.unwrap();
-        let gone = vec![SessionId::from_bits(2)];
-        index.save("a", vec![row(1, "y")], gone).await.unwrap();
-        assert_eq!(index.load("a").await.unwrap(), [row(1, "y")]);
-        assert_eq!(Sqlite::new(path).load("b").await.unwrap(), [row(1, "other")]);
+    fn place(text: &str) -> Place {
+        Place(text.to_owned())
     }
 
     #[tokio::test]
@@ -232,16 +171,9 @@ mod tests {
         let path = home.path().join("index.sqlite");
         std::fs::write(&path, vec![7; 9000]).unwrap();
         let index = Sqlite::new(path.clone());
-        assert_eq!(index.load("a").await.unwrap(), []);
-        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
-        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
-    }
-
-    #[tokio::test]
-    async fn a_place_that_takes_nothing_is_no_error() {
-        let index = Sqlite::new(PathBuf::from("/proc/nowhere/index.sqlite"));
-        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
-        assert_eq!(index.load("a").await.unwrap(), []);
+        assert_eq!(index.place().await.unwrap(), None);
+        index.reach(None, &place("x")).await.unwrap();
+        assert_eq!(Sqlite::new(path).place().await.unwrap(), Some(place("x")));
     }
 
     #[tokio::test]
@@ -249,7 +181,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("index.sqlite");
         let index = Sqlite::new(path.clone());
-        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        index.reach(None, &place("x")).await.unwrap();
         let modes = || {
             let files = std::fs::read_dir(home.path()).unwrap();
             files.map(|file| file.unwrap().metadata().unwrap().permissions().mode() & 0o777)
@@ -258,7 +190,7 @@ mod tests {
         assert!(modes().all(|mode| mode == 0o600));
         drop(index);
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
+        assert_eq!(Sqlite::new(path).place().await.unwrap(), Some(place("x")));
         assert!(modes().all(|mode| mode == 0o600));
     }
 
@@ -267,11 +199,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("index.sqlite");
         let index = Sqlite::new(path.clone());
-        index.save("a", vec![row(1, "x")], Vec::new()).await.unwrap();
+        index.reach(None, &place("x")).await.unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        index.save("a", vec![row(2, "y")], Vec::new()).await.unwrap();
+        let busy = index.reach(Some(&place("x")), &place("y")).await.unwrap_err();
+        assert_eq!(busy.code(), "STORE_BUSY");
         other.execute_batch("COMMIT").unwrap();
-        assert_eq!(Sqlite::new(path).load("a").await.unwrap(), [row(1, "x")]);
+        assert_eq!(Sqlite::new(path).place().await.unwrap(), Some(place("x")));
     }
 }

@@ -1,0 +1,316 @@
+//! The order of changes: a line for each commit, for whoever only looks at what moved.
+//!
+//! A line is written before its commit, so that no commit is without one, and is nothing but a
+//! hint: whoever reads it looks at the session itself. It is never synced. After a crash of the
+//! system the file is of another boot, and whoever reads it looks at every session once.
+//!
+//! A full file makes room for the next one and stays beside it, so that a reader who is not far
+//! behind goes on where it was. Nobody waits for anybody: who writes a line looks afterwards
+//! whether its file still takes lines, and else writes it again into the next one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use cairn_core::id::{EventIndex, SessionId};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::durable::failed;
+use crate::error::Result;
+
+/// How long a file gets before another takes its place.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Where the lines are.
+pub(super) struct Changes {
+    folder: PathBuf,
+    /// Which start of the system this is; none where it cannot be told, and nothing is trusted.
+    boot: Option<String>,
+    file: Mutex<Option<Lines>>,
+}
+
+/// A file that is written to.
+struct Lines {
+    file: File,
+    inode: u64,
+}
+
+/// What a file says of itself in its first line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Header {
+    id: u64,
+    /// The file whose place it took.
+    before: Option<u64>,
+    boot: String,
+}
+
+/// How far somebody has read, and what was announced there and not seen yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    id: u64,
+    offset: u64,
+    pub(super) open: BTreeMap<SessionId, EventIndex>,
+}
+
+/// What was announced since somebody looked.
+pub(super) struct Announced {
+    /// The last event that was announced of each session.
+    pub(super) lines: BTreeMap<SessionId, EventIndex>,
+    /// Whether that is everything since then.
+    pub(super) is_all: bool,
+    /// From where to go on, before it is known which of these have come to pass.
+    pub(super) seen: Seen,
+}
+
+impl Header {
+    fn encode(&self) -> String {
+        let before = self.before.map_or_else(|| "-".to_owned(), |before| format!("{before:016x}"));
+        format!("cairn-changes 1 {:016x} {before} {}\n", self.id, self.boot)
+    }
+
+    fn decode(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("cairn-changes 1 ")?.split(' ');
+        let mut number = || words.next().map(|word| u64::from_str_radix(word, 16).ok());
+        let (id, before) = (number()??, number()?);
+        Some(Self { id, before, boot: words.next()?.to_owned() })
+    }
+}
+
+impl Seen {
+    pub(super) fn encode(&self) -> String {
+        let mut text = format!("{:016x} {}", self.id, self.offset);
+        for (session, last) in &self.open {
+            // Writing to a string cannot fail.
+            let _ = write!(text, " {session} {last}");
+        }
+        text
+    }
+
+    pub(super) fn decode(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let id = u64::from_str_radix(words.next()?, 16).ok()?;
+        let offset = words.next()?.parse().ok()?;
+        let mut open = BTreeMap::new();
+        while let Some(session) = words.next() {
+            let last = EventIndex(words.next()?.parse().ok()?);
+            open.insert(session.parse().ok()?, last);
+        }
+        Some(Self { id, offset, open })
+    }
+
+    /// Leaves out what has come to pass, as far as each session says.
+    pub(super) fn settle(mut self, last: impl Fn(SessionId) -> Option<EventIndex>) -> Self {
+        self.open.retain(|session, announced| last(*session).is_none_or(|last| last < *announced));
+        self
+    }
+}
+
+impl Changes {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        let boot = boot.map(|boot| boot.trim().to_owned()).filter(|boot| !boot.is_empty());
+        Self { folder, boot, file: Mutex::default() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("current")
+    }
+
+    /// Announces a commit up to an event of a session.
+    pub(super) fn announce(&self, session: SessionId, last: EventIndex) -> Result<()> {
+        let path = self.path();
+        let written = self.add(&path, format!("{session} {last}\n").as_bytes());
+        written.map_err(failed("writing", &path))
+    }
+
+    /// Announces a commit again when its line is in a file that is left behind: whoever wrote it
+    /// may have been stopped for long between the line and the commit.
+    pub(super) fn confirm(&self, session: SessionId, last: EventIndex) -> Result<()> {
+        let is_current = {
+            let held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            held.as_ref().is_some_and(|lines| lines.is_at(&self.path()))
+        };
+        if is_current { Ok(()) } else { self.announce(session, last) }
+    }
+
+    fn add(&self, path: &Path, line: &[u8]) -> io::Result<()> {
+        let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let lines = match held.take() {
+                Some(lines) => lines,
+                None => self.open()?,
+            };
+            let lines = held.insert(lines);
+            // One write, so that nobody else's line is in between.
+            let written = lines.file.write(line)?;
+            if written < line.len() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            if lines.is_at(path) {
+                return Ok(());
+            }
+            *held = None;
+        }
+    }
+
+    /// Opens the file that takes lines, which is made when there is none.
+    fn open(&self) -> io::Result<Lines> {
+        let path = self.path();
+        let append = || OpenOptions::new().append(true).open(&path);
+        let file = match append() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.begin()?;
+                append()?
+            }
+            opened => opened?,
+        };
+        let inode = file.metadata()?.ino();
+        Ok(Lines { file, inode })
+    }
+
+    /// Makes the first file.
+    fn begin(&self) -> io::Result<()> {
+        match fs::create_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let fresh = self.prepare(None)?;
+        match renameat_with(CWD, &fresh, CWD, self.path(), RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            // Somebody else was first, or will be told that there is nothing to append to.
+            Err(_) => fs::remove_file(&fresh),
+        }
+    }
+
+    /// Writes a file that is to take lines.
+    fn prepare(&self, before: Option<u64>) -> io::Result<PathBuf> {
+        let id = crate::random().map_err(io::Error::other)?;
+        let boot = self.boot.clone().unwrap_or_else(|| "-".to_owned());
+        let path = self.folder.join(format!("{id:016x}.new"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(Header { id, before, boot }.encode().as_bytes())?;
+        Ok(path)
+    }
+
+    /// What was announced since somebody looked; everything that is known when that is long ago.
+    pub(super) fn since(&self, seen: Option<&Seen>) -> io::Result<Announced> {
+        let current = match Text::read(&self.path(), None)? {
+            Some(text) => text,
+            None => {
+                self.begin()?;
+                Text::read(&self.path(), None)?.ok_or(io::ErrorKind::NotFound)?
+            }
+        };
+        let is_of_now = |text: &Text| self.boot.as_ref() == Some(&text.header.boot);
+        let offset = current.len;
+        let id = current.header.id;
+        let mut lines = BTreeMap::new();
+        let is_all = match seen.filter(|_| is_of_now(&current)) {
+            Some(seen) if seen.id == id => {
+                lines.extend(seen.open.clone());
+                current.lines_from(seen.offset, &mut lines)
+            }
+            Some(seen) if current.header.before == Some(seen.id) => {
+                let before = Text::read(&self.folder.join("before"), Some(seen.id))?;
+                lines.extend(seen.open.clone());
+                let rest = before.is_some_and(|text| text.lines_from(seen.offset, &mut lines));
+                rest && current.lines_from(0, &mut lines)
+            }
+            _ => false,
+        };
+        if !is_all {
+            // Whatever was announced may still be on its way.
+            lines.clear();
+            if let Some(before) = Text::read(&self.folder.join("before"), current.header.before)? {
+                before.lines_from(0, &mut lines);
+            }
+            current.lines_from(0, &mut lines);
+        }
+        if offset >= FILE_MAX || !is_of_now(&current) {
+            // Another may be at it, and a disk that takes no more says so to whoever writes.
+            let _ = self.turn_over(&current.header, is_of_now(&current));
+        }
+        let open = lines.clone();
+        Ok(Announced { lines, is_all, seen: Seen { id, offset, open } })
+    }
+
+    /// Puts a fresh file in the place of the one that takes lines.
+    fn turn_over(&self, full: &Header, goes_on: bool) -> io::Result<()> {
+        let lock = self.folder.join("lock");
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create(true).truncate(false).mode(0o600).open(lock)?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        let still = Text::read(&self.path(), None)?.is_some_and(|text| text.header == *full);
+        if still {
+            let fresh = self.prepare(goes_on.then_some(full.id))?;
+            renameat_with(CWD, &fresh, CWD, self.path(), RenameFlags::EXCHANGE)?;
+            fs::rename(&fresh, self.folder.join("before"))?;
+        }
+        lock.unlock()
+    }
+}
+
+impl Lines {
+    /// Whether it is the file at a path.
+    fn is_at(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|found| found.ino() == self.inode)
+    }
+}
+
+/// A file of lines, as far as it was written.
+struct Text {
+    header: Header,
+    file: File,
+    /// Where its lines begin.
+    start: u64,
+    len: u64,
+}
+
+impl Text {
+    /// Opens a file; none when it is not there, or not the one that is meant. A file that cannot
+    /// be read as ours is an unknown one, of no boot.
+    fn read(path: &Path, id: Option<u64>) -> io::Result<Option<Self>> {
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let len = file.metadata()?.len();
+        let mut head = [0; 128];
+        let filled = file.read(&mut head)?;
+        let head = head.get(..filled).unwrap_or_default();
+        let end = head.iter().position(|byte| *byte == b'\n');
+        let line = end.and_then(|end| std::str::from_utf8(head.get(..end)?).ok());
+        let header = line.and_then(Header::decode);
+        let unknown = Header { id: 0, before: None, boot: String::new() };
+        let header = header.unwrap_or(unknown);
+        let start = end.map_or(len, |end| end as u64 + 1);
+        Ok(id.is_none_or(|id| id == header.id).then_some(Self { header, file, start, len }))
+    }
+
+    /// Takes in the lines from a place on; says whether all of them could be read.
+    fn lines_from(&self, offset: u64, lines: &mut BTreeMap<SessionId, EventIndex>) -> bool {
+        let offset = offset.max(self.start);
+        let Ok(len) = usize::try_from(self.len.saturating_sub(offset)) else { return false };
+        let mut bytes = vec![0; len];
+        if self.file.read_exact_at(&mut bytes, offset).is_err() {
+            return false;
+        }
+        let Ok(text) = String::from_utf8(bytes) else { return false };
+        // What is not a whole line was never written to its end, and its commit never was.
+        text.split_terminator('\n').all(|line| {
+            let line = line.split_once(' ');
+            let read = line.and_then(|(session, last)| {
+                Some((session.parse().ok()?, EventIndex(last.parse().ok()?)))
+            });
+            // The last line of a session counts: one commit is over before the next begins.
+            lines.extend(read);
+            read.is_some()
+        })
+    }
+}
