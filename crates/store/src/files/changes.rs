@@ -314,3 +314,134 @@ impl Text {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: u128) -> SessionId {
+        SessionId::from_bits(number)
+    }
+
+    fn changes() -> (tempfile::TempDir, Changes) {
+        let home = tempfile::tempdir().unwrap();
+        let changes = Changes::new(home.path().join("changes"));
+        (home, changes)
+    }
+
+    fn known(announced: &Announced) -> Vec<(SessionId, u64)> {
+        announced.lines.iter().map(|(session, last)| (*session, last.0)).collect()
+    }
+
+    #[test]
+    fn whoever_looks_is_told_what_was_announced_since() {
+        let (_home, changes) = changes();
+        let first = changes.since(None).unwrap();
+        assert!(!first.is_all);
+        changes.announce(session(1), EventIndex(3)).unwrap();
+        changes.announce(session(2), EventIndex(5)).unwrap();
+        changes.announce(session(1), EventIndex(4)).unwrap();
+        let second = changes.since(Some(&first.seen)).unwrap();
+        assert!(second.is_all);
+        assert_eq!(known(&second), [(session(1), 4), (session(2), 5)]);
+        // One commit has come to pass, the other is on its way.
+        let seen = second.seen.settle(|of| (of == session(1)).then_some(EventIndex(4)));
+        let third = changes.since(Some(&Seen::decode(&seen.encode()).unwrap())).unwrap();
+        assert!(third.is_all);
+        assert_eq!(known(&third), [(session(2), 5)]);
+    }
+
+    #[test]
+    fn a_full_file_makes_room_and_nobody_misses_a_line() {
+        let (_home, changes) = changes();
+        let mut seen = changes.since(None).unwrap().seen;
+        let far_behind = seen.clone();
+        let (mut told, mut files) = (BTreeMap::new(), std::collections::BTreeSet::new());
+        let each = FILE_MAX / 40 / 3;
+        for number in 0..each * 12 {
+            changes.announce(session(u128::from(number) + 1), EventIndex(number)).unwrap();
+            if number % each == 0 {
+                let looked = changes.since(Some(&seen)).unwrap();
+                assert!(looked.is_all, "at {number}");
+                told.extend(looked.lines);
+                seen = looked.seen.settle(|_| Some(EventIndex::LAST));
+                files.insert(seen.id);
+            }
+        }
+        let rest = changes.since(Some(&seen)).unwrap();
+        told.extend(rest.lines);
+        assert_eq!(told.len() as u64, each * 12);
+        assert!(files.len() > 2, "{files:?}");
+        assert!(!changes.since(Some(&far_behind)).unwrap().is_all, "that file is gone");
+    }
+
+    #[test]
+    fn a_line_in_a_file_that_was_left_behind_is_repeated() {
+        let (_home, changes) = changes();
+        changes.announce(session(1), EventIndex(1)).unwrap();
+        let header = Text::read(&changes.path(), None).unwrap().unwrap().header;
+        changes.turn_over(&header, true).unwrap();
+        let seen = changes.since(None).unwrap().seen;
+        let seen = seen.settle(|_| Some(EventIndex::LAST));
+        changes.confirm(session(1), EventIndex(1)).unwrap();
+        assert_eq!(known(&changes.since(Some(&seen)).unwrap()), [(session(1), 1)]);
+        changes.confirm(session(1), EventIndex(1)).unwrap();
+        assert_eq!(changes.since(None).unwrap().seen.offset, seen.offset + 33, "once is enough");
+    }
+
+    #[test]
+    fn what_another_boot_or_nobody_wrote_is_not_trusted() {
+        let (home, mut changes) = changes();
+        changes.announce(session(1), EventIndex(1)).unwrap();
+        let seen = changes.since(None).unwrap().seen;
+        assert!(changes.since(Some(&seen)).unwrap().is_all);
+        changes.boot = Some("another".to_owned());
+        let after = changes.since(Some(&seen)).unwrap();
+        assert!(!after.is_all);
+        let begun = changes.since(Some(&after.seen)).unwrap();
+        assert!(!begun.is_all, "its own file is there from now on");
+        assert!(changes.since(Some(&begun.seen)).unwrap().is_all);
+        for garbage in [&b"\0\0\0\0"[..], b"", b"cairn-changes 1 zz - x\nsess_x 1\n"] {
+            fs::write(changes.path(), garbage).unwrap();
+            assert!(!changes.since(Some(&begun.seen)).unwrap().is_all, "{garbage:?}");
+            let begun = changes.since(None).unwrap();
+            assert!(changes.since(Some(&begun.seen)).unwrap().is_all, "{garbage:?}");
+        }
+        fs::remove_dir_all(home.path().join("changes")).unwrap();
+        assert!(!changes.since(Some(&begun.seen)).unwrap().is_all);
+        changes.announce(session(2), EventIndex(2)).unwrap();
+        assert_eq!(known(&changes.since(None).unwrap()), [(session(2), 2)]);
+    }
+
+    #[test]
+    fn many_at_once_lose_no_line() {
+        let (home, _) = changes();
+        let folder = home.path().join("changes");
+        let (writers, lines) = (4_u64, 3_000_u64);
+        std::thread::scope(|scope| {
+            for writer in 0..writers {
+                let own = Changes::new(folder.clone());
+                scope.spawn(move || {
+                    for line in 0..lines {
+                        let of = session(u128::from(writer * lines + line) + 1);
+                        own.announce(of, EventIndex(line)).unwrap();
+                    }
+                });
+            }
+            let own = Changes::new(folder.clone());
+            let mut told = BTreeMap::new();
+            let mut seen: Option<Seen> = None;
+            while told.len() as u64 != writers * lines {
+                let looked = own.since(seen.as_ref()).unwrap();
+                assert!(looked.is_all || seen.is_none());
+                // Files are turned over in between.
+                if looked.seen.offset > 4_096 {
+                    let header = Text::read(&own.path(), None).unwrap().unwrap().header;
+                    own.turn_over(&header, true).unwrap();
+                }
+                told.extend(looked.lines);
+                seen = Some(looked.seen.settle(|_| Some(EventIndex::LAST)));
+            }
+        });
+    }
+}
