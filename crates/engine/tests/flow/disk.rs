@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use cairn_core::event::Event;
 use cairn_core::event::engine::EndStatus;
 use cairn_core::id::{EventIndex, RunId, SessionId};
-use cairn_store::port::{Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead, Status};
+use cairn_store::port::{
+    Place, Prefix, Room, RunFilter, RunIndex, RunRow, SessionRead, Status, Which,
+};
 use cairn_store::{AppendPlan, Appended, Error, EventLog, Result};
 use serde_json::json;
 
@@ -94,8 +96,16 @@ impl RunIndex for Slow {
         self.list.find(run).await
     }
 
-    async fn sessions(&self) -> Result<Vec<SessionRead>> {
-        self.list.sessions().await
+    async fn place(&self) -> Result<Option<Place>> {
+        self.list.place().await
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        self.list.reach(since, place).await
+    }
+
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>> {
+        self.list.sessions(which).await
     }
 
     async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {

@@ -10,6 +10,7 @@ use cairn_engine::host::SystemHost;
 use cairn_engine::record::{Record, Wanted};
 use cairn_store::bundle::{self, ExportInfo};
 use cairn_store::gc;
+use cairn_store::port::Which;
 use serde_json::json;
 
 use crate::recovery::left;
@@ -65,7 +66,7 @@ async fn the_files_of_a_waiting_run_are_not_collected() {
 async fn a_run_goes_on_where_its_bundle_is_imported() {
     let (here, there) = (with_file(), World::new(&[]));
     let run = left(&here, "w").await;
-    let sessions = here.store().runs.sessions().await.unwrap();
+    let sessions = here.store().runs.sessions(&Which::All).await.unwrap();
     let info = ExportInfo {
         bundle_id: BundleId::from_bits(1),
         exported_at: "2026-01-01T00:00:00Z".into(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use cairn_core::id::{RunId, SessionId};
 use cairn_core::projection::run::RunStatus;
 use cairn_engine::flow::Filter;
-use cairn_store::port::{RunFilter, RunIndex, RunRow, SessionRead};
+use cairn_store::port::{Place, RunFilter, RunIndex, RunRow, SessionRead, Which};
 use cairn_store::{Error, Result, Store};
 use serde_json::json;
 
@@ -38,8 +38,19 @@ impl RunIndex for Stuck {
         self.runs.find(run).await
     }
 
-    async fn sessions(&self) -> Result<Vec<SessionRead>> {
-        self.runs.sessions().await
+    async fn place(&self) -> Result<Option<Place>> {
+        self.runs.place().await
+    }
+
+    async fn reach(&self, since: Option<&Place>, place: &Place) -> Result<()> {
+        if self.is_stuck.load(Ordering::SeqCst) {
+            return Err(Error::LockBusy { what: "the index of runs".to_owned(), holder: None });
+        }
+        self.runs.reach(since, place).await
+    }
+
+    async fn sessions(&self, which: &Which) -> Result<Vec<SessionRead>> {
+        self.runs.sessions(which).await
     }
 
     async fn forget(&self, gone: Vec<SessionId>) -> Result<()> {

@@ -398,13 +398,13 @@ mod tests {
             // And changes nothing of what is known of it.
             let less = SessionRead { seen: EventIndex(8), ..read.clone() };
             index.record(vec![run(1, "b", false)], vec![less]).await.unwrap();
-            let of = |which| index.sessions(which);
-            assert_eq!(of(&Which::Unsettled).await.unwrap(), []);
+            let of = async |which: &Which| index.sessions(which).await.unwrap();
+            assert_eq!(of(&Which::Unsettled).await, []);
             let this = Which::These(BTreeSet::from([read.session]));
             for which in [Which::All, this, Which::Of("a".to_owned()), Which::OfAny] {
-                assert_eq!(of(&which).await.unwrap(), std::slice::from_ref(&read), "{which:?}");
+                assert_eq!(of(&which).await, std::slice::from_ref(&read), "{which:?}");
             }
-            assert_eq!(of(&Which::Of("b".to_owned())).await.unwrap(), []);
+            assert_eq!(of(&Which::Of("b".to_owned())).await, []);
             assert_eq!(index.find(RunId::from_bits(2)).await.unwrap(), Some(run(2, "b", false)));
             assert_eq!(index.find(RunId::from_bits(8)).await.unwrap(), None);
             let places = ["1", "2", "3"].map(|place| Place(place.to_owned()));

@@ -8,7 +8,7 @@ use crate::given::{
     without_places,
 };
 use cairn_core::event::Event;
-use cairn_core::id::{BundleId, EventIndex};
+use cairn_core::id::{BundleId, EventIndex, SessionId};
 use cairn_core::pin::BlobKind;
 use cairn_core::projection::session::SessionView;
 use cairn_store::bundle::ExportInfo;
