@@ -48,10 +48,15 @@ pub(crate) fn with_papers<T>(
     with_store(config, async |store| work(&store.with_papers()?).await)
 }
 
-/// Waits for something that performs runs.
+/// Waits for something that performs runs, before the process ends.
 pub(crate) fn on_threads<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| Error::Internal(error.to_string()))?.block_on(work)
+    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
+    let done = runtime.block_on(work);
+    // Whatever still goes on ends with the process. Taking the threads' clock away from it before
+    // that would be a panic.
+    std::mem::forget(runtime);
+    done
 }
 
 /// Waits for something on this thread.

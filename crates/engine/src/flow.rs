@@ -15,6 +15,7 @@
 //! above: [`hand`] hands steps to agents.
 
 pub mod chain;
+mod computed;
 mod decisions;
 mod desk;
 mod failures;

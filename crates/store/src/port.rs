@@ -269,8 +269,9 @@ pub trait RunIndex: Send + Sync {
     /// all of it or, when it fails, nothing. Then the caller still has what follows from the
     /// sessions, and goes by that.
     ///
-    /// Whoever has read less of a session than is recorded changes nothing of it. The workflow
-    /// of a session stays known, also where somebody records who does not know it.
+    /// Whoever has read less of a session than is recorded of it, or of one of its runs, changes
+    /// nothing there. The workflow of a session stays known, also where somebody records who does
+    /// not know it.
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()>;
 
     /// Up to which place in the order of changes everything is in the list; none for a list that
@@ -325,6 +326,8 @@ pub struct RunRow {
     pub snapshot: Option<SnapshotAt>,
     /// Whether its time to be kept is over.
     pub is_retired: bool,
+    /// The first event of its session that is not looked at in this.
+    pub seen: EventIndex,
 }
 
 /// A snapshot of a run.

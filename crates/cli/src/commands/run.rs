@@ -57,9 +57,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let payload = args.given.payload(&config.output)?.unwrap_or_else(|| json!({}));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    runtime.block_on(async {
+    home::on_threads(async {
         let store = home::open(config)?;
         let locks = Arc::clone(&store.locks);
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;

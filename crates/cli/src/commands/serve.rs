@@ -69,9 +69,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     share_memory();
     // A server has as many connections as files it may open.
     raise_file_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    runtime.block_on(serve(args, config))
+    home::on_threads(serve(args, config))
 }
 
 async fn serve(args: &Args, config: &Config) -> Result<Exit> {

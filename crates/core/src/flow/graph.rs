@@ -307,9 +307,16 @@ impl Graph {
     }
 
     /// Whether any step asks a person, here or in another run.
-    pub(super) fn asks_anybody(&self) -> bool {
+    #[must_use]
+    pub fn asks_anybody(&self) -> bool {
         let mut places = self.places.iter();
         places.any(|place| matches!(place.does, Does::Human | Does::Child))
+    }
+
+    /// Whether what a step gives follows from the plan and from what was recorded before it.
+    #[must_use]
+    pub fn is_computed(&self, step: &Slug) -> bool {
+        matches!(self.does(step), Some(Does::Perform(Class::Pure | Class::Evaluated)))
     }
 
     /// Whether a step stands for another run.

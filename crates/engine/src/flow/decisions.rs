@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 /// How many runs are looked at before a decision is taken for granted.
 const RUNS_MAX: usize = 256;
 
-/// How many runs lead to another at most; no chain of children is longer.
+/// How many runs lead to another at most; no chain of children is longer, and what claims to be
+/// is not looked at to its end.
 const PARENTS_MAX: usize = 64;
 
 /// Somebody who says what becomes of a step.
@@ -77,7 +78,10 @@ impl Decisions {
             }
             at += 1;
             let parent = state.queued.and_then(|queued| queued.parent);
-            next = parent.filter(|_| at < PARENTS_MAX).map(|p| (p.run_id, p.instance));
+            if parent.is_some() && at >= PARENTS_MAX {
+                return Err(forbidden(instance));
+            }
+            next = parent.map(|parent| (parent.run_id, parent.instance));
         }
         Ok(())
     }

@@ -47,7 +47,10 @@ impl Inner {
     pub(super) fn tell_of_failure_later(self: &Arc<Self>, run: RunId) {
         let inner = Arc::clone(self);
         self.host.spawn(Box::pin(async move {
-            if let Err(error) = inner.tell_of_failure(run).await {
+            // A process that ends leaves it to the next one.
+            if let Err(error) = inner.tell_of_failure(run).await
+                && !inner.lanes.is_stopped()
+            {
                 (inner.options.trouble)(&format!("nobody is told that {run} failed: {error}"));
             }
         }));

@@ -116,6 +116,7 @@ impl Inner {
             state.from_elsewhere();
             let (workflow, plan) = (Identity::of_run(&started), &ready.graph.plan);
             let input = self.given_here(&state, &workflow, plan).await?;
+            self.require_computed(&summary, &state, &ready, &input).await?;
             state.queued.iter_mut().for_each(|q| q.input = Payload::inline(input.clone()));
         }
         let done = begun(&self.reading.past(from.run).await?.events);

@@ -29,7 +29,10 @@ impl Inner {
         let input = match &state.started {
             Some(started) => {
                 let ready = self.plans.get(started.workflow_hash).await?;
-                self.given_here(&state, &Identity::of_run(started), &ready.graph.plan).await?
+                let workflow = Identity::of_run(started);
+                let input = self.given_here(&state, &workflow, &ready.graph.plan).await?;
+                self.require_computed(&summary, &state, &ready, &input).await?;
+                input
             }
             None => {
                 let found = self.workflows.find_same(&summary.identity()).await?;

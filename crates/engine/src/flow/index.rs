@@ -55,6 +55,8 @@ pub struct Summary {
     pub is_retired: bool,
     /// Whether it came from elsewhere and nobody trusts it yet.
     pub is_paper: bool,
+    /// The first event of its session that is not looked at in this.
+    pub seen: EventIndex,
 }
 
 /// Which runs are wanted.
@@ -94,6 +96,7 @@ impl Summary {
             parent: self.parent,
             snapshot: self.snapshot,
             is_retired: self.is_retired,
+            seen: self.seen,
         }
     }
 
@@ -114,6 +117,7 @@ impl Summary {
             snapshot: row.snapshot,
             is_retired: row.is_retired,
             is_paper: false,
+            seen: row.seen,
         }
     }
 }
@@ -502,6 +506,7 @@ impl Index {
                         snapshot: None,
                         is_retired: false,
                         is_paper: false,
+                        seen: event.index.next(),
                     },
                 );
                 continue;
@@ -519,6 +524,13 @@ impl Index {
                     place.insert(row)
                 }
             };
+            // The desk of its workflow tells of a run, too.
+            if row.session == session {
+                if event.index < row.seen {
+                    continue;
+                }
+                row.seen = event.index.next();
+            }
             match &event.data {
                 EventData::RunStarted(_) => row.started_ms = Some(event.id.minted_ms()),
                 EventData::SnapshotTaken(taken) => {

@@ -464,6 +464,9 @@ impl Inner {
         let instance = parent.instance;
         let session = match begun {
             Ok(summary) => summary.session,
+            // That this process ends says nothing of the child: whoever recovers the parent asks
+            // again.
+            Err(Error::Stopping) => return Vec::new(),
             Err(error) => {
                 let fault = cairn_core::flow::Fault::new(error.code(), error.to_string());
                 return vec![Command::ChildRefused { instance, fault }];

@@ -548,6 +548,7 @@ fn summary(session: SessionId, active: &Active) -> Summary {
         snapshot: active.progress.latest(),
         is_retired: false,
         is_paper: false,
+        seen: active.last.unwrap_or(active.first).next(),
     }
 }
 

@@ -87,7 +87,7 @@ impl Lanes {
     /// Keeps sessions from being taken over by others for as long as it is held.
     pub(super) async fn taking(&self) -> Result<Taking<'_>> {
         let held = self.taking.lock().await;
-        match self.stopped.load(Ordering::Acquire) {
+        match self.is_stopped() {
             true => Err(Error::Stopping),
             false => Ok(Taking(held)),
         }
@@ -116,6 +116,11 @@ impl Lanes {
             // A lane that ends by itself has nothing under way.
             let _ = lane.await;
         }
+    }
+
+    /// Whether this process takes nothing over any more.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     /// Whether nothing more is begun.

@@ -156,7 +156,8 @@ fn hear_at_desk(inner: Arc<Inner>, desk: Weak<Desk>, letter: Letter) -> BoxFutur
 }
 
 /// Acts on a letter, once and in time, and answers it. Whoever asks again gets the same answer.
-async fn answer(inner: &Inner, letter: Letter, act: impl AsyncFnOnce(Value) -> Value) {
+async fn answer(inner: &Inner, mut letter: Letter, act: impl AsyncFnOnce(Value) -> Value) {
+    letter.begin();
     let text = match serde_json::from_str::<Envelope>(&letter.text) {
         Err(_) => refusal::write(&unknown()).to_string(),
         Ok(envelope) => match inner.letters.take(envelope, inner.host.now_ms()) {

@@ -348,6 +348,7 @@ mod tests {
             snapshot: None,
             is_retired: false,
             is_paper: false,
+            seen: EventIndex(number + 1),
         }
     }
 

@@ -304,3 +304,70 @@ async fn a_question_that_was_passed_over_elsewhere_is_asked_here() {
         assert_eq!(there.tries(), Vec::<u32>::new(), "lie {at}: nothing is paid");
     }
 }
+
+/// Whether somebody is asked follows from what was sent.
+const COMPUTED: &str = "
+    { id: risk, type: make, value: { level: '{{ event.payload.amount }}' }, next: br }
+    { id: br, type: branch, expr: 'steps.risk.level > 1', cases: { 'true': ask, 'false': pay } }
+    { id: ask, type: human, prompt: Pay?, cases: { approved: pay, rejected: end } }
+    { id: pay, type: log, message: pay }
+";
+
+/// Claims that a run took the way without the question: its value was another one.
+fn computed_otherwise(events: &mut Vec<Value>, _: &Known) {
+    let question = ["task_opened", "step_waiting", "timer_set"];
+    events.retain(|event| !question.contains(&event["kind"].as_str().unwrap()));
+    for (at, event) in events.iter_mut().enumerate() {
+        event["eventIndex"] = at.into();
+        if event["kind"] != "step_completed" {
+            continue;
+        }
+        match event["data"]["instance"].as_str().unwrap() {
+            "risk" => event["data"]["output"] = json!({"inline": {"level": 0}}),
+            "br" => {
+                event["data"]["output"] = json!({"inline": {"value": false}});
+                event["data"]["case"] = "false".into();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A value that follows from the plan is computed here, and a history that says another one is
+/// not gone on with, whichever way.
+// case: bundle.no-authority
+#[tokio::test]
+async fn a_value_that_the_plan_computes_is_computed_here() {
+    for (name, lie) in [("honest", (|_, _| {}) as Lie), ("forged", computed_otherwise)] {
+        let (liar, there) = (World::new(&[("w", COMPUTED)]), World::new(&[("w", COMPUTED)]));
+        let engine = liar.engine();
+        let run = engine.submit(request("w", json!({"amount": 5}))).await.unwrap().run;
+        while engine.state(run).await.unwrap().1.tasks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let session = engine.past(run).await.unwrap().summary.session;
+        let known = Known { session, desk: session, run, over: run, file: String::new() };
+        engine.stop(std::time::Duration::from_secs(5)).await;
+        let bytes = forged(&liar, run, &known, lie).await.unwrap();
+        let engine = there.engine();
+        let imported = engine.import(&bytes, "ada").await.unwrap();
+        let truster = Truster { by: "ada".into(), root: imported.root, workspace: None };
+        engine.trust(imported.session, &truster).await.unwrap();
+        let resumed = engine.resume(run, "ada").await;
+        if name == "honest" {
+            resumed.unwrap();
+            while engine.state(run).await.unwrap().1.tasks.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        } else {
+            let refused = resumed.unwrap_err();
+            assert_eq!(refused.code(), "RUN_HISTORY_UNFIT", "{refused}");
+            assert!(refused.to_string().contains("`risk` gave another value"), "{refused}");
+            let (step, changes) = ("pay".parse().unwrap(), Vec::new());
+            let from = ForkPoint { run, step, changes, on_new_plan: false };
+            let refused = engine.fork(&from, &Forker::local("ada")).await.unwrap_err();
+            assert_eq!(refused.code(), "RUN_HISTORY_UNFIT", "{refused}");
+        }
+        assert_eq!(there.tries(), Vec::<u32>::new(), "{name}: nothing is paid");
+    }
+}

@@ -65,7 +65,8 @@ async fn a_command_is_refused_or_in_doubt_while_the_owner_of_its_run_is_silent()
     // It takes the command, and then says nothing more.
     let mut inbox = store.mailbox.open(&*lease).await.unwrap();
     let taken = async {
-        let letter = inbox.next().await.unwrap();
+        let mut letter = inbox.next().await.unwrap();
+        letter.begin();
         let text: serde_json::Value = serde_json::from_str(&letter.text).unwrap();
         assert!(text["id"].is_string() && text["notAfterMs"].is_u64(), "{text}");
         assert_eq!(text["say"]["do"], "cancel");

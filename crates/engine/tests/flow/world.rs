@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cairn_core::catalog::schema::{closed, one_of, text};
+use cairn_core::catalog::schema::{any, closed, one_of, text};
 use cairn_core::catalog::{Catalog as Types, Class, StepType, TriggerType, interpreted};
 use cairn_engine::catalog::{Catalog, Directory};
 use cairn_engine::flow::{
@@ -77,6 +77,20 @@ impl Performer for Log {
     }
 }
 
+/// `make`, whose output is its value.
+struct Make;
+
+#[async_trait]
+impl Performer for Make {
+    fn kind(&self) -> StepType {
+        StepType::new("make", Class::Evaluated, closed(&json!({"value": any()}), &["value"]), any())
+    }
+
+    async fn perform(&self, config: Value, _: &Ctx) -> Result<Outcome, Failed> {
+        Ok(Outcome::new(config.get("value").cloned().unwrap_or_default(), ""))
+    }
+}
+
 pub(crate) struct World {
     pub(crate) home: tempfile::TempDir,
     pub(crate) done: Arc<Done>,
@@ -123,7 +137,8 @@ impl World {
     ) -> Automations {
         let root: PathBuf = self.home.path().join(folder);
         let directory = Directory { kind, root };
-        let performers = Performers::new(vec![Arc::new(Log(Arc::clone(&self.done)))]);
+        let performers =
+            Performers::new(vec![Arc::new(Log(Arc::clone(&self.done))), Arc::new(Make)]);
         let parts = Parts {
             host: SystemHost::shared(),
             store,

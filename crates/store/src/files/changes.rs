@@ -206,10 +206,9 @@ impl Changes {
             }
         };
         let is_of_now = |text: &Text| self.boot.as_ref() == Some(&text.header.boot);
-        let offset = current.len;
-        let id = current.header.id;
+        let (id, len) = (current.header.id, current.len);
         let mut lines = BTreeMap::new();
-        let is_all = match seen.filter(|_| is_of_now(&current)) {
+        let reached = match seen.filter(|_| is_of_now(&current)) {
             Some(seen) if seen.id == id => {
                 lines.extend(seen.open.clone());
                 current.lines_from(seen.offset, &mut lines)
@@ -217,24 +216,25 @@ impl Changes {
             Some(seen) if current.header.before == Some(seen.id) => {
                 let before = Text::read(&self.folder.join("before"), Some(seen.id))?;
                 lines.extend(seen.open.clone());
-                let rest = before.is_some_and(|text| text.lines_from(seen.offset, &mut lines));
-                rest && current.lines_from(0, &mut lines)
+                let rest = before.and_then(|text| text.lines_from(seen.offset, &mut lines));
+                rest.and_then(|_| current.lines_from(0, &mut lines))
             }
-            _ => false,
+            _ => None,
         };
-        if !is_all {
+        let offset = reached.unwrap_or_else(|| {
             // Whatever was announced may still be on its way.
             lines.clear();
-            if let Some(before) = Text::read(&self.folder.join("before"), current.header.before)? {
+            let before = Text::read(&self.folder.join("before"), current.header.before);
+            if let Ok(Some(before)) = before {
                 before.lines_from(0, &mut lines);
             }
-            current.lines_from(0, &mut lines);
-        }
-        if offset >= FILE_MAX || !is_of_now(&current) {
+            current.lines_from(0, &mut lines).unwrap_or(len)
+        });
+        if len >= FILE_MAX || !is_of_now(&current) {
             // Another may be at it, and a disk that takes no more says so to whoever writes.
             let _ = self.turn_over(&current.header, is_of_now(&current));
         }
-        let open = lines.clone();
+        let (open, is_all) = (lines.clone(), reached.is_some());
         Ok(Announced { lines, is_all, seen: Seen { id, offset, open } })
     }
 
@@ -293,17 +293,17 @@ impl Text {
         Ok(id.is_none_or(|id| id == header.id).then_some(Self { header, file, start, len }))
     }
 
-    /// Takes in the lines from a place on; says whether all of them could be read.
-    fn lines_from(&self, offset: u64, lines: &mut BTreeMap<SessionId, EventIndex>) -> bool {
+    /// Takes in the whole lines from a place on; gives where they end, if all could be read.
+    fn lines_from(&self, offset: u64, lines: &mut BTreeMap<SessionId, EventIndex>) -> Option<u64> {
         let offset = offset.max(self.start);
-        let Ok(len) = usize::try_from(self.len.saturating_sub(offset)) else { return false };
+        let len = usize::try_from(self.len.saturating_sub(offset)).ok()?;
         let mut bytes = vec![0; len];
-        if self.file.read_exact_at(&mut bytes, offset).is_err() {
-            return false;
-        }
-        let Ok(text) = String::from_utf8(bytes) else { return false };
-        // What is not a whole line was never written to its end, and its commit never was.
-        text.split_terminator('\n').all(|line| {
+        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        // What is not a whole line is being written, and its commit comes later.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        bytes.truncate(end);
+        let text = String::from_utf8(bytes).ok()?;
+        let is_read = text.split_terminator('\n').all(|line| {
             let line = line.split_once(' ');
             let read = line.and_then(|(session, last)| {
                 Some((session.parse().ok()?, EventIndex(last.parse().ok()?)))
@@ -311,7 +311,8 @@ impl Text {
             // The last line of a session counts: one commit is over before the next begins.
             lines.extend(read);
             read.is_some()
-        })
+        });
+        is_read.then_some(offset + end as u64)
     }
 }
 

@@ -3,7 +3,8 @@
 //! A connection is one letter, in lines: the sender writes the letter, the owner answers
 //! `ready`, the sender writes `go`, the owner answers. A sender that waits no longer for `ready`
 //! closes the connection, and then `go` never comes: so a letter is taken or withdrawn, and
-//! neither side needs a clock for that. A connection that begins with `follow` is told of
+//! neither side needs a clock for that. An owner that ends before it has begun to act on a letter
+//! answers `never`. A connection that begins with `follow` is told of
 //! everything that is recorded, a line each.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -41,6 +42,8 @@ const SENDER_MAX: Duration = Duration::from_secs(10);
 const READY: &str = "ready";
 const GO: &str = "go";
 const FOLLOW: &str = "follow";
+/// What an owner says that ends before it has begun to act on a letter.
+const NEVER: &str = "never";
 
 /// The sockets of a data directory.
 pub(super) struct Sockets {
@@ -189,8 +192,11 @@ impl Mailbox for Sockets {
             say(&mut to, GO).await.ok()?;
             line(&mut from).await
         };
-        let answer = within(answered, to_answer).await.flatten();
-        Ok(answer.map_or(Delivery::InDoubt, Delivery::Answered))
+        Ok(match within(answered, to_answer).await.flatten() {
+            Some(never) if never == NEVER => Delivery::Nobody,
+            Some(answer) => Delivery::Answered(answer),
+            None => Delivery::InDoubt,
+        })
     }
 
     async fn follow(&self, session: SessionId) -> Result<Option<Follower>> {
@@ -282,7 +288,12 @@ async fn hear(
     if go != GO {
         return None;
     }
-    let (letter, _, answered) = Letter::new(text);
+    let (letter, envelope, answered) = Letter::new(text);
     room.send(letter);
-    say(&mut to, &answered.await.ok()?).await.ok()
+    let answer = match answered.await {
+        Ok(answer) => answer,
+        Err(_) if envelope.withdraw() => NEVER.to_owned(),
+        Err(_) => return None,
+    };
+    say(&mut to, &answer).await.ok()
 }

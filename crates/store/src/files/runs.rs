@@ -23,7 +23,7 @@ pub(super) const TABLES: &str = "
         status TEXT NOT NULL, is_over INTEGER NOT NULL, first INTEGER NOT NULL,
         last INTEGER, queued_ms INTEGER NOT NULL, ended_ms INTEGER, trigger_id TEXT, parent TEXT,
         snapshot TEXT, through INTEGER, is_retired INTEGER NOT NULL, place TEXT,
-        started_ms INTEGER
+        started_ms INTEGER, seen INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_time ON runs (queued_ms DESC, run DESC) WHERE is_retired = 0;
     CREATE INDEX runs_by_status ON runs (status, queued_ms DESC, run DESC) WHERE is_retired = 0;
@@ -64,7 +64,7 @@ pub(super) fn reach(
 }
 
 const COLUMNS: &str = "run, session, workflow, status, is_over, first, last, queued_ms, ended_ms, \
-    trigger_id, parent, snapshot, through, is_retired, place, started_ms";
+    trigger_id, parent, snapshot, through, is_retired, place, started_ms, seen";
 
 /// Numbers in the file have a sign.
 fn signed(number: u64) -> i64 {
@@ -116,6 +116,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<RunRow>> {
         is_retired: row.get(13)?,
         place: row.get(14)?,
         started_ms: unsigned_if_there(row, 15)?,
+        seen: EventIndex(unsigned(row, 16)?),
     }))
 }
 
@@ -196,13 +197,12 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
     let renewed: Vec<String> = columns.map(|name| format!("{name} = excluded.{name}")).collect();
     // Of a row that is there the indexes are left alone whose columns stay as they are.
     let text = format!(
-        "INSERT INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
-         ON CONFLICT DO UPDATE SET {}",
+        "INSERT INTO runs ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+         ON CONFLICT DO UPDATE SET {} WHERE excluded.seen >= seen",
         renewed.join(", ")
     );
-    let behind = put_read(change, read)?;
     let mut query = change.prepare_cached(&text)?;
-    for row in rows.iter().filter(|row| !behind.contains(&row.session)) {
+    for row in rows {
         query.execute(params![
             row.run.to_string(),
             row.session.to_string(),
@@ -220,34 +220,31 @@ fn put(change: &Connection, rows: &[RunRow], read: &[SessionRead]) -> rusqlite::
             row.is_retired,
             row.place,
             row.started_ms.map(signed),
+            signed(row.seen.0),
         ])?;
     }
-    Ok(())
+    put_read(change, read)
 }
 
-/// Records how far sessions were read; gives those of which more is known.
-fn put_read(change: &Connection, read: &[SessionRead]) -> rusqlite::Result<BTreeSet<SessionId>> {
+/// Records how far sessions were read, as far as no more is known.
+fn put_read(change: &Connection, read: &[SessionRead]) -> rusqlite::Result<()> {
     let text = "INSERT INTO sessions_read (session, workflow, next, seen, mark)
         VALUES (?,?,?,?,?)
         ON CONFLICT DO UPDATE SET next = excluded.next, seen = excluded.seen,
             mark = excluded.mark, workflow = excluded.workflow";
     let mut query = change.prepare_cached(text)?;
-    let mut behind = BTreeSet::new();
     for read in read {
         let known = sessions(change, &Which::These(BTreeSet::from([read.session])))?.pop();
         let recorded = match known {
             Some(known) => known.followed_by(read.clone()),
             None => Some(read.clone()),
         };
-        let Some(SessionRead { session, workflow, next, seen, mark }) = recorded else {
-            behind.insert(read.session);
-            continue;
-        };
+        let Some(SessionRead { session, workflow, next, seen, mark }) = recorded else { continue };
         let mark = mark.map(|mark| mark.0);
         let (session, next, seen) = (session.to_string(), signed(next.0), signed(seen.0));
         query.execute(params![session, workflow, next, seen, mark])?;
     }
-    Ok(behind)
+    Ok(())
 }
 
 /// How far sessions were read, those that are wanted.
@@ -367,6 +364,7 @@ mod tests {
                 through: EventIndex(8),
             }),
             is_retired: bits == 4,
+            seen: EventIndex(9),
         }
     }
 
@@ -397,7 +395,9 @@ mod tests {
             index.record(Vec::new(), vec![read.clone()]).await.unwrap();
             // And changes nothing of what is known of it.
             let less = SessionRead { seen: EventIndex(8), ..read.clone() };
-            index.record(vec![run(1, "b", false)], vec![less]).await.unwrap();
+            let older = RunRow { seen: EventIndex(8), ..run(1, "b", false) };
+            index.record(vec![older], vec![less]).await.unwrap();
+            assert_eq!(index.find(RunId::from_bits(1)).await.unwrap(), Some(run(1, "a", true)));
             let of = async |which: &Which| index.sessions(which).await.unwrap();
             assert_eq!(of(&Which::Unsettled).await, []);
             let this = Which::These(BTreeSet::from([read.session]));

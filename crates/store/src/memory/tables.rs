@@ -1,6 +1,6 @@
 //! What follows from sessions, as far as somebody keeps it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -78,20 +78,19 @@ fn reach(known: &Mutex<Option<Place>>, since: Option<&Place>, place: &Place) {
 impl RunIndex for Tables {
     async fn record(&self, rows: Vec<RunRow>, read: Vec<SessionRead>) -> Result<()> {
         let mut known = held(&self.read);
-        let mut behind = BTreeSet::new();
         for read in read {
-            let session = read.session;
-            let recorded = match known.remove(&session) {
-                Some(known) => known.clone().followed_by(read).unwrap_or_else(|| {
-                    behind.insert(session);
-                    known
-                }),
-                None => read,
+            let recorded = match known.get(&read.session).cloned() {
+                Some(known) => known.followed_by(read),
+                None => Some(read),
             };
-            known.insert(session, recorded);
+            known.extend(recorded.map(|read| (read.session, read)));
         }
-        let rows = rows.into_iter().filter(|row| !behind.contains(&row.session));
-        held(&self.runs).extend(rows.map(|row| (row.run, row)));
+        let mut runs = held(&self.runs);
+        for row in rows {
+            if runs.get(&row.run).is_none_or(|known| known.seen <= row.seen) {
+                runs.insert(row.run, row);
+            }
+        }
         Ok(())
     }
 

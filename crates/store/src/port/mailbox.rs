@@ -99,26 +99,42 @@ impl Inbox {
     }
 }
 
-/// Something said to the owner of a session.
+/// Something said to the owner of a session. One that is dropped before anybody begins to act on
+/// it is given back: its sender knows that it never will be.
 pub struct Letter {
     /// What was said.
     pub text: String,
     state: Envelope,
-    answer: oneshot::Sender<String>,
+    answer: Option<oneshot::Sender<String>>,
+    is_begun: bool,
+}
+
+impl Drop for Letter {
+    fn drop(&mut self) {
+        if !self.is_begun {
+            self.state.give_back();
+        }
+    }
 }
 
 impl Letter {
     /// A letter, and what its sender keeps of it.
     pub(crate) fn new(text: String) -> (Self, Envelope, oneshot::Receiver<String>) {
         let (answer, answered) = oneshot::channel();
-        let state = Envelope::default();
-        (Self { text, state: state.clone(), answer }, state, answered)
+        let (state, answer) = (Envelope::default(), Some(answer));
+        (Self { text, state: state.clone(), answer, is_begun: false }, state, answered)
+    }
+
+    /// Says that whatever it asks for may happen from now on.
+    pub const fn begin(&mut self) {
+        self.is_begun = true;
     }
 
     /// Answers it.
-    pub fn answer(self, text: String) {
+    pub fn answer(mut self, text: String) {
+        self.is_begun = true;
         // Whoever asked may have gone.
-        drop(self.answer.send(text));
+        drop(self.answer.take().map(|answer| answer.send(text)));
     }
 }
 
@@ -150,6 +166,10 @@ impl Envelope {
 
     fn take(&self) -> bool {
         self.becomes(State::Taken)
+    }
+
+    fn give_back(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State::Withdrawn;
     }
 
     /// Withdraws the letter; says no when it was taken.

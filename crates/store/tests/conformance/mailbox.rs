@@ -32,7 +32,8 @@ conformance! {
     a_letter_is_taken_and_answered
     nobody_is_told_where_no_inbox_is_open
     a_letter_that_is_not_taken_is_withdrawn_and_never_read
-    a_letter_that_is_taken_and_not_answered_is_in_doubt
+    a_letter_that_is_begun_and_not_answered_is_in_doubt
+    a_letter_that_nobody_begins_to_act_on_never_happens
     the_latest_inbox_of_a_session_gets_the_letters
     an_owner_that_was_replaced_takes_no_letters_from_the_one_that_replaced_it
     followers_are_woken_by_what_is_recorded_since
@@ -83,17 +84,37 @@ async fn a_letter_that_is_not_taken_is_withdrawn_and_never_read(given: &Given) {
     asked.await.unwrap().unwrap();
 }
 
-async fn a_letter_that_is_taken_and_not_answered_is_in_doubt(given: &Given) {
+async fn a_letter_that_is_begun_and_not_answered_is_in_doubt(given: &Given) {
     let (_lease, mut inbox) = opened(given).await;
     let (gone, other) = (tokio::sync::oneshot::channel::<()>(), given.again());
     let to_answer: Pause = Box::pin(async move { drop(gone.1.await) });
     let patience = Patience { to_take: long(), to_answer };
     let asked =
         tokio::spawn(async move { other.mailbox.ask(SESSION, "do".to_owned(), patience).await });
-    let letter = inbox.next().await.unwrap();
+    let mut letter = inbox.next().await.unwrap();
+    letter.begin();
     drop(gone.0);
     drop(letter);
     assert_eq!(asked.await.unwrap().unwrap(), Delivery::InDoubt);
+}
+
+async fn a_letter_that_nobody_begins_to_act_on_never_happens(given: &Given) {
+    let (_lease, mut inbox) = opened(given).await;
+    let ask = || {
+        let other = given.again();
+        tokio::spawn(async move { other.mailbox.ask(SESSION, "do".to_owned(), patient()).await })
+    };
+    // One is taken and let go of, and the other is still in the inbox when that is closed.
+    let taken = ask();
+    drop(inbox.next().await.unwrap());
+    assert_eq!(taken.await.unwrap().unwrap(), Delivery::Nobody);
+    let (one, other) = (ask(), ask());
+    let letter = inbox.next().await.unwrap();
+    drop(inbox);
+    drop(letter);
+    for asked in [one, other] {
+        assert_eq!(asked.await.unwrap().unwrap(), Delivery::Nobody);
+    }
 }
 
 async fn the_latest_inbox_of_a_session_gets_the_letters(given: &Given) {

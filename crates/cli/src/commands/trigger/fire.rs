@@ -48,9 +48,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         (_, given) => (given.unwrap_or_else(|| json!({})), serde_json::Map::new()),
     };
     let (trigger, kind) = (Some(place.trigger.clone()), place.kind.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    runtime.block_on(async {
+    home::on_threads(async {
         let store = home::open(config)?;
         let (engine, found) = automate::with_workflow(config, store, &args.workflow)?;
         let given = payload.clone();
