@@ -366,6 +366,14 @@ pub enum Error {
         /// How many were written, as far as is known.
         written: u64,
     },
+    /// No line of the record of who changed what is about a run that was begun here.
+    #[error("{} has no line about {run}, which was begun here: its lines were deleted", .path.display())]
+    AuditUnnamed {
+        /// Where the record is.
+        path: PathBuf,
+        /// The run.
+        run: RunId,
+    },
     /// What is kept apart from the record of who changed what is gone.
     #[error("how many lines {} had is not known: `audit.head` was deleted or changed", .path.display())]
     AuditHead {
@@ -437,7 +445,7 @@ impl Error {
             Self::SettingsInvalid { .. } => "SETTING_INVALID",
             Self::AuditUnwritable { .. } => "AUDIT_UNWRITABLE",
             Self::AuditBroken { .. } => "AUDIT_BROKEN",
-            Self::AuditCut { .. } => "AUDIT_LINES_MISSING",
+            Self::AuditCut { .. } | Self::AuditUnnamed { .. } => "AUDIT_LINES_MISSING",
             Self::AuditHead { .. } => "AUDIT_HEAD_MISSING",
             Self::Broken(_) => "INVARIANT_VIOLATION",
         }
@@ -541,6 +549,9 @@ impl Error {
             Self::RoleMissing { role } => Some(json!({"cause": "role", "role": role})),
             Self::AuditBroken { path, line } => {
                 Some(json!({"path": path.display().to_string(), "line": line}))
+            }
+            Self::AuditUnnamed { path, run } => {
+                Some(json!({"path": path.display().to_string(), "runId": run.to_string()}))
             }
             Self::AuditCut { path, found, written } => Some(json!({
                 "path": path.display().to_string(), "found": found, "written": written,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cairn_core::audit::Line;
 use cairn_core::digest::Digest;
-use cairn_core::event::{EventData, Via};
-use cairn_core::id::EventIndex;
+use cairn_core::event::{Event, EventData, Via};
+use cairn_core::id::{EventIndex, RunId};
 use cairn_store::Store;
 use cairn_store::port::audit::Head;
 
@@ -18,16 +18,17 @@ const PAGE: usize = 1_024;
 impl Record {
     /// Checks every line, and gives how many there are.
     pub async fn verify(&self) -> Result<u64> {
-        self.hold_against(&BTreeSet::new()).await
+        self.hold_against(Witnesses::default()).await
     }
 
-    /// The same, and that every line is there which an event names: whoever deletes the record and
-    /// what is kept beside it does not delete those.
+    /// The same, and that every line is there which an event names, and one about every guided
+    /// run: whoever deletes the record and what is kept beside it does not delete those.
     pub async fn verify_with(&self, store: &Store) -> Result<u64> {
-        self.hold_against(&named(store).await?).await
+        self.hold_against(Witnesses::of(store).await?).await
     }
 
-    async fn hold_against(&self, named: &BTreeSet<(u64, String)>) -> Result<u64> {
+    async fn hold_against(&self, witnesses: Witnesses) -> Result<u64> {
+        let Witnesses { lines: named, mut guided } = witnesses;
         // Two events can name one place, when lines were written anew.
         let at = |index: u64| named.range((index, String::new())..(index + 1, String::new()));
         let last = named.last().map(|(index, _)| *index);
@@ -48,6 +49,7 @@ impl Record {
                 if at(count).any(|(_, digest)| *digest != line.digest) {
                     return Err(self.broken(count));
                 }
+                line.run_id.iter().for_each(|run| drop(guided.remove(run)));
                 previous = line.digest;
                 count += 1;
             }
@@ -60,7 +62,10 @@ impl Record {
             _ if last >= Some(count) => Err(self.cut(count, last.unwrap_or_default() + 1)),
             Head::Absent if is_counted => Err(self.headless()),
             Head::Unreadable => Err(self.headless()),
-            _ => Ok(count),
+            _ => match guided.first() {
+                Some(run) => Err(Error::AuditUnnamed { path: self.log.place().into(), run: *run }),
+                None => Ok(count),
+            },
         }
     }
 
@@ -78,21 +83,38 @@ fn is_other(head: Head, index: u64, bytes: &[u8]) -> bool {
     matches!(head, Head::Of { lines, last } if lines == index + 1 && Digest::of(bytes) != last)
 }
 
-/// The lines that events name. What came from elsewhere names those of another record, and of a
-/// session that cannot be read nothing is known.
-async fn named(store: &Store) -> Result<BTreeSet<(u64, String)>> {
-    let mut named = BTreeSet::new();
-    for session in store.sessions.list().await? {
-        if store.sessions.origin(session).await?.is_some() {
-            continue;
+/// What sessions know of the record.
+#[derive(Default)]
+struct Witnesses {
+    /// The lines that events name.
+    lines: BTreeSet<(u64, String)>,
+    /// The guided runs that were begun here: each was recorded before.
+    guided: BTreeSet<RunId>,
+}
+
+impl Witnesses {
+    /// What came from elsewhere names the lines of another record, and of a session that cannot be
+    /// read nothing is known.
+    async fn of(store: &Store) -> Result<Self> {
+        let mut known = Self::default();
+        for session in store.sessions.list().await? {
+            if store.sessions.origin(session).await?.is_some() {
+                continue;
+            }
+            let Ok(events) = store.log.read(session, EventIndex(0)).await else { continue };
+            events.iter().for_each(|event| known.hear(event));
         }
-        let Ok(events) = store.log.read(session, EventIndex(0)).await else { continue };
-        let vias = events.iter().filter_map(|event| via(&event.data));
-        named.extend(
-            vias.filter_map(|via| via.line).map(|line| (line.index, line.digest.to_string())),
-        );
+        Ok(known)
     }
-    Ok(named)
+
+    fn hear(&mut self, event: &Event) {
+        let line = via(&event.data).and_then(|via| via.line.as_ref());
+        self.lines.extend(line.map(|line| (line.index, line.digest.to_string())));
+        // Only guided runs have nodes.
+        if matches!(event.data, EventData::NodeCreated(_)) {
+            self.guided.extend(event.scope.run());
+        }
+    }
 }
 
 /// How an event was asked for.

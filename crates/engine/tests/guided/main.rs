@@ -17,6 +17,7 @@ mod modes;
 mod outputs;
 mod performed;
 mod prompts;
+mod record;
 mod replay;
 mod reports;
 mod sources;
