@@ -14,7 +14,7 @@ pub(crate) mod mailbox;
 mod sessions;
 mod tables;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,6 +52,7 @@ struct Shared {
     /// The order of changes: which sessions were written to, and with `None` that one came or
     /// went.
     changes: Mutex<Vec<Option<SessionId>>>,
+    deleted: Mutex<BTreeSet<SessionId>>,
     blobs: Arc<Mutex<Shelf>>,
     keys: Mutex<Option<Keyring>>,
     documents: Arc<documents::Folder>,

@@ -148,6 +148,10 @@ impl Sessions for Both {
         self.own.sessions.adopt(session, events, origin).await
     }
 
+    async fn is_deleted(&self, session: SessionId) -> Result<bool> {
+        self.own.sessions.is_deleted(session).await
+    }
+
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {
         either!(self, sessions.origin(session))
     }

@@ -168,6 +168,10 @@ pub trait Sessions: Send + Sync {
         origin: Option<Origin>,
     ) -> Result<()>;
 
+    /// Whether a session was deleted or retired here. One that is gone and was not was taken away
+    /// by somebody else, who may bring it back.
+    async fn is_deleted(&self, session: SessionId) -> Result<bool>;
+
     /// Where a session comes from; none when it began here.
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>>;
 }

@@ -343,8 +343,11 @@ impl Inner {
                 }
             })?;
             // Whoever received it before may have been cut off before it began.
-            if known && self.retention.retired_in(desk.session).await?.contains(&run) {
-                return Ok(Asked { run, replayed: true });
+            if known {
+                if self.retention.retired_in(desk.session).await?.contains(&run) {
+                    return Ok(Asked { run, replayed: true });
+                }
+                self.require_whole(desk).await?;
             }
         }
         let is_promised = entry.key.is_some();

@@ -3,14 +3,14 @@
 //! A key that is recorded is a promise. Whoever was cut off behind it, by a crash or by a disk,
 //! leaves a run that was never begun; whoever has the desk begins it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_core::event::engine::{Payload, RunQueued, TriggerReceived};
 use cairn_core::event::guided::RunStarted;
 use cairn_core::event::{Event, EventData, NewEvent, Scope};
-use cairn_core::id::{EventIndex, RunId};
+use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::text::Slug;
 use cairn_store::port::Which;
 use cairn_store::{self as store, AppendPlan, Epoch};
@@ -57,6 +57,27 @@ impl Inner {
             _ => false,
         };
         Ok(events.iter().any(is_it))
+    }
+
+    /// Refuses while a session that the desk lists is missing and nobody deleted it: what seems
+    /// never to have begun may be in there.
+    pub(super) async fn require_whole(&self, desk: &Desk) -> Result<()> {
+        let events = self.store.log.read(desk.session, EventIndex(0)).await?;
+        let listed: BTreeSet<SessionId> = events.iter().filter_map(listed).collect();
+        for session in listed {
+            let is_missing =
+                matches!(self.store.log.status(session).await, Err(store::Error::NotFound(_)));
+            if is_missing && !self.store.sessions.is_deleted(session).await? {
+                (self.options.trouble)(&format!(
+                    "{session}, in which runs of `{}` are, is missing, and so nothing begins that was \
+                     received and may be in it. Put it back or, if it is gone for good, make an \
+                     empty file of that name in the folder `deleted` of the data directory",
+                    desk.workflow.id()
+                ));
+                return Err(Error::LaneDown { session });
+            }
+        }
+        Ok(())
     }
 
     /// Takes the desks of workflows that received something which was not begun, or that cannot
@@ -106,10 +127,14 @@ impl Inner {
             read => read.map_or(EventIndex(0), |read| read.next),
         };
         let events = self.store.log.read(desk.session, from).await?;
-        let mut is_done = true;
+        let (mut is_done, mut is_whole) = (true, false);
         for (run, (_, received)) in asked_for(&events) {
             if self.index.find(run).await?.is_some() {
                 continue;
+            }
+            if !is_whole {
+                self.require_whole(desk).await?;
+                is_whole = true;
             }
             if let Err(error) = self.begin_one(desk, received.clone()).await {
                 is_done = false;
@@ -230,4 +255,12 @@ pub(super) fn asked_for(events: &[Event]) -> BTreeMap<RunId, (EventIndex, &Trigg
         }
     }
     asked
+}
+
+/// The session that an event of a desk lists.
+const fn listed(event: &Event) -> Option<SessionId> {
+    match &event.data {
+        EventData::SessionListed(listed) => Some(listed.listed_id),
+        _ => None,
+    }
 }

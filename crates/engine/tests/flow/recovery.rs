@@ -132,16 +132,50 @@ async fn what_was_received_and_not_begun_begins_when_it_comes_again() {
     assert_eq!(world.tries(), [2]);
 }
 
-/// Deletes the session that a run is in, as if nothing of it had been written.
-async fn lose(world: &World, run: cairn_core::id::RunId) {
+/// The session that a run is in.
+async fn session_of(world: &World, run: cairn_core::id::RunId) -> cairn_core::id::SessionId {
     let store = world.store();
     for session in store.sessions.list().await.unwrap() {
         let events = store.log.read(session, cairn_core::id::EventIndex(0)).await.unwrap();
         if events.iter().any(|event| event.scope.run() == Some(run)) {
-            let folder = world.home.path().join("data/sessions").join(session.to_string());
-            std::fs::remove_dir_all(folder).unwrap();
+            return session;
         }
     }
+    panic!("{run} is nowhere")
+}
+
+/// Somebody takes a session away and puts it back: what was done in it is not done again.
+#[tokio::test]
+async fn what_may_be_in_a_session_that_is_missing_does_not_begin() {
+    let world = World::new(&[("w", "{ id: a, type: log, message: hi }")]);
+    let again = || cairn_engine::flow::RunRequest {
+        trigger: Some("api".parse().unwrap()),
+        key: Some("k".to_owned()),
+        ..request("w", json!({}))
+    };
+    let first = world.engine();
+    let run = first.submit(again()).await.unwrap().run;
+    first.ended(run).await.unwrap();
+    first.stop(Duration::from_secs(5)).await;
+    let folder = world.home.path().join("data/sessions");
+    let (there, away) = (folder.join(session_of(&world, run).await.to_string()), folder.join("x"));
+    std::fs::rename(&there, &away).unwrap();
+    let engine = world.engine();
+    engine.recover().await.unwrap();
+    let refused = engine.submit(again()).await.unwrap_err();
+    assert_eq!(refused.code(), "RUN_LANE_DOWN", "{refused}");
+    assert_eq!(world.tries(), [1]);
+    std::fs::rename(&away, &there).unwrap();
+    let asked = engine.submit(again()).await.unwrap();
+    assert_eq!((asked.run, asked.replayed), (run, true));
+    engine.stop(Duration::from_secs(5)).await;
+    assert_eq!(world.tries(), [1]);
+}
+
+/// Deletes the session that a run is in, as if nothing of it had been written.
+async fn lose(world: &World, run: cairn_core::id::RunId) {
+    let session = session_of(world, run).await;
+    world.store().sessions.delete(session, None).await.unwrap();
     // The list of runs is made anew from what is there.
     for file in std::fs::read_dir(world.home.path().join("data")).unwrap() {
         let path = file.unwrap().path();

@@ -133,6 +133,10 @@ impl Sessions for Slow {
         self.store.sessions.adopt(session, events, origin).await
     }
 
+    async fn is_deleted(&self, session: SessionId) -> Result<bool> {
+        self.store.sessions.is_deleted(session).await
+    }
+
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {
         self.store.sessions.origin(session).await
     }

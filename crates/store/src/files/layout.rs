@@ -24,6 +24,11 @@ impl Layout {
         self.sessions().join(session.to_string())
     }
 
+    /// What says that a session was deleted here.
+    pub(super) fn deleted(&self, session: SessionId) -> PathBuf {
+        self.root.join("deleted").join(session.to_string())
+    }
+
     /// Where the order of changes is.
     pub(super) fn changes(&self) -> PathBuf {
         self.root.join("changes")

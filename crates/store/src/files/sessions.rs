@@ -19,6 +19,7 @@ use super::blobs::FileBlobs;
 use super::changes::{Announced, Seen};
 use super::durable::{ensure_dir, failed, remove_if_there, sync_dir, write_whole};
 use super::epoch;
+use super::fs::Open;
 use super::head::{self, Witness};
 use super::layout::{IMPORT, SessionDir};
 use super::leases;
@@ -173,10 +174,24 @@ impl FileSessions {
         if !wanted(&dir)? {
             return Ok(false);
         }
+        self.note_deleted(session)?;
         let grave = self.bury(session, &dir)?;
         self.log.forget(session);
         fs.remove_dir_all(&grave).map_err(failed("removing", &grave))?;
         Ok(true)
+    }
+
+    /// Notes that a session goes because somebody said so.
+    fn note_deleted(&self, session: SessionId) -> Result<()> {
+        let (fs, note) = (&*self.log.fs, self.log.layout.deleted(session));
+        if let Some(folder) = note.parent() {
+            ensure_dir(fs, folder)?;
+        }
+        match fs.open(&note, Open::Create) {
+            // A full disk is the best reason to delete something, and has no room for a note.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
+            noted => noted.map(drop).map_err(failed("making", &note)),
+        }
     }
 
     /// Moves a session's directory away, at once and for good.
@@ -292,6 +307,14 @@ impl Sessions for FileSessions {
         placed?;
         self.log.forget(session);
         sync_dir(fs, &self.log.layout.sessions())
+    }
+
+    async fn is_deleted(&self, session: SessionId) -> Result<bool> {
+        let note = self.log.layout.deleted(session);
+        match self.log.fs.stat(&note) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            found => found.map(|_| true).map_err(failed("reading", &note)),
+        }
     }
 
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {

@@ -73,6 +73,7 @@ impl Control {
                 outside,
                 sessions: Mutex::default(),
                 changes: Mutex::default(),
+                deleted: Mutex::default(),
                 blobs: Arc::default(),
                 keys: Mutex::default(),
                 documents: Arc::default(),

@@ -42,6 +42,7 @@ impl Memory {
         if goes {
             sessions.remove(&session);
             held(&self.shared.changes).push(None);
+            held(&self.shared.deleted).insert(session);
         }
         Ok(goes)
     }
@@ -115,6 +116,10 @@ impl Sessions for Memory {
         sessions.insert(session, Session { index, events, bytes, origin, ..Session::default() });
         held(&self.shared.changes).push(None);
         Ok(())
+    }
+
+    async fn is_deleted(&self, session: SessionId) -> Result<bool> {
+        Ok(held(&self.shared.deleted).contains(&session))
     }
 
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>> {

@@ -86,7 +86,9 @@ async fn what_moved_is_told_to_whoever_looks(given: &Given) {
     let same = moved(Some(&nothing.place)).await;
     assert_eq!(same.marks, later.marks);
     assert_eq!(moved(None).await.marks, later.marks);
+    assert!(!given.store.sessions.is_deleted(SESSION).await.unwrap());
     given.store.sessions.delete(SESSION, None).await.unwrap();
+    assert!(given.again().sessions.is_deleted(SESSION).await.unwrap());
     let gone = moved(Some(&later.place)).await;
     assert_eq!(gone.names, names(&[]));
     let unknown = moved(Some(&Place("from another store".to_owned()))).await;
