@@ -6,8 +6,7 @@ mod workers;
 use std::path::Path;
 use std::sync::Arc;
 
-use cairn_api::error::{Error, Result};
-use cairn_core::id::RunId;
+use cairn_api::error::Result;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::environment::Kept;
 use cairn_engine::flow::trace::{self, TraceParent};
@@ -77,14 +76,6 @@ pub(crate) fn chain() -> u32 {
 /// What a run that is started here belongs to.
 pub(crate) fn trace() -> Option<TraceParent> {
     TraceParent::read(&std::env::var(trace::VARIABLE).ok()?)
-}
-
-/// Reads the id of a run.
-pub(crate) fn run_id(text: &str) -> Result<RunId> {
-    text.parse().map_err(|_| Error::Usage {
-        message: format!("`{text}` is not a run id; one looks like `{}`", RunId::from_bits(0)),
-        suggestion: "list the runs with `cairn runs list`".to_owned(),
-    })
 }
 
 /// Tells whoever reads the log of this process.

@@ -54,6 +54,7 @@ mod watch;
 mod workflows;
 
 pub use decisions::Decider;
+pub use failures::FailureTold;
 pub use forks::{ForkPoint, Forked, Forker};
 pub use hand::{Claimant, WaitingRun};
 pub use index::{Filter, Summary};
@@ -77,7 +78,7 @@ use cairn_core::digest::WorkflowHash;
 use cairn_core::event::By;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command};
-use cairn_core::id::{RunId, SessionId, TaskId};
+use cairn_core::id::{EventIndex, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunState;
@@ -399,6 +400,13 @@ impl Automations {
         self.inner.others.follow().await
     }
 
+    /// The same, for somebody who has read a session up to an event: whatever is recorded behind
+    /// it is told, also what came before this was heard of.
+    pub async fn follow_others_after(&self, session: SessionId, last: EventIndex) -> Result<()> {
+        self.inner.others.told(session, last);
+        self.follow_others().await
+    }
+
     /// The plan that runs are pinned to.
     pub async fn plan(&self, hash: WorkflowHash) -> Result<Plan> {
         Ok(self.inner.plans.get(hash).await?.graph.plan.clone())
@@ -546,6 +554,11 @@ impl Automations {
     /// Tells the workflows that take a run's failure, unless they know; gives their runs.
     pub async fn tell_of_failure(&self, run: RunId) -> Result<Vec<RunId>> {
         self.inner.tell_of_failure(run).await
+    }
+
+    /// Which workflows were told that a run failed, and which could not be.
+    pub async fn told_of_failure(&self, run: RunId) -> Result<FailureTold> {
+        self.inner.told_of_failure(run).await
     }
 
     /// Does a run again with the same event, on the workflow as it is now, for somebody who has

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -32,6 +33,8 @@ pub(crate) struct Outcome {
 impl TestEnv {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        // What somebody names has to be there for commands that only read.
+        fs::DirBuilder::new().mode(0o700).create(folder.path().join("home")).unwrap();
         let mut settings = insta::Settings::clone_current();
         settings.add_filter(folder.path().to_str().unwrap(), "[tmp]");
         settings.add_filter(r"(sess|bundle)_01[j-z][0-9a-z]{23}", "${1}_[fresh]");

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     found.compiled()?;
     let places = watched::places(&[found], &super::types());
     let (place, hook) = chosen(&places, args)?;
-    let payload = args.given.payload(&config.output)?.unwrap_or_else(|| json!({}));
+    let payload = args.given.payload()?.unwrap_or_else(|| json!({}));
     let body = payload.to_string();
     let secret = home::with_store(config, async |store| {
         let scope = Scope::Workflow(place.identity.clone());
