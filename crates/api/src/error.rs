@@ -104,6 +104,14 @@ pub enum Error {
     /// Something that cannot be undone was not confirmed.
     #[error("{0} cannot be undone, and nobody confirmed it")]
     Unconfirmed(String),
+    /// The same, of something that is shown first and then asked about.
+    #[error("{message}")]
+    Unasked {
+        /// What nobody confirmed.
+        message: String,
+        /// The command that confirms it.
+        suggestion: String,
+    },
     /// The configuration file says something that cannot be.
     #[error("{}{}: {what}{}", .path.display(), line.map(|line| format!(":{line}")).unwrap_or_default(), meant(nearest))]
     ConfigInvalid {
@@ -115,6 +123,14 @@ pub enum Error {
         what: String,
         /// The name that was likely meant.
         nearest: Option<String>,
+    },
+    /// The configuration file that somebody names is not there.
+    #[error("there is no configuration file {}, which {named_by} names", .path.display())]
+    ConfigMissing {
+        /// Where.
+        path: PathBuf,
+        /// The flag or the variable.
+        named_by: &'static str,
     },
     /// There is no place for the data directory.
     #[error("no data directory: neither --home, CAIRN_HOME, XDG_DATA_HOME nor HOME says where")]
@@ -325,8 +341,9 @@ impl Error {
             Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::Engine(error) => error.code(),
             Self::Usage { .. } => "USAGE_INVALID",
-            Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
+            Self::Unconfirmed(_) | Self::Unasked { .. } => "USAGE_UNCONFIRMED",
             Self::ConfigInvalid { .. } => "CONFIG_INVALID",
+            Self::ConfigMissing { .. } => "CONFIG_NOT_FOUND",
             Self::HomeMissing { .. } => "HOME_NOT_FOUND",
             Self::HomeUnknown => "HOME_UNKNOWN",
             Self::HomeNotADirectory(_) => "HOME_NOT_A_DIRECTORY",
@@ -385,7 +402,7 @@ impl Error {
     pub fn envelope(&self) -> Envelope {
         let answer = answers::find(self.code());
         let suggestion = match self {
-            Self::Usage { suggestion, .. } => suggestion,
+            Self::Usage { suggestion, .. } | Self::Unasked { suggestion, .. } => suggestion,
             Self::Engine(error) => error.fix().unwrap_or(answer.suggestion),
             // Nothing of it is valid, so there is nothing to export.
             Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
@@ -476,6 +493,9 @@ impl Error {
             Self::ConfigInvalid { path, line, nearest, .. } => {
                 let path = path.display().to_string();
                 Some(json!({"path": path, "line": line, "nearest": nearest}))
+            }
+            Self::ConfigMissing { path, named_by } => {
+                Some(json!({"path": path.display().to_string(), "namedBy": named_by}))
             }
             Self::HomeMissing { path, named_by } => {
                 Some(json!({"path": path.display().to_string(), "namedBy": named_by}))

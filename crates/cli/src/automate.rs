@@ -46,7 +46,7 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         evaluator: workers,
         rights: Arc::new(Tokens::new(tokens)),
     };
-    let options = Options { trouble, ..Options::default() };
+    let options = Options { trouble, news, ..Options::default() };
     Ok(Automations::new(parts, config.limits.options(options)))
 }
 
@@ -79,6 +79,12 @@ pub(crate) fn trace() -> Option<TraceParent> {
 }
 
 /// Tells whoever reads the log of this process.
+#[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
+fn news(what: &str) {
+    eprintln!("{}", crate::output::plain(what));
+}
+
+/// Tells them of trouble.
 #[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
 fn trouble(what: &str) {
     eprintln!("trouble: {}", crate::output::plain(what));

@@ -182,6 +182,10 @@ impl Config {
         let path = named.clone().or_else(usual_file);
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
+        if let Some(path) = named.filter(|path| matches!(path.try_exists(), Ok(false))) {
+            let named_by = if globals.config_typed { "--config" } else { "CAIRN_CONFIG" };
+            return Err(Error::ConfigMissing { path, named_by });
+        }
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
         let File {
             autonomy,

@@ -321,7 +321,12 @@ impl Automations {
     /// Recovers, and then goes on with whatever other processes leave, until it is dropped: at
     /// once where [`Self::follow_others`] hears of it, and else when it next looks.
     pub async fn look_after_all(&self) {
-        let mut found = self.recover().await.map(drop);
+        let recovered = self.recover().await;
+        if let Ok(count @ 1..) = &recovered {
+            let what = if *count == 1 { "run that was" } else { "runs that were" };
+            self.tell_news(&format!("resumed {count} {what} under way when a process ended"));
+        }
+        let mut found = recovered.map(drop);
         self.inner.is_recovered.store(true, Ordering::Release);
         let mut pause = LOOK_AFTER;
         loop {
@@ -626,6 +631,11 @@ impl Automations {
             let _ = self.inner.tidy(self.inner.host.now_ms()).await;
             pause = TIDY_EVERY;
         }
+    }
+
+    /// Tells people of something that is no trouble and that no caller hears of.
+    pub fn tell_news(&self, what: &str) {
+        (self.inner.options.news)(what);
     }
 
     /// Tells people of trouble that no caller hears of.

@@ -110,6 +110,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "ask for the run with a token that may start that workflow, too"),
     person("CONFIG_INVALID", 500, Exit::Usage, NEVER,
         "correct the file, or name another one with --config; `cairn config show --help` says what it may hold"),
+    person("CONFIG_NOT_FOUND", 500, Exit::NotFound, NEVER,
+        "correct the path, or leave the name out: then the usual file is read, if it is there"),
     person("FILE_DENIED", 500, Exit::Denied, NEVER,
         "give yourself access to the file, or name another one"),
     person("FILE_EXISTS", 500, Exit::Conflict, NEVER,

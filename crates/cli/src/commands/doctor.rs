@@ -142,7 +142,11 @@ fn checks(
         audit,
         isolation(),
         agents(),
-        check("sessions", State::Info, found.sessions.to_string()),
+        check(
+            "sessions",
+            State::Info,
+            format!("{}; `cairn session list --all` lists them", found.sessions),
+        ),
     ]
 }
 

@@ -65,6 +65,17 @@ impl TestEnv {
         self.folder.path().join("home")
     }
 
+    /// Whether nothing was kept yet.
+    pub(crate) fn is_unused(&self) -> bool {
+        fs::read_dir(self.home()).unwrap().next().is_none()
+    }
+
+    /// Has a file where the home belongs.
+    pub(crate) fn spoil_home(&self) {
+        fs::remove_dir(self.home()).unwrap();
+        fs::write(self.home(), "").unwrap();
+    }
+
     /// A path beside the home.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -43,7 +43,7 @@ const READS: &[(&str, &[&str])] = &[
     ("env unset", &["w", "WHO"]),
     ("provider check", &[]),
     ("provider list", &[]),
-    ("provider skills", &[]),
+    ("provider skills", &["claude"]),
     ("runs answer", &[RUN, "--approve"]),
     ("runs cancel", &[RUN]),
     ("runs events", &[RUN]),

@@ -266,7 +266,7 @@ fn a_run_that_is_replayed_in_another_process_is_shown_from_its_first_step() {
     let text = "name: Two
 graph:
   nodes:
-    - { id: a, type: transform, output: 1, next: b }
+    - { id: a, type: log, message: hello, next: b }
     - { id: b, type: end, result: done }
 ";
     let env = with_workflow("two", text);
