@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use cairn_core::canonical::StrictValue;
 use cairn_core::error::{Envelope, Retry};
-use cairn_core::id::SessionId;
+use cairn_core::id::{RunId, SessionId};
 use cairn_engine as engine;
 use cairn_lang::diagnostic::nearest;
 use cairn_store as store;
@@ -72,6 +72,23 @@ pub enum Error {
     #[error("there is no session {0}")]
     SessionUnknown(String),
 
+    /// A text is neither a run's id nor the beginning of one.
+    #[error(
+        "`{0}` is not a run id, nor the beginning of one with at least 6 characters after `run_`"
+    )]
+    RunIdInvalid(String),
+    /// Several runs begin like this.
+    #[error("{} runs begin with `{prefix}`", .matches.len())]
+    RunIdAmbiguous {
+        /// What was given.
+        prefix: String,
+        /// The runs.
+        matches: Vec<RunId>,
+    },
+    /// No run begins like this.
+    #[error("there is no run {0}")]
+    RunUnknown(String),
+
     /// The engine says no.
     #[error(transparent)]
     Engine(engine::Error),
@@ -87,6 +104,14 @@ pub enum Error {
     /// Something that cannot be undone was not confirmed.
     #[error("{0} cannot be undone, and nobody confirmed it")]
     Unconfirmed(String),
+    /// The same, of something that is shown first and then asked about.
+    #[error("{message}")]
+    Unasked {
+        /// What nobody confirmed.
+        message: String,
+        /// The command that confirms it.
+        suggestion: String,
+    },
     /// The configuration file says something that cannot be.
     #[error("{}{}: {what}{}", .path.display(), line.map(|line| format!(":{line}")).unwrap_or_default(), meant(nearest))]
     ConfigInvalid {
@@ -99,9 +124,25 @@ pub enum Error {
         /// The name that was likely meant.
         nearest: Option<String>,
     },
+    /// The configuration file that somebody names is not there.
+    #[error("there is no configuration file {}, which {named_by} names", .path.display())]
+    ConfigMissing {
+        /// Where.
+        path: PathBuf,
+        /// The flag or the variable.
+        named_by: &'static str,
+    },
     /// There is no place for the data directory.
     #[error("no data directory: neither --home, CAIRN_HOME, XDG_DATA_HOME nor HOME says where")]
     HomeUnknown,
+    /// The data directory that somebody names is not there.
+    #[error("there is no data directory at {}, which {named_by} names", .path.display())]
+    HomeMissing {
+        /// Where.
+        path: PathBuf,
+        /// The flag, the variable, or the line of the file.
+        named_by: String,
+    },
     /// The data directory is something else.
     #[error("{} is not a directory", .0.display())]
     HomeNotADirectory(PathBuf),
@@ -295,10 +336,15 @@ impl Error {
             Self::SessionIdInvalid(_) => "SESSION_ID_INVALID",
             Self::SessionIdAmbiguous { .. } => "SESSION_ID_AMBIGUOUS",
             Self::SessionUnknown(_) => "SESSION_NOT_FOUND",
+            Self::RunIdInvalid(_) => "RUN_ID_INVALID",
+            Self::RunIdAmbiguous { .. } => "RUN_ID_AMBIGUOUS",
+            Self::RunUnknown(_) => "RUN_NOT_FOUND",
             Self::Engine(error) => error.code(),
             Self::Usage { .. } => "USAGE_INVALID",
-            Self::Unconfirmed(_) => "USAGE_UNCONFIRMED",
+            Self::Unconfirmed(_) | Self::Unasked { .. } => "USAGE_UNCONFIRMED",
             Self::ConfigInvalid { .. } => "CONFIG_INVALID",
+            Self::ConfigMissing { .. } => "CONFIG_NOT_FOUND",
+            Self::HomeMissing { .. } => "HOME_NOT_FOUND",
             Self::HomeUnknown => "HOME_UNKNOWN",
             Self::HomeNotADirectory(_) => "HOME_NOT_A_DIRECTORY",
             Self::File { source, .. } => match source.kind() {
@@ -356,7 +402,7 @@ impl Error {
     pub fn envelope(&self) -> Envelope {
         let answer = answers::find(self.code());
         let suggestion = match self {
-            Self::Usage { suggestion, .. } => suggestion,
+            Self::Usage { suggestion, .. } | Self::Unasked { suggestion, .. } => suggestion,
             Self::Engine(error) => error.fix().unwrap_or(answer.suggestion),
             // Nothing of it is valid, so there is nothing to export.
             Self::Store(store::Error::Corrupt { health: store::Health::CorruptHead, .. }) => {
@@ -437,10 +483,22 @@ impl Error {
                 Some(json!({"given": prefix, "matches": matches}))
             }
             Self::SessionUnknown(text) => Some(json!({"sessionId": text})),
+            Self::RunIdInvalid(text) => Some(json!({"given": text})),
+            Self::RunIdAmbiguous { prefix, matches } => {
+                let matches: Vec<String> = matches.iter().map(ToString::to_string).collect();
+                Some(json!({"given": prefix, "matches": matches}))
+            }
+            Self::RunUnknown(text) => Some(json!({"runId": text})),
             Self::Engine(error) => engine_details(error),
             Self::ConfigInvalid { path, line, nearest, .. } => {
                 let path = path.display().to_string();
                 Some(json!({"path": path, "line": line, "nearest": nearest}))
+            }
+            Self::ConfigMissing { path, named_by } => {
+                Some(json!({"path": path.display().to_string(), "namedBy": named_by}))
+            }
+            Self::HomeMissing { path, named_by } => {
+                Some(json!({"path": path.display().to_string(), "namedBy": named_by}))
             }
             Self::HomeNotADirectory(path)
             | Self::ServerRunning { home: path, .. }

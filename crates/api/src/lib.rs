@@ -4,12 +4,13 @@
 //! socket, prints, or reads the clock.
 //!
 //! In reading order: failures ([`error`], [`exit`], [`problem`]), times ([`time`]), lists
-//! ([`page`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
+//! ([`page`]), ids ([`beginning`]), sessions ([`session`]), workflows ([`workflow`]), guided runs ([`guided`]) with
 //! how their arguments are checked ([`arguments`], [`schema`]), automations ([`run`],
 //! [`call`]) and their settings ([`env`]), who may ([`token`]) and who did ([`audit`]), probes ([`probe`]).
 
 pub mod arguments;
 pub mod audit;
+pub mod beginning;
 pub mod call;
 pub mod env;
 pub mod error;

@@ -79,6 +79,9 @@ pub struct Shown {
     /// What went wrong, when it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Who cancelled it, when somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<Cancelled>,
     /// What it was given.
     pub input: Value,
     /// The plan it is pinned to, once it has begun.
@@ -106,6 +109,16 @@ pub struct RunError {
     pub message: String,
     /// The step at which it did.
     pub step: Option<String>,
+}
+
+/// Who ended a run, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancelled {
+    /// Who.
+    pub by: String,
+    /// Why; empty when nobody said.
+    pub reason: String,
 }
 
 /// A question that waits for an answer.
@@ -151,6 +164,9 @@ pub struct Step {
     pub begun_at: Option<String>,
     /// How long the last try took.
     pub duration_ms: u64,
+    /// How long all tries took, with the pauses between them.
+    #[serde(default)]
+    pub total_ms: u64,
     /// What went wrong at the last try.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<RunError>")]
@@ -191,6 +207,9 @@ pub struct Forked {
     pub again: Vec<Again>,
     /// The steps whose outcomes are kept.
     pub kept: Vec<String>,
+    /// Those of them that a person decided, which count as decided by whoever forks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<String>,
 }
 
 /// A step that is done again.
@@ -211,8 +230,9 @@ impl Forked {
             .again
             .iter()
             .map(|step| Again { step: step.instance.to_string(), has_effects: step.has_effects });
-        let kept = fork.kept.iter().map(ToString::to_string).collect();
-        Self { run_id, again: again.collect(), kept }
+        let names = |steps: &[StepInstanceKey]| steps.iter().map(ToString::to_string).collect();
+        let (kept, vouched) = (names(&fork.kept), names(&fork.vouched));
+        Self { run_id, again: again.collect(), kept, vouched }
     }
 }
 
@@ -249,6 +269,12 @@ impl From<&Past> for Shown {
             run,
             result,
             error,
+            cancelled: past.events.iter().rev().find_map(|event| match &event.data {
+                EventData::RunCancelRequested(asked) => {
+                    Some(Cancelled { by: asked.by.clone(), reason: asked.reason.clone() })
+                }
+                _ => None,
+            }),
             input: input.and_then(|input| input.get("event").cloned()).unwrap_or_default(),
             workflow_hash: state.started.as_ref().map(|s| s.workflow_hash.to_string()),
             forked_from: forked.map(|from| from.run_id),
@@ -301,6 +327,7 @@ pub fn in_order(past: &Past, plan: Option<&Plan>) -> Vec<String> {
 fn steps(past: &Past) -> BTreeMap<String, Step> {
     let mut steps: BTreeMap<String, Step> = BTreeMap::new();
     let mut waiting: BTreeMap<&StepInstanceKey, u64> = BTreeMap::new();
+    let mut begun: BTreeMap<&StepInstanceKey, u64> = BTreeMap::new();
     for event in &past.events {
         let now_ms = event.id.minted_ms();
         let Some((instance, change)) = change(event) else { continue };
@@ -316,6 +343,9 @@ fn steps(past: &Past) -> BTreeMap<String, Step> {
                 step.duration_ms = since.map_or(step.duration_ms, |ms| now_ms.saturating_sub(ms));
             }
         }
+        // A single try knows better than two instants how long it took.
+        let since = now_ms.saturating_sub(*begun.entry(instance).or_insert(now_ms));
+        step.total_ms = if step.attempts > 1 { since } else { step.duration_ms };
         let is_try = matches!(
             event.data,
             EventData::StepStarted(_) | EventData::StepWaiting(_) | EventData::LoopEntered(_)
@@ -473,7 +503,8 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
         EventData::StepStarted(e) => (Some(&e.instance), "begun".to_owned()),
         EventData::StepCompleted(e) => {
             let case = e.case.as_ref().map(|case| format!(" [{case}]")).unwrap_or_default();
-            (Some(&e.instance), format!("done{case} in {} ms", e.duration_ms))
+            let said = logged(&e.output).map(|said| format!(", {said}")).unwrap_or_default();
+            (Some(&e.instance), format!("done{case} in {} ms{said}", e.duration_ms))
         }
         EventData::StepFailed(e) => {
             let then = match e.then {
@@ -530,6 +561,18 @@ fn told(data: &EventData) -> (Option<&StepInstanceKey>, String) {
         other => (None, other.kind().name().replace('_', " ")),
     }
 }
+
+/// The line that a step wrote into the run's history. What else comes out so reads as one.
+fn logged(output: &Payload) -> Option<String> {
+    let Payload::Inline(output) = output else { return None };
+    let members = output.0.as_object()?;
+    let level = members.get("level").map_or(Some("info"), Value::as_str)?;
+    let is_line = members.keys().all(|name| name == "level" || name == "message");
+    let message = members.get("message").filter(|_| is_line)?;
+    let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+    Some(format!("{level}: {}", short(&message)))
+}
+
 /// What a question asks, as far as it is in its place.
 fn asks(task: &TaskOpened) -> String {
     let prompt = match &task.request {

@@ -19,7 +19,7 @@ pub use claims::{ClaimedPlan, ClaimedRun, Claims, Decision, TrustSession};
 pub use graph::{Drawn, Graph, GraphGap, GraphNode, GraphStep, NODES_DEFAULT, draw};
 pub use markdown::{Document, Extent, tell};
 pub use read::{Filter, RUNS_MAX, TIMELINE_DEFAULT, list, show};
-pub use resolve::resolve;
+pub use resolve::{resolve, resolve_with_runs};
 
 /// A session in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

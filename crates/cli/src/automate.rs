@@ -6,8 +6,7 @@ mod workers;
 use std::path::Path;
 use std::sync::Arc;
 
-use cairn_api::error::{Error, Result};
-use cairn_core::id::RunId;
+use cairn_api::error::Result;
 use cairn_engine::catalog::{Catalog, Found};
 use cairn_engine::environment::Kept;
 use cairn_engine::flow::trace::{self, TraceParent};
@@ -47,7 +46,7 @@ pub(crate) fn open(config: &Config, store: Store, catalog: Arc<Catalog>) -> Resu
         evaluator: workers,
         rights: Arc::new(Tokens::new(tokens)),
     };
-    let options = Options { trouble, ..Options::default() };
+    let options = Options { trouble, news, ..Options::default() };
     Ok(Automations::new(parts, config.limits.options(options)))
 }
 
@@ -79,15 +78,13 @@ pub(crate) fn trace() -> Option<TraceParent> {
     TraceParent::read(&std::env::var(trace::VARIABLE).ok()?)
 }
 
-/// Reads the id of a run.
-pub(crate) fn run_id(text: &str) -> Result<RunId> {
-    text.parse().map_err(|_| Error::Usage {
-        message: format!("`{text}` is not a run id; one looks like `{}`", RunId::from_bits(0)),
-        suggestion: "list the runs with `cairn runs list`".to_owned(),
-    })
+/// Tells whoever reads the log of this process.
+#[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
+fn news(what: &str) {
+    eprintln!("{}", crate::output::plain(what));
 }
 
-/// Tells whoever reads the log of this process.
+/// Tells them of trouble.
 #[expect(clippy::print_stderr, reason = "that is where the log of a process goes")]
 fn trouble(what: &str) {
     eprintln!("trouble: {}", crate::output::plain(what));

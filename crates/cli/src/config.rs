@@ -66,12 +66,28 @@ pub(crate) struct Globals {
     /// Whether `home` is from the command line, not from the environment.
     #[arg(skip)]
     home_typed: bool,
+
+    /// Whether `config` is.
+    #[arg(skip)]
+    config_typed: bool,
+
+    /// The command, with those above it.
+    #[arg(skip)]
+    command: String,
 }
 
 impl Globals {
     /// Notes what only the matches know: which options were typed.
     pub(crate) fn typed(&mut self, matches: &ArgMatches) {
-        self.home_typed = matches.value_source("home") == Some(ValueSource::CommandLine);
+        let is_typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        (self.home_typed, self.config_typed) = (is_typed("home"), is_typed("config"));
+        let mut path = Vec::new();
+        let mut below = matches.subcommand();
+        while let Some((name, matches)) = below {
+            path.push(name);
+            below = matches.subcommand();
+        }
+        self.command = path.join(" ");
     }
 
     /// How to answer, whatever the configuration is.
@@ -128,6 +144,8 @@ impl fmt::Display for Origin {
 
 /// What a command works with.
 pub(crate) struct Config {
+    /// Which command it is, such as `runs list`.
+    pub(crate) command: String,
     /// How it answers.
     pub(crate) output: Output,
     /// The file that was read, when there was one.
@@ -164,6 +182,10 @@ impl Config {
         let path = named.clone().or_else(usual_file);
         // Only a file that somebody named has to be there.
         let path = path.filter(|path| named.is_some() || path.try_exists().unwrap_or(true));
+        if let Some(path) = named.filter(|path| matches!(path.try_exists(), Ok(false))) {
+            let named_by = if globals.config_typed { "--config" } else { "CAIRN_CONFIG" };
+            return Err(Error::ConfigMissing { path, named_by });
+        }
         let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
         let File {
             autonomy,
@@ -189,6 +211,7 @@ impl Config {
                 .map(|value| Setting { value, origin: Origin::Environment("CAIRN_HOME") }),
         };
         Ok(Self {
+            command: globals.command.clone(),
             output: globals.output(),
             workflows: layers.pick(Vec::new(), workflows, "CAIRN_WORKFLOWS", directories)?,
             bundled: layers.pick(Vec::new(), bundled, "CAIRN_BUNDLED", directories)?,

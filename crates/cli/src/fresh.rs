@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_api::error::{Error, Result};
 use cairn_core::id::{BundleId, crockford};
+use cairn_engine::secrets::Secret;
 use cairn_server::tokens::TOKEN_PREFIX;
 
 /// What the admin token starts with, so that it is known when it leaks.
@@ -28,6 +29,12 @@ pub(crate) fn admin_token() -> Result<String> {
 /// A token of 256 random bits, for somebody who may do less than everything.
 pub(crate) fn token() -> Result<String> {
     Ok(format!("{TOKEN_PREFIX}{}{}", crockford(random()?), crockford(random()?)))
+}
+
+/// A secret of 256 random bits that webhooks of any kind can be signed with. Its letters and digits
+/// are base64 as well, which Standard Webhooks wants behind the prefix.
+pub(crate) fn webhook_secret() -> Result<Secret> {
+    Ok(Secret::new(format!("whsec_{}{}", crockford(random()?), crockford(random()?))))
 }
 
 /// The id of a request to a webhook.

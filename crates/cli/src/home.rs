@@ -1,17 +1,58 @@
 //! The data directory: opening the store in it.
 
+use std::io;
 use std::path::Path;
 
 use cairn_api::error::{Error, Result};
 use cairn_store::{Store, files};
 
-use crate::config::Config;
+use crate::config::{Config, Origin, Setting};
 
-/// Opens the store.
+/// The commands that make the data directory when they are the first to use it. No other makes
+/// one: a path that somebody mistyped stays what it is.
+pub(crate) const FIRST_USE: &[&str] = &[
+    "dev append-loop",
+    "doctor",
+    "env set",
+    "guide",
+    "key rotate",
+    "mcp",
+    "run",
+    "secret set",
+    "serve",
+    "session import",
+    "token create",
+    "trigger fire",
+    "workflow rebind",
+];
+
+/// Opens the store. Where there is none yet, a command that makes none finds nothing.
 pub(crate) fn open(config: &Config) -> Result<Store> {
     let files = config.files()?;
     require_directory(&files.root)?;
+    if !FIRST_USE.contains(&config.command.as_str()) && is_unused(&files.root) {
+        require_named(config)?;
+        return Ok(cairn_store::open(&cairn_store::Config::Memory)?);
+    }
     Ok(cairn_store::open(&cairn_store::Config::Files(files))?)
+}
+
+/// Whether nothing was ever kept at a path.
+fn is_unused(root: &Path) -> bool {
+    match root.read_dir() {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Refuses a data directory that somebody names and that is not there.
+fn require_named(config: &Config) -> Result<()> {
+    let Setting { value: path, origin } = config.home_setting()?;
+    match origin {
+        Origin::Default => Ok(()),
+        _ if path.exists() => Ok(()),
+        origin => Err(Error::HomeMissing { path, named_by: origin.to_string() }),
+    }
 }
 
 /// Refuses a path at which there is something else.
@@ -22,10 +63,12 @@ fn require_directory(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the store whatever file system it is on, for a look at it.
+/// Opens the store whatever file system it is on, for a look at it. Only a directory that nobody
+/// names is made for that.
 pub(crate) fn open_anywhere(config: &Config) -> Result<Store> {
     let files = files::Config { unsafe_filesystem: true, ..config.files()? };
     require_directory(&files.root)?;
+    require_named(config)?;
     Ok(cairn_store::open(&cairn_store::Config::Files(files))?)
 }
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cairn_api::error::Result;
+use cairn_api::error::{Error, Result};
 use cairn_api::workflow::Diagnostic;
 use cairn_engine::catalog::{Catalog, Directory, Found};
+use cairn_engine::error as engine;
 use cairn_lang::guided;
 use cairn_lang::ids::SourceKind;
 use cairn_triggers::channel::Channels;
@@ -41,12 +42,52 @@ pub(crate) fn find(given: &str, config: &Config) -> Result<Arc<Found>> {
     Ok(catalog.find(given)?)
 }
 
+/// The workflow whose past is asked for.
+pub(crate) struct PastOf {
+    /// Its id.
+    pub(crate) id: String,
+    /// Why it is not found, when it is not: it may be gone, and what it did is there.
+    missing: Option<Error>,
+}
+
+impl PastOf {
+    /// Says that there is no such workflow, when nothing is recorded of it either.
+    pub(crate) fn require(self, is_recorded: bool) -> Result<()> {
+        match self.missing {
+            Some(missing) if !is_recorded => Err(missing),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The workflow that a name means, as everywhere; or one that is gone, by its whole id.
+pub(crate) fn past_of(given: &str, config: &Config) -> Result<PastOf> {
+    match find(given, config) {
+        Ok(found) => Ok(PastOf { id: found.id.clone(), missing: None }),
+        Err(error @ Error::Engine(engine::Error::WorkflowUnknown { .. })) => {
+            Ok(PastOf { id: given.to_owned(), missing: Some(error) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// All workflows, and the one in a file, which they hold by its id, whoever else has that.
 pub(crate) fn with_file(file: &Path, config: &Config) -> Result<(Catalog, Arc<Found>)> {
     let catalog = catalog(config);
     let found = Arc::new(catalog.file(file, &catalog.sources()?)?);
     found.compiled()?;
     Ok((catalog.pinned(Arc::clone(&found)), found))
+}
+
+/// The workflows whose `on_error` names one that is not there, with the name.
+pub(crate) fn without_handler(catalog: &Catalog, found: &[Arc<Found>]) -> Vec<(String, String)> {
+    let missing = |found: &Arc<Found>| {
+        let plan = &found.in_force().compiled().ok()?.plan.clone();
+        let named = plan.policy.error_workflow_id.clone()?;
+        let unknown = matches!(catalog.find(&named), Err(engine::Error::WorkflowUnknown { .. }));
+        unknown.then(|| (found.id.clone(), named))
+    };
+    found.iter().filter_map(missing).collect()
 }
 
 /// What is worth telling about a workflow.

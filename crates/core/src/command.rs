@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 pub use shebang::interpreter_of;
 pub use table::{is_known, is_many, shells};
-pub use variables::{configures, loads};
+pub use variables::{configures, is_variable, loads};
 pub use walk::read;
 
 /// What is known of programs where a command is read.

@@ -14,6 +14,7 @@ use cairn_store as store;
 use serde_json::{Value, json};
 
 use crate::catalog::Identity;
+use crate::secrets::Scope;
 
 /// What the engine answers with.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -317,10 +318,10 @@ pub enum Error {
         what: String,
     },
     /// There is no such secret.
-    #[error("there is no secret `{name}` for {scope}")]
+    #[error("{}", scope.lacks(name))]
     SecretUnknown {
         /// Who it would be for.
-        scope: String,
+        scope: Scope,
         /// What was given.
         name: String,
     },
@@ -535,7 +536,9 @@ impl Error {
                 Some(json!({"path": path.display().to_string()}))
             }
             Self::SecretDecrypt { name: Some(name), .. } => Some(json!({"name": name})),
-            Self::SecretUnknown { scope, name } => Some(json!({"scope": scope, "name": name})),
+            Self::SecretUnknown { scope, name } => {
+                Some(json!({"scope": scope.to_string(), "name": name}))
+            }
             Self::SettingUnknown { workflow, name, nearest } => {
                 Some(json!({"workflowId": workflow, "given": name, "nearest": nearest}))
             }

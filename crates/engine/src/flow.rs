@@ -55,6 +55,7 @@ mod watch;
 mod workflows;
 
 pub use decisions::Decider;
+pub use failures::FailureTold;
 pub use forks::{ForkPoint, Forked, Forker};
 pub use hand::{Claimant, WaitingRun};
 pub use index::{Filter, Summary};
@@ -78,7 +79,7 @@ use cairn_core::digest::WorkflowHash;
 use cairn_core::event::By;
 use cairn_core::event::engine::InterruptDecision;
 use cairn_core::flow::{Answer, Command};
-use cairn_core::id::{RunId, SessionId, TaskId};
+use cairn_core::id::{EventIndex, RunId, SessionId, TaskId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::plan::Plan;
 use cairn_core::projection::run::RunState;
@@ -321,7 +322,12 @@ impl Automations {
     /// Recovers, and then goes on with whatever other processes leave, until it is dropped: at
     /// once where [`Self::follow_others`] hears of it, and else when it next looks.
     pub async fn look_after_all(&self) {
-        let mut found = self.recover().await.map(drop);
+        let recovered = self.recover().await;
+        if let Ok(count @ 1..) = &recovered {
+            let what = if *count == 1 { "run that was" } else { "runs that were" };
+            self.tell_news(&format!("resumed {count} {what} under way when a process ended"));
+        }
+        let mut found = recovered.map(drop);
         self.inner.is_recovered.store(true, Ordering::Release);
         let mut pause = LOOK_AFTER;
         loop {
@@ -398,6 +404,13 @@ impl Automations {
     /// What is there already counts as known.
     pub async fn follow_others(&self) -> Result<()> {
         self.inner.others.follow().await
+    }
+
+    /// The same, for somebody who has read a session up to an event: whatever is recorded behind
+    /// it is told, also what came before this was heard of.
+    pub async fn follow_others_after(&self, session: SessionId, last: EventIndex) -> Result<()> {
+        self.inner.others.told(session, last);
+        self.follow_others().await
     }
 
     /// The plan that runs are pinned to.
@@ -549,6 +562,11 @@ impl Automations {
         self.inner.tell_of_failure(run).await
     }
 
+    /// Which workflows were told that a run failed, and which could not be.
+    pub async fn told_of_failure(&self, run: RunId) -> Result<FailureTold> {
+        self.inner.told_of_failure(run).await
+    }
+
     /// Does a run again with the same event, on the workflow as it is now, for somebody who has
     /// these roles.
     pub async fn replay(&self, run: RunId, by: impl Into<By>, roles: Roles) -> Result<Asked> {
@@ -614,6 +632,11 @@ impl Automations {
             let _ = self.inner.tidy(self.inner.host.now_ms()).await;
             pause = TIDY_EVERY;
         }
+    }
+
+    /// Tells people of something that is no trouble and that no caller hears of.
+    pub fn tell_news(&self, what: &str) {
+        (self.inner.options.news)(what);
     }
 
     /// Tells people of trouble that no caller hears of.

@@ -79,8 +79,8 @@ impl Place {
             true => hook.fault(&vault.signing(&scope, name, 0).await.ok()?.first()?.secret)?,
         };
         Some(format!(
-            "the secret `{name}` {fault}, so every request is refused; \
-             set it with `cairn secret set {name} --workflow {}`",
+            "the secret `{name}` {fault}, so every request is refused; set it with \
+             `cairn secret set {name} --workflow {}`, which makes one with --generate",
             self.identity.name()
         ))
     }
@@ -179,7 +179,7 @@ impl Watched {
 
     /// Looks at the files; gives what does not compile any more and what does again, for people. It
     /// waits for disks.
-    pub(crate) fn look(&self) -> Result<Vec<String>> {
+    pub(crate) fn look(&self) -> Result<Vec<News>> {
         let found = self.catalog.list()?;
         let before = self.view();
         let same = before.is_known
@@ -226,8 +226,11 @@ pub(crate) async fn look(shared: Shared) {
                 }
             }
         }
-        for news in looked.ok().and_then(Result::ok).unwrap_or_default() {
-            shared.automation.engine.tell_trouble(&news);
+        for News { what, is_good } in looked.ok().and_then(Result::ok).unwrap_or_default() {
+            match is_good {
+                true => shared.automation.engine.tell_news(&what),
+                false => shared.automation.engine.tell_trouble(&what),
+            }
         }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
@@ -236,9 +239,15 @@ pub(crate) async fn look(shared: Shared) {
     }
 }
 
+/// A word on a file, for people.
+pub(crate) struct News {
+    what: String,
+    is_good: bool,
+}
+
 /// A word on each file that does not compile and was not known not to, and on each that compiles
 /// again.
-fn news(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<String> {
+fn news(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<News> {
     let was_broken = |found: &Found| {
         before.iter().any(|before| before.path == found.path && before.outcome.is_err())
     };
@@ -246,14 +255,18 @@ fn news(before: &[Arc<Found>], now: &[Arc<Found>]) -> Vec<String> {
         let path = found.path.display();
         let why = match (found.outcome.is_ok(), was_broken(found)) {
             (false, false) => found.diagnostics().first().map(first_line)?,
-            (true, true) => return Some(format!("{path} compiles again; its triggers follow it")),
+            (true, true) => {
+                let what = format!("{path} compiles again; its triggers follow it");
+                return Some(News { what, is_good: true });
+            }
             _ => return None,
         };
         let so = match found.last_good() {
             Some(_) => "its triggers stay on the version that compiled last",
             None => "nothing starts it until it does",
         };
-        Some(format!("{path} does not compile, and {so}: {why}"))
+        let what = format!("{path} does not compile, and {so}: {why}");
+        Some(News { what, is_good: false })
     };
     now.iter().filter_map(told).collect()
 }

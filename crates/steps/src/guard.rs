@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cairn_core::hosts::normal;
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 pub use address::{Kind, classify};
 pub use allow::{Allowed, Policy};
@@ -27,7 +27,7 @@ const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Denied {
     #[error("`{0}` is not an address: {1}")]
-    Unreadable(String, String),
+    Unreadable(String, &'static str),
     #[error("`{0}` addresses are not used, only `http` and `https`")]
     Scheme(String),
     #[error("the address has a user name or password in it; put them into a header")]
@@ -70,8 +70,21 @@ pub struct Target {
 /// Looks at an address without asking anybody.
 pub fn check(text: &str, policy: &Policy) -> Result<Target, Denied> {
     let url = Url::parse(text.trim())
-        .map_err(|error| Denied::Unreadable(shortened(text), error.to_string()))?;
+        .map_err(|error| Denied::Unreadable(shortened(text), unreadable(error)))?;
     check_url(url, policy)
+}
+
+/// What is wrong with a text that is no address.
+const fn unreadable(error: ParseError) -> &'static str {
+    match error {
+        ParseError::RelativeUrlWithoutBase => "a whole one begins with `https://` or `http://`",
+        ParseError::EmptyHost => "it names no host",
+        ParseError::InvalidPort => "its port is no number up to 65535",
+        ParseError::InvalidIpv4Address | ParseError::InvalidIpv6Address => {
+            "its host looks like the number of a machine, and is none"
+        }
+        _ => "its host has characters that no host has",
+    }
 }
 
 /// The same for one that was read already.

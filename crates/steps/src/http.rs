@@ -138,5 +138,9 @@ impl Performer for Http {
 
 /// A failure that has to do with where a request goes.
 fn denied(denied: &crate::guard::Denied) -> Failed {
-    Failed::new("HTTP_DENIED", denied.to_string())
+    let code = match denied {
+        crate::guard::Denied::Unreadable(..) => "HTTP_ADDRESS",
+        _ => "HTTP_DENIED",
+    };
+    Failed::new(code, denied.to_string())
 }

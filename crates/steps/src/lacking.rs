@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::catalog::Settings;
 use crate::guard;
+use crate::process::is_denied;
 
 /// Something that a step lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +46,20 @@ fn lack(step: &Step, settings: &Settings) -> Option<Lack> {
             let hint = "until then the step fails with `HTTP_DENIED`".to_owned();
             ("url", denied.err()?.to_string(), hint)
         }
-        _ => return None,
+        _ => {
+            let given = config.0.get("env").and_then(Value::as_object)?;
+            let allowed = &settings.process.allow_env;
+            let name = given.keys().find(|name| is_denied(name, allowed))?;
+            let message = format!(
+                "a workflow may not set `{name}`, which changes what programs do, unless the \
+                 operator allows it"
+            );
+            let hint = format!(
+                "leave it out, or add `allow_env = [\"{name}\"]` under `[processes]`; until then \
+                 the step fails with `SHELL_ENV`"
+            );
+            ("env", message, hint)
+        }
     };
     Some(Lack { step: step.id.clone(), field, message, hint })
 }
@@ -77,6 +91,8 @@ mod tests {
         let bare = Settings::new(PathBuf::new(), Path::new(""));
         let allowed = vec!["localhost:9000".parse().unwrap()];
         let open = Settings { guard: Guard::new(Policy::new(allowed)), ..bare.clone() };
+        let mut path = bare.clone();
+        path.process.allow_env = vec!["PATH".to_owned()];
         for (node, settings, wanted) in [
             (
                 "type: db_query, database: main, query: SELECT 1",
@@ -89,6 +105,13 @@ mod tests {
             ("type: http, url: 'http://localhost/x'", &bare, "http.allow"),
             ("type: http, url: 'http://10.0.0.7/x'", &bare, "http.allow"),
             ("type: http, url: 'http://localhost:9000/{{ event.id }}'", &open, ""),
+            (
+                "type: shell, command: [x], env: {PATH: /bin}",
+                &bare,
+                "a env: a workflow may not set `PATH`",
+            ),
+            ("type: shell, command: [x], env: {HOST: a, Z: b}", &bare, ""),
+            ("type: shell, command: [x], env: {PATH: /bin}", &path, ""),
         ] {
             let told = told(node, settings);
             assert_eq!(told.is_empty(), wanted.is_empty(), "{node}: {told}");

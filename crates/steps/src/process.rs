@@ -29,7 +29,7 @@ use record::Record;
 pub use record::Records;
 pub use supervisor::{NAME, supervise};
 use supervisor::{Orders, Report};
-pub(crate) use variables::Variables;
+pub(crate) use variables::{Variables, is_denied};
 pub(crate) use watch::Watch;
 
 /// The variable that tells the processes of a command whose they are.

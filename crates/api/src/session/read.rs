@@ -34,11 +34,13 @@ pub struct Filter {
     pub limit: usize,
     /// Only sessions that are like this.
     pub health: Option<Health>,
+    /// Sound sessions without a run, too: engines keep what they note for themselves in such.
+    pub without_runs: bool,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { cursor: None, limit: LIMIT_DEFAULT, health: None }
+        Self { cursor: None, limit: LIMIT_DEFAULT, health: None, without_runs: true }
     }
 }
 
@@ -108,6 +110,10 @@ async fn summary(
         return Ok(None);
     }
     let view = SessionView::fold(&store.log.read_prefix(session).await?.events);
+    let is_sound = Health::from(status.health) == Health::Healthy;
+    if is_sound && view.runs.is_empty() && status.events > 0 && !filter.without_runs {
+        return Ok(None);
+    }
     Ok(Some(summarize(store, session, &status, &view).await?))
 }
 

@@ -4,13 +4,16 @@ use cairn_api::Exit;
 use cairn_api::audit::Entry;
 use cairn_api::error::Result;
 use cairn_core::audit::Line;
+use cairn_core::id::RunId;
 use cairn_engine::record::Wanted;
+use cairn_store::Store;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::runs;
 use crate::config::Config;
 use crate::output::plain;
-use crate::{home, somebody};
+use crate::{automate, home, somebody, sources};
 
 /// See and check the record of who changed what
 #[derive(clap::Args)]
@@ -59,10 +62,12 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
     let output = &config.output;
     match args.command {
         Command::List(List { workflow, run, token }) => {
-            let wanted = Wanted { workflow, run, token };
-            for line in
-                home::block_on(async { Ok(record.read(0, usize::MAX, &wanted).await?) })?.lines
-            {
+            let of = workflow.as_ref().map(|given| sources::past_of(given, config)).transpose()?;
+            let run = run.map(|run| named_run(&run, &store, config)).transpose()?;
+            let wanted = Wanted { workflow: of.as_ref().map(|of| of.id.clone()), run, token };
+            let read = home::block_on(async { Ok(record.read(0, usize::MAX, &wanted).await?) })?;
+            of.map(|of| of.require(!read.lines.is_empty())).transpose()?;
+            for line in read.lines {
                 match output.json {
                     true => output.object(&Entry::from(line))?,
                     false => output.line(&plain(&shown(&line)))?,
@@ -79,6 +84,17 @@ pub(crate) fn run(args: Args, config: &Config) -> Result<Exit> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// A run as the record has it. One that is gone is asked for by its whole id.
+fn named_run(given: &str, store: &Store, config: &Config) -> Result<String> {
+    if given.parse::<RunId>().is_ok() {
+        return Ok(given.to_owned());
+    }
+    home::on_threads(async {
+        let engine = automate::open(config, store.clone(), sources::catalog(config).into())?;
+        Ok(runs::find(given, &engine).await?.to_string())
+    })
 }
 
 /// A line for people: when, who, how, what, about what, and what came of it.

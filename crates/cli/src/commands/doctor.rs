@@ -142,7 +142,11 @@ fn checks(
         audit,
         isolation(),
         agents(),
-        check("sessions", State::Info, found.sessions.to_string()),
+        check(
+            "sessions",
+            State::Info,
+            format!("{}; `cairn session list --all` lists them", found.sessions),
+        ),
     ]
 }
 
@@ -219,11 +223,18 @@ fn workflows(config: &Config) -> Check {
         Ok(found) => found,
         Err(error) => return check(name, State::Failed, error.to_string()),
     };
+    let untold = sources::without_handler(&sources::catalog(config), &found);
     let broken: Vec<String> = found
         .iter()
         .filter(|found| found.outcome.is_err())
         .map(|found| found.path.display().to_string())
         .collect();
+    if let Some((workflow, named)) = untold.first().filter(|_| broken.is_empty()) {
+        let text = format!(
+            "nobody is told when {workflow} fails: `{named}`, which its `on_error` names, is not there"
+        );
+        return check(name, State::Warning, text);
+    }
     if broken.is_empty() {
         return check(name, State::Good, render::count(found.len() as u64, "compiles", "compile"));
     }

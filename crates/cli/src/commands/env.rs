@@ -1,13 +1,18 @@
 //! `cairn env`: the settings of a workflow.
 
+use std::sync::Arc;
+
 use cairn_api::Exit;
+use cairn_api::env::Fault;
 use cairn_api::error::{Error, Result};
 use cairn_core::plan::Plan;
+use cairn_engine::catalog::Found;
 use cairn_engine::record::changes::Changes;
-use cairn_engine::secrets::Vault;
+use cairn_engine::secrets::{Scope, Vault};
 use cairn_engine::settings::{Files, Settings};
 use clap::Subcommand;
 
+use super::secret::shape;
 use crate::config::Config;
 use crate::{home, somebody, sources};
 
@@ -57,6 +62,7 @@ fn workflow(named: Option<&str>) -> Result<&str> {
 
 /// A workflow, and where its values are.
 struct Target {
+    found: Arc<Found>,
     plan: Plan,
     files: Files,
     vault: Vault,
@@ -70,7 +76,28 @@ impl Target {
         let store = home::open(config)?;
         let files = Files::of(&store.documents, found.identity())?;
         let changes = somebody::changes(&store);
-        Ok(Self { files, plan, vault: config.vault(&store)?, changes })
+        Ok(Self { found, files, plan, vault: config.vault(&store)?, changes })
+    }
+
+    /// The secrets that webhooks cannot be signed with.
+    fn misfits(&self, workflow: &str) -> Result<Vec<Fault>> {
+        let scope = Scope::Workflow(self.found.identity().clone());
+        let mut faults = Vec::new();
+        for field in self.plan.env.iter().filter(|field| field.secret) {
+            let name = field.name.as_str();
+            // One that is not there, or cannot be read, is told of as such.
+            let held = home::block_on(async { Ok(self.vault.signing(&scope, name, 0).await.ok()) })?;
+            let Some(held) = held.as_ref().and_then(|held| held.first()) else { continue };
+            let found = std::slice::from_ref(&self.found);
+            let Some(misfit) = shape::misfit(found, name, &held.secret) else { continue };
+            let (why, trigger) = (misfit.why, misfit.trigger);
+            faults.push(Fault {
+                name: name.to_owned(),
+                message: format!("the value of `{name}` {why}, and `{trigger}` is signed with it"),
+                suggestion: shape::generate(name, Some(workflow)),
+            });
+        }
+        Ok(faults)
     }
 
     /// Whether a run could read the secrets that are kept.

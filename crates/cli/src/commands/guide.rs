@@ -296,7 +296,22 @@ pub(super) fn fact(set: &str) -> Result<(String, Value)> {
         message: format!("`{set}` sets nothing"),
         suggestion: "write --set NAME=VALUE".to_owned(),
     })?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    let value = match serde_json::from_str(value) {
+        Ok(value) => value,
+        // What begins like JSON is meant as such.
+        Err(error) if value.trim_start().starts_with(['{', '[', '"']) => {
+            let place = match error.line() {
+                0 | 1 => format!("column {}", error.column()),
+                line => format!("line {line}, column {}", error.column()),
+            };
+            let quoted = Value::from(value).to_string();
+            return Err(Error::Usage {
+                message: format!("the value of `{name}` begins like JSON and is none: {place}"),
+                suggestion: format!("correct it there, or write '{quoted}' if it is meant as text"),
+            });
+        }
+        Err(_) => Value::String(value.to_owned()),
+    };
     Ok((name.to_owned(), value))
 }
 

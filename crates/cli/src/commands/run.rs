@@ -20,7 +20,7 @@ use crate::{automate, home, somebody};
 mod follow;
 mod given;
 
-pub(crate) use follow::{Until, ask, ask_until, end, follow};
+pub(crate) use follow::{Until, ask, ask_until, default_hint, end, follow, go_on};
 pub(crate) use given::{Given, limited, text_note, text_of, with_flag};
 
 /// How long what is under way may take when the command is told to stop.
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
-    let payload = args.given.payload(&config.output)?.unwrap_or_else(|| json!({}));
+    let payload = args.given.payload()?.unwrap_or_else(|| json!({}));
     home::on_threads(async {
         let store = home::open(config)?;
         let locks = Arc::clone(&store.locks);

@@ -1,6 +1,7 @@
 //! `cairn runs`: the runs that the engine performs.
 
 use cairn_api::Exit;
+use cairn_api::beginning::{Meant, is_beginning, meant};
 use cairn_api::error::{Error, Result};
 use cairn_core::id::RunId;
 use cairn_engine::flow::Automations;
@@ -115,20 +116,18 @@ impl RunArg {
     }
 }
 
-/// The run with this id, or with an id that begins so.
+/// The run with this id, or with an id that begins so. A whole id is taken as it is.
 pub(crate) async fn find(text: &str, engine: &Automations) -> Result<RunId> {
     if let Ok(run) = text.parse() {
         return Ok(run);
     }
+    if !is_beginning(text, RunId::PREFIX, RunId::from_bits(0)) {
+        return Err(Error::RunIdInvalid(text.chars().take(64).collect()));
+    }
     let all = engine.list(&cairn_engine::flow::Filter::default()).await?;
-    let begins = |id: &RunId| id.to_string().starts_with(text);
-    let found: Vec<_> = all.iter().map(|row| row.run).filter(begins).collect();
-    match found.as_slice() {
-        [run] if text.len() >= 10 => Ok(*run),
-        [] | [_] => automate::run_id(text),
-        several => Err(Error::Usage {
-            message: format!("{} runs begin with `{text}`", several.len()),
-            suggestion: "give more characters of the id; `cairn runs list` shows them".into(),
-        }),
+    match meant(text, all.iter().map(|row| row.run)) {
+        Meant::None => Err(Error::RunUnknown(text.to_owned())),
+        Meant::One(run) => Ok(run),
+        Meant::Several(matches) => Err(Error::RunIdAmbiguous { prefix: text.to_owned(), matches }),
     }
 }

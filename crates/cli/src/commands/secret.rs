@@ -12,6 +12,7 @@ mod list;
 mod remove;
 mod rotate;
 mod set;
+pub(crate) mod shape;
 
 /// Look after secrets, which are kept encrypted
 ///

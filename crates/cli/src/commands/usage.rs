@@ -13,7 +13,7 @@ use super::runs;
 use crate::config::Config;
 use crate::output::{Style, plain};
 use crate::render::{self, Cell};
-use crate::{fresh, home};
+use crate::{fresh, home, sources};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// The columns that sums are made by.
@@ -75,10 +75,13 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 /// What was used up, by what is asked for.
 async fn sums(args: &Args, config: &Config) -> Result<BTreeMap<Vec<String>, Usage>> {
     let engine = runs::engine(config)?;
-    let filter = Filter { workflow: args.workflow.clone(), ..Filter::default() };
+    let of = args.workflow.as_ref().map(|given| sources::past_of(given, config)).transpose()?;
+    let workflow = of.as_ref().map(|of| of.id.clone());
+    let found = engine.list(&Filter { workflow, ..Filter::default() }).await?;
+    of.map(|of| of.require(!found.is_empty())).transpose()?;
     let since = fresh::now_ms().saturating_sub(args.days.saturating_mul(DAY_MS));
     let mut sums: BTreeMap<Vec<String>, Usage> = BTreeMap::new();
-    for summary in engine.list(&filter).await? {
+    for summary in found {
         if summary.ended_ms.is_some_and(|ended| ended < since) {
             continue;
         }

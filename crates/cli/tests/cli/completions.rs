@@ -10,7 +10,7 @@ fn every_shell_gets_a_script() {
         assert_eq!(outcome.code, 0, "{shell}");
         assert!(outcome.stdout.contains("cairn"), "{shell}");
     }
-    assert!(!env.home().exists());
+    assert!(env.is_unused());
 }
 
 #[test]

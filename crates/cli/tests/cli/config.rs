@@ -108,7 +108,7 @@ fn what_the_file_says_is_what_commands_work_with() {
     let mut rotate = env.command(&["key", "rotate"]);
     assert!(rotate.env_remove("CAIRN_HOME").status().unwrap().success());
     assert!(env.path(".config/cairn/data/keys").is_dir());
-    assert!(!env.home().exists());
+    assert!(env.is_unused());
 }
 
 #[test]
@@ -129,9 +129,13 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
     assert_snapshot!(env.run(&["session", "list", "--config", "none.toml"]), @r"
     exit 4
     --- stderr
-    error[FILE_NOT_FOUND]: none.toml: No such file or directory (os error 2)
-      → check the path; `-` stands for standard input or output
+    error[CONFIG_NOT_FOUND]: there is no configuration file none.toml, which --config names
+      → correct the path, or leave the name out: then the usual file is read, if it is there
     ");
+    let mut command = env.command(&["session", "list"]);
+    let told = command.env("CAIRN_CONFIG", "none.toml").output().unwrap();
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("none.toml, which CAIRN_CONFIG names"), "{told}");
     let mut command = env.command(&["config", "show", "--config", "/dev/null"]);
     let refused = command.env("CAIRN_AUTONOMY", "gided").output().unwrap();
     assert_snapshot!(String::from_utf8(refused.stderr).unwrap(), @r"

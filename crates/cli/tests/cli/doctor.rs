@@ -79,7 +79,7 @@ fn a_damaged_key_ring_is_a_failure() {
 #[test]
 fn a_home_that_is_a_file_is_refused() {
     let env = TestEnv::new();
-    fs::write(env.home(), "").unwrap();
+    env.spoil_home();
     insta::assert_snapshot!(env.run(&["doctor"]), @r"
     exit 2
     --- stderr

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -32,6 +33,8 @@ pub(crate) struct Outcome {
 impl TestEnv {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        // What somebody names has to be there for commands that only read.
+        fs::DirBuilder::new().mode(0o700).create(folder.path().join("home")).unwrap();
         let mut settings = insta::Settings::clone_current();
         settings.add_filter(folder.path().to_str().unwrap(), "[tmp]");
         settings.add_filter(r"(sess|bundle)_01[j-z][0-9a-z]{23}", "${1}_[fresh]");
@@ -60,6 +63,17 @@ impl TestEnv {
 
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// Whether nothing was kept yet.
+    pub(crate) fn is_unused(&self) -> bool {
+        fs::read_dir(self.home()).unwrap().next().is_none()
+    }
+
+    /// Has a file where the home belongs.
+    pub(crate) fn spoil_home(&self) {
+        fs::remove_dir(self.home()).unwrap();
+        fs::write(self.home(), "").unwrap();
     }
 
     /// A path beside the home.

@@ -122,14 +122,14 @@ fn options_that_make_no_sense_are_refused() {
 #[test]
 fn a_home_that_cannot_be_one_is_refused() {
     let env = TestEnv::new();
-    fs::write(env.home(), "").unwrap();
+    env.spoil_home();
     assert_snapshot!(env.run(&["session", "list"]), @r"
     exit 2
     --- stderr
     error[HOME_NOT_A_DIRECTORY]: [tmp]/home is not a directory
       → name a directory with --home or CAIRN_HOME
     ");
-    assert_snapshot!(env.run(&["session", "list", "--home", "/proc/nowhere"]), @r"
+    assert_snapshot!(env.run(&["key", "rotate", "--home", "/proc/nowhere"]), @r"
     exit 1
     --- stderr
     error[STORE_IO]: making /proc/nowhere: No such file or directory (os error 2)
@@ -146,9 +146,8 @@ fn a_home_that_cannot_be_written_is_refused() {
         return;
     }
     let env = TestEnv::new();
-    fs::create_dir(env.home()).unwrap();
     fs::set_permissions(env.home(), fs::Permissions::from_mode(0o500)).unwrap();
-    let outcome = env.run(&["session", "list"]);
+    let outcome = env.run(&["key", "rotate"]);
     assert_eq!(outcome.code, 8, "{outcome}");
     assert!(outcome.stderr.starts_with("error[STORE_DENIED]"), "{outcome}");
 }

@@ -22,6 +22,7 @@ mod guide;
 mod guided_examples;
 mod hand;
 mod help;
+mod homes;
 mod identity;
 mod import;
 mod keep;

@@ -46,7 +46,7 @@ fn a_flag_adds_sessions_for_notes() {
 #[test]
 fn a_home_that_cannot_be_used_is_told_before_anything_else() {
     let env = TestEnv::new();
-    std::fs::write(env.home(), "").unwrap();
+    env.spoil_home();
     let outcome = env.run(&["mcp"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{outcome}");
     assert!(outcome.stderr.contains("HOME_NOT_A_DIRECTORY"), "{outcome}");

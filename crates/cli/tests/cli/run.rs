@@ -239,3 +239,43 @@ graph:
     let (code, shown) = run(&with_workflow("skips", text), "skips", &json!({}));
     assert_eq!((code, &shown["result"]), (0, &json!("SHELL_EXIT")), "{shown}");
 }
+
+#[test]
+fn whoever_follows_a_run_that_a_server_admitted_sees_it_from_its_first_event() {
+    let text = "name: Ask
+graph:
+  nodes:
+    - { id: which, type: branch, expr: 'true', cases: { 'true': ask, 'false': end } }
+    - { id: ask, type: human, prompt: Go on?, cases: { approved: end, rejected: end } }
+";
+    let env = with_workflow("ask", text);
+    let running = Running::start(&env);
+    // The server has the desk of the workflow from here on.
+    let first = running.begin("ask");
+    running.until(&first, "waiting");
+    for _ in 0..5 {
+        let asked = env.run(&["run", "ask", "--no-wait"]);
+        assert_eq!(asked.code, 5, "{asked}");
+        assert!(asked.stderr.contains("✓ which"), "{asked}");
+        assert!(asked.stderr.contains("? ask asks: Go on?"), "{asked}");
+    }
+}
+
+#[test]
+fn a_run_that_is_replayed_in_another_process_is_shown_from_its_first_step() {
+    let text = "name: Two
+graph:
+  nodes:
+    - { id: a, type: log, message: hello, next: b }
+    - { id: b, type: end, result: done }
+";
+    let env = with_workflow("two", text);
+    let running = Running::start(&env);
+    let first = running.begin("two");
+    running.until(&first, "succeeded");
+    for _ in 0..5 {
+        let again = env.run(&["runs", "replay", &first]);
+        assert_eq!((again.code, again.stdout.as_str()), (0, "done\n"), "{again}");
+        assert_eq!(again.stderr.matches("✓ a").count(), 1, "{again}");
+    }
+}

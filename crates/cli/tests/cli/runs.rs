@@ -280,12 +280,24 @@ fn a_run_by_hand_begins_at_the_trigger_for_people() {
 }
 
 #[test]
-fn what_looks_like_json_and_is_none_is_remarked_on() {
+fn what_begins_like_json_and_is_none_is_refused() {
     let text =
         "name: Plain\ngraph: { nodes: [{ id: a, type: end, result: '{{ event.payload.a }}' }] }\n";
     let env = with_workflow("plain", text);
-    for (value, is_noted) in [("a=abc", false), ("a={x: 1}", true), (r#"a={"x":1}"#, false)] {
+    for (value, column) in [
+        ("a=abc", None),
+        (r#"a={"x":1}"#, None),
+        (r#"a="{x""#, None),
+        ("a={x: 1}", Some("column 2")),
+        (r#"a={"stdout":"changed}"#, Some("column 20")),
+        ("a=[1,", Some("column 3")),
+    ] {
         let ran = env.run(&["run", "plain", "--set", value]);
-        assert_eq!((ran.code, ran.stderr.contains("note: ")), (0, is_noted), "{value}: {ran}");
+        assert_eq!(ran.code == 2, column.is_some(), "{value}: {ran}");
+        assert!(ran.stderr.contains(column.unwrap_or_default()), "{value}: {ran}");
     }
+    let ran = env.run(&["run", "plain", "--event", r#"{"a":"x"}"#]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("--event takes the name of a file"), "{ran}");
+    assert!(ran.stderr.contains("--event -"), "{ran}");
 }

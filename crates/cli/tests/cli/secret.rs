@@ -111,7 +111,7 @@ fn secrets_are_set_listed_rotated_and_removed() {
     assert_snapshot!(env.run(&["secret", "remove", "SHARED", "--yes"]), @r"
     exit 4
     --- stderr
-    error[SECRET_NOT_FOUND]: there is no secret `SHARED` for global
+    error[SECRET_NOT_FOUND]: there is no secret `SHARED`
       → list the secrets there are with `cairn secret list`, or keep one with `cairn secret set`
     ");
 }

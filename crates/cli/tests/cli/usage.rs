@@ -108,15 +108,15 @@ fn help_that_cannot_be_written_is_a_failure() {
 #[test]
 fn without_a_word_the_data_is_in_the_xdg_data_directory() {
     let env = TestEnv::new();
-    let list = |name: &str, value: &str| {
-        let mut command = env.command(&["session", "list"]);
+    let rotate = |name: &str, value: &str| {
+        let mut command = env.command(&["key", "rotate"]);
         let output = command.env_remove("CAIRN_HOME").env(name, value).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
     };
-    list("XDG_DATA_HOME", env.path("data").to_str().unwrap());
-    assert!(env.path("data/cairn/sessions").is_dir());
-    list("HOME", env.path("user").to_str().unwrap());
-    assert!(env.path("user/.local/share/cairn/sessions").is_dir());
+    rotate("XDG_DATA_HOME", env.path("data").to_str().unwrap());
+    assert!(env.path("data/cairn/keys").is_dir());
+    rotate("HOME", env.path("user").to_str().unwrap());
+    assert!(env.path("user/.local/share/cairn/keys").is_dir());
 }
 
 #[test]

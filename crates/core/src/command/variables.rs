@@ -651,6 +651,13 @@ const PLACE_SUFFIXES: &[&str] = &[
     "_VIEWER",
 ];
 
+/// Whether a variable can have this name.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// Whether a variable of this name makes a program run something else.
 #[must_use]
 pub fn loads(name: &str) -> bool {

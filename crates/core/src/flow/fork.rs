@@ -71,6 +71,9 @@ pub enum NotThere {
     /// The output that is to be changed is not kept.
     #[error("`{0}` has no output that is kept")]
     NotKept(StepInstanceKey),
+    /// The output that is to be changed is that of a step which is done again.
+    #[error("`{}` comes after `{}`, so the fork does it again and its output cannot be set", .0.0, .0.1)]
+    Again(Box<(StepInstanceKey, StepInstanceKey)>),
     /// The output that is to be changed is what a person decided.
     #[error("`{0}` is what a person decides, and nobody can supply it")]
     Decided(StepInstanceKey),
@@ -158,7 +161,13 @@ impl Fork {
         for change in changes {
             let step = left.steps.get_mut(&change.instance);
             let step = step.filter(|step| step.output.is_some());
-            let step = step.ok_or_else(|| NotThere::NotKept(change.instance.clone()))?;
+            let step = step.ok_or_else(|| {
+                let given = change.instance.clone();
+                match done.contains_key(&given) && &given != from {
+                    true => NotThere::Again(Box::new((given, from.clone()))),
+                    false => NotThere::NotKept(given),
+                }
+            })?;
             step.output = Some(inline(change.output.clone()));
             let unfit = unfit_output(graph, &change.instance, &change.output);
             if !unfit.is_empty() {

@@ -34,6 +34,15 @@ const REPORT_MAX: usize = 1 << 20;
 /// How many failures are looked at again after a crash.
 const LOOKED_AT_MAX: usize = 1_000;
 
+/// What came of telling others that a run failed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FailureTold {
+    /// The workflows that were told, and their runs.
+    pub runs: Vec<(String, RunId)>,
+    /// The workflow that the failed one names and that is not there.
+    pub missing: Option<String>,
+}
+
 /// Somebody who is told.
 struct Taker {
     found: Arc<Found>,
@@ -53,7 +62,39 @@ impl Inner {
             {
                 (inner.options.trouble)(&format!("nobody is told that {run} failed: {error}"));
             }
+            // What cannot be read now was told above.
+            if let Some(missing) = inner.told_of_failure(run).await.ok().and_then(|t| t.missing) {
+                (inner.options.trouble)(&format!(
+                    "{run} failed, and `{missing}`, which `on_error` of its workflow names, is not there"
+                ));
+            }
         }));
+    }
+
+    /// Who was told of the failure of a run, and who could not be.
+    pub(super) async fn told_of_failure(&self, run: RunId) -> Result<FailureTold> {
+        let (_, state) = self.reading.state(run).await?;
+        let (Some(started), Some(End::Failed { .. })) = (&state.started, &state.end) else {
+            return Ok(FailureTold::default());
+        };
+        let (workflow, ready) =
+            (Identity::of_run(started), self.plans.get(started.workflow_hash).await?);
+        let plan = &ready.graph.plan;
+        let mut runs = Vec::new();
+        for taker in self.takers.of_plan(&workflow, plan).await? {
+            let told = keyed(taker.found.identity(), &taker.trigger, &run.to_string());
+            if self.index.find(told).await?.is_some() {
+                runs.push((taker.found.id.clone(), told));
+            }
+        }
+        let missing = match &plan.policy.error_workflow_id {
+            Some(named) => match self.workflows.find_for(&workflow, named).await {
+                Err(Error::WorkflowUnknown { .. }) => Some(named.clone()),
+                _ => None,
+            },
+            None => None,
+        };
+        Ok(FailureTold { runs, missing })
     }
 
     /// Tells everybody who takes the failures of a run's workflow; gives their runs.

@@ -253,6 +253,7 @@ fn not_there(run: RunId, source: NotThere, done: &Begun) -> Error {
         | NotThere::NotKept(given)
         | NotThere::Changed(given)
         | NotThere::Decided(given) => given,
+        NotThere::Again(again) => &again.0,
         NotThere::Unfit(unfit) => &unfit.0,
     };
     let others =

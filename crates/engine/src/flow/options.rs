@@ -44,6 +44,8 @@ pub struct Options {
     pub claim_lasts: Duration,
     /// Tells people of trouble that no caller hears of.
     pub trouble: fn(&str),
+    /// Tells people of anything else that no caller hears of.
+    pub news: fn(&str),
 }
 
 impl Default for Options {
@@ -64,6 +66,7 @@ impl Default for Options {
             hand_patience: Duration::from_secs(20),
             claim_lasts: Duration::from_secs(15 * 60),
             trouble: |_| {},
+            news: |_| {},
         }
     }
 }

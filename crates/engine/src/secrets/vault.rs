@@ -79,6 +79,20 @@ impl fmt::Display for Scope {
     }
 }
 
+impl Scope {
+    /// Says that there is no such secret, and how there would be.
+    pub(crate) fn lacks(&self, name: &str) -> String {
+        match self {
+            Self::Global => format!("there is no secret `{name}`"),
+            Self::Workflow(workflow) => format!(
+                "`{}` has no secret `{name}`: set it with `cairn secret set {name} --workflow {}`",
+                workflow.id(),
+                workflow.name()
+            ),
+        }
+    }
+}
+
 /// A secret, as far as it can be shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
@@ -494,7 +508,7 @@ fn next(path: &Path) -> PathBuf {
 }
 
 fn unknown(scope: &Scope, name: &str) -> Error {
-    Error::SecretUnknown { scope: scope.to_string(), name: name.to_owned() }
+    Error::SecretUnknown { scope: scope.clone(), name: name.to_owned() }
 }
 
 impl Scope {

@@ -6,6 +6,7 @@
 
 use cairn_core::command::{
     self, Input, Programs, Reading, Rule, Sent, SentArgument, Word, configures, interpreter_of,
+    is_variable,
 };
 use cairn_core::expression::{Expr, Piece, Template};
 use serde_json::{Map, Value, json};
@@ -277,10 +278,16 @@ impl Build<'_> {
         template.values().for_each(|expr| self.refuse(here, &written, expr, what));
     }
 
-    /// Refuses what was sent as the place where programs look for their configuration.
+    /// Refuses what is no name of a variable, and what was sent as the place where programs look
+    /// for their configuration.
     pub(super) fn environment(&self, here: usize, flow: &Flow, spot: &Spot<'_>) {
         if !spot.is_map() {
             return;
+        }
+        for (name, spot) in spot.members().iter().filter(|(name, _)| !is_variable(name)) {
+            let message = format!("`{}` is no name of a variable", name.escape_debug());
+            let hint = "letters, digits and `_` make one, and no digit is the first";
+            spot.error_hint(Code::InvalidId, message, hint);
         }
         for (name, spot) in spot.members().iter().filter(|(name, _)| configures(name)) {
             let what = format!("be `{name}`, where programs look for what they run");

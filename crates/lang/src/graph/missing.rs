@@ -68,6 +68,17 @@ impl Build<'_> {
                 format!("`{name}` is skipped when its `when` is false, and `{here}` runs");
             return warn(Code::MayBeMissing, message);
         }
+        if self.may_have_failed(look, place)
+            && let Some((Some(field), at)) = reference.members.get(1)
+            && field != ERROR
+            && !is_guarded(look, reference, 1)
+        {
+            let message = format!(
+                "`{here}` runs after a failure of `{name}`, too, which may leave no `{field}`"
+            );
+            let at = self.position(written, *at);
+            return written.spot.warn_at(at, Code::MayBeMissing, message, HINT);
+        }
         self.field_missing(look, written, reference, place);
     }
 
@@ -135,6 +146,21 @@ impl Build<'_> {
         }
     }
 
+    /// Whether this step is done although one that comes before it may have failed: the run passes
+    /// over the failure, or goes on with what stands in.
+    fn may_have_failed(&self, look: &Look<'_>, place: usize) -> bool {
+        let fields = self.drafts.get(place).and_then(|draft| draft.fields.as_ref());
+        let then = fields.and_then(|fields| fields.get("on_failure"));
+        match then.as_ref().and_then(|spot| spot.node.as_text()) {
+            Some("skip") => self.leads_on_without_case(look, place),
+            Some("fallback") => {
+                let mut instead = self.links.iter().filter(|link| link.from == place && link.fails);
+                instead.any(|link| link.to == look.here || look.flow.precedes(link.to, look.here))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a step that always comes before this one may have been skipped, while this one is
     /// done.
     fn may_be_skipped(&self, look: &Look<'_>, place: usize) -> bool {
@@ -148,7 +174,12 @@ impl Build<'_> {
         if here.any(|here| when(here).as_ref() == Some(&condition)) {
             return false;
         }
-        // A step that is skipped has no case, so only the edges of any outcome lead on.
+        self.leads_on_without_case(look, place)
+    }
+
+    /// Whether this step follows one that was passed over: such a one has no case, so only the
+    /// edges of any outcome lead on.
+    fn leads_on_without_case(&self, look: &Look<'_>, place: usize) -> bool {
         let leads_on = |link: &&super::Link<'_>| {
             link.from == place
                 && !link.fails

@@ -9,6 +9,9 @@ use super::Build;
 use super::reference::Written;
 use crate::diagnostic::Code;
 
+/// How a whole address begins.
+const SCHEMES: [&str; 2] = ["https://", "http://"];
+
 /// A form that a value is held to; without a pattern it is a number.
 struct Form {
     at: usize,
@@ -29,6 +32,7 @@ impl Build<'_> {
         written: &Written<'_, '_>,
         template: Template,
     ) -> Template {
+        self.whole_address(written, &template);
         self.host(here, written, &template);
         self.within_hosts(written, &template);
         let piece = |(place, piece): (usize, Piece)| match piece {
@@ -87,6 +91,47 @@ impl Build<'_> {
         Expr::Filter { of: Box::new(value), call: Call { name, at, arguments, named } }
     }
 
+    /// Refuses an address that is written out and does not say how its host is asked.
+    fn whole_address(&self, written: &Written<'_, '_>, template: &Template) {
+        let Some(Piece::Text(lead)) = template.pieces.first() else { return };
+        let lead = lead.trim_start();
+        let lower = lead.to_ascii_lowercase();
+        let begins = |scheme: &str| {
+            lower.starts_with(scheme) || template.pieces.len() > 1 && scheme.starts_with(&lower)
+        };
+        if SCHEMES.into_iter().any(begins) {
+            return;
+        }
+        if let Some((scheme, _)) = lead.split_once("://") {
+            let message = format!("`{scheme}` addresses are not used, only `http` and `https`");
+            let hint = "write `https://` and the host in front of the path";
+            return written.spot.error_hint(Code::InvalidValue, message, hint);
+        }
+        let whole = match lead.starts_with('/') {
+            true => format!("https://HOST/{}", written.text.trim().trim_start_matches('/')),
+            false => format!("https://{}", written.text.trim()),
+        };
+        let message = "the address does not say how its host is asked";
+        written.spot.error_hint(Code::InvalidValue, message, format!("write `{whole}`"));
+    }
+
+    /// Refuses what somebody sent as the host of an address; says whether it did.
+    fn refuse_host(&self, here: usize, written: &Written<'_, '_>, value: &Expr) -> bool {
+        let flows = value.flows();
+        let Some(sent) = flows.iter().find(|reference| self.is_tainted(here, reference)) else {
+            return false;
+        };
+        let message = format!(
+            "what `{}` brings was sent by somebody, and cannot choose the host of an address",
+            sent.root
+        );
+        let hint = "write the domain out, as in `https://{{ … | slug }}.example.com/`, take the host \
+                    from `env`, or let it be one of a few: `| one_of(\"a.example.com\", …)`";
+        let at = self.position(written, sent.at);
+        written.spot.error_at(at, Code::TaintedValue, message, Some(hint.to_owned()));
+        true
+    }
+
     /// Refuses data as the host of an address.
     fn host(&self, here: usize, written: &Written<'_, '_>, template: &Template) {
         // The host ends at the first `/`, `?` or `#` behind the scheme. When a setting gives
@@ -110,12 +155,15 @@ impl Build<'_> {
                     return;
                 }
                 Piece::Value { value, .. } => {
-                    self.refuse(here, written, value, "be the host of an address");
                     let follows = match template.pieces.get(place + 1) {
                         Some(Piece::Text(text)) => is_domain(text),
                         _ => false,
                     };
-                    self.any_host(written, value, follows);
+                    // One mistake is told once: a form that is too wide matters for values that
+                    // are held to one.
+                    if !self.refuse_host(here, written, value) {
+                        self.any_host(written, value, follows);
+                    }
                     for secret in value.flows().iter().filter(|flow| flow.root == "secret") {
                         let message = "a secret cannot be the host of an address: names are looked up in the open";
                         let hint = "write the host out, or take it from `env`".to_owned();

@@ -111,5 +111,6 @@ fn filter(params: &Params) -> Result<Filter, Error> {
         cursor: cursor.map_err(|_| wrong("`cursor` is not one that this list gave out"))?,
         limit,
         health: params.health.as_deref().map(str::parse).transpose()?,
+        without_runs: true,
     })
 }

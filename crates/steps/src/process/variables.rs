@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use cairn_core::command::loads;
+use cairn_core::command::{is_variable, loads};
 use cairn_engine::flow::{chain, trace};
 use cairn_engine::performer::{Ctx, Failed};
 use serde_json::Value;
@@ -64,24 +64,24 @@ fn from_here(names: &'static [&'static str]) -> impl Iterator<Item = (String, Os
 }
 
 fn check(name: &str, allowed: &[String]) -> Result<(), Failed> {
-    let plain = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !plain {
+    if !is_variable(name) {
         return Err(denied(format!(
             "`{}` is no name of a variable: letters, digits and `_` make one",
             name.escape_debug()
         )));
     }
-    if allowed.iter().any(|allowed| allowed == name) {
-        return Ok(());
-    }
-    if loads(name) {
+    if is_denied(name, allowed) {
         return Err(denied(format!(
             "a workflow may not set `{name}`, which changes what programs do; \
              the operator can allow it with `processes.allow_env`"
         )));
     }
     Ok(())
+}
+
+/// Whether the operator has to allow a variable first: it changes which code runs.
+pub(crate) fn is_denied(name: &str, allowed: &[String]) -> bool {
+    loads(name) && !allowed.iter().any(|allowed| allowed == name)
 }
 
 fn denied(message: String) -> Failed {

@@ -489,3 +489,23 @@ async fn a_secret_goes_to_its_hosts_only() {
     }
     assert_eq!(server.seen().len(), before);
 }
+
+#[tokio::test]
+async fn what_is_no_whole_address_says_so_in_plain_words() {
+    for (url, why) in [
+        ("example.org/x", "a whole one begins with `https://`"),
+        ("http://", "it names no host"),
+        ("http://example.com:99999", "its port"),
+        ("http://256.1.1.1", "the number of a machine"),
+        ("http://exa mple.com", "characters that no host has"),
+    ] {
+        let settings =
+            allowing(&[], Names { answers: BTreeMap::new(), asked: AtomicUsize::new(0) });
+        let failed = ask(&settings, json!({"url": url})).await.unwrap_err();
+        assert_eq!(failed.code, "HTTP_ADDRESS", "{url}");
+        assert!(
+            failed.to_string().contains(why) && !failed.to_string().contains("relative"),
+            "{failed}"
+        );
+    }
+}

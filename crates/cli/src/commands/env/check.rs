@@ -41,6 +41,10 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         checked.faults.push(Fault { name: "master key".to_owned(), message, suggestion });
         checked.ready = false;
     }
+    for fault in target.misfits(workflow)? {
+        checked.faults.push(fault);
+        checked.ready = false;
+    }
     let exit = if checked.ready { Exit::Success } else { Exit::Invalid };
     let output = &config.output;
     if output.json {

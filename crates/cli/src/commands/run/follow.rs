@@ -1,14 +1,14 @@
 //! Showing how a run goes, until it is over or a signal says that it is enough.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::{self, Shown, Task, TaskFor, asked};
+use cairn_api::run::{self, RunError, Shown, Task, TaskFor, asked};
 use cairn_core::event::engine::{Payload, TaskOpened, WaitingFor};
 use cairn_core::event::{Event as Recorded, EventData};
-use cairn_core::id::RunId;
+use cairn_core::id::{EventIndex, RunId};
 use cairn_core::projection::run::RunStatus;
 use cairn_engine::flow::{Automations, Past, Watch};
 use serde_json::{Value, json};
@@ -85,13 +85,17 @@ async fn follow_until(
     watch: Watch,
     config: &Config,
 ) -> Result<Exit> {
+    // Whoever admitted it may have recorded steps, or even its end, before this process knew of
+    // it. What is read here is shown, and what is recorded behind it is told.
+    let past = engine.past(run).await?;
     let is_here = engine.is_here(run).await?;
-    let others = (!is_here).then(|| {
-        let engine = engine.clone();
+    let last = past.events.last().map(|event| event.index);
+    let others = last.filter(|_| !is_here).map(|last| {
+        let (engine, session) = (engine.clone(), past.summary.session);
         // What another process records is shown as far as it can be read.
-        tokio::spawn(async move { drop(engine.follow_others().await) })
+        tokio::spawn(async move { drop(engine.follow_others_after(session, last).await) })
     });
-    let followed = until_over(engine, (run, until), watch, config, is_here);
+    let followed = until_over(engine, (&past, until), watch, config);
     let exit = stop::by_signal(followed).await;
     others.into_iter().for_each(|others| others.abort());
     let exit = exit?;
@@ -112,22 +116,24 @@ async fn follow_until(
     Ok(exit)
 }
 
+/// Shows a run from its first event on: what is recorded of it, and then what is told.
 async fn until_over(
     engine: &Automations,
-    (run, until): (RunId, Until),
+    (past, until): (&Past, Until),
     mut watch: Watch,
     config: &Config,
-    is_here: bool,
 ) -> Result<Exit> {
-    let output = &config.output;
+    let (run, output) = (past.summary.run, &config.output);
     if !output.json {
         output.remark(&output.paint(Style::Faint, &run.to_string()));
     }
     let mut ended = std::pin::pin!(engine.ended(run));
-    let mut seen = 0;
-    let mut slow = Slow::default();
-    let mut asked = false;
+    let mut progress = Progress::default();
+    progress.show(&past.events, run, output);
     loop {
+        if until == Until::Asked && progress.asked && is_asking(engine, run).await? {
+            return asking(run, config);
+        }
         let told = tokio::select! {
             biased;
             told = watch.next() => told,
@@ -136,29 +142,38 @@ async fn until_over(
                 break;
             }
             () = tokio::time::sleep(SLOW) => {
-                slow.tell(output);
+                progress.slow.tell(output);
                 continue;
             }
         };
         let Some(told) = told else { continue };
-        let own = told.events.iter().filter(|event| event.scope.run() == Some(run));
-        let own: Vec<&Recorded> = own.collect();
-        for event in &own {
-            seen = event.index.0 + 1;
-            slow.note(&event.data);
-        }
-        show_all(&own, output);
-        slow.tell(output);
-        asked |= own.iter().any(|event| matches!(event.data, EventData::TaskOpened(_)));
-        if until == Until::Asked && asked && is_asking(engine, run).await? {
-            return asking(run, config);
-        }
+        progress.show(&told.events, run, output);
     }
     let past = engine.past(run).await?;
-    let rest = past.events.iter().filter(|event| (seen > 0 || !is_here) && event.index.0 >= seen);
-    show_all(&rest.collect::<Vec<_>>(), output);
+    progress.show(&past.events, run, output);
     see_to_failure(engine, &past, config).await?;
     finish(&Shown::from(&past), config)
+}
+
+/// What of a run was shown.
+#[derive(Default)]
+struct Progress {
+    shown: BTreeSet<EventIndex>,
+    slow: Slow,
+    /// Whether it asked somebody something.
+    asked: bool,
+}
+
+impl Progress {
+    /// Shows those events of a run that were not shown before.
+    fn show(&mut self, events: &[Recorded], run: RunId, output: &Output) {
+        let own = events.iter().filter(|event| event.scope.run() == Some(run));
+        let fresh: Vec<&Recorded> = own.filter(|event| self.shown.insert(event.index)).collect();
+        fresh.iter().for_each(|event| self.slow.note(&event.data));
+        self.asked |= fresh.iter().any(|event| matches!(event.data, EventData::TaskOpened(_)));
+        show_all(&fresh, output);
+        self.slow.tell(output);
+    }
 }
 
 /// Whether a run rests until a person answers.
@@ -238,22 +253,31 @@ async fn see_to_failure(engine: &Automations, past: &Past, config: &Config) -> R
 
 /// Shows what happened.
 fn show_all(events: &[&Recorded], output: &Output) {
-    let resolved = |data: &EventData| match data {
-        EventData::StepInterrupted(cut) => events.iter().any(|other| match &other.data {
-            EventData::StepResolved(done) => {
-                (&done.instance, done.attempt) == (&cut.instance, cut.attempt)
-            }
-            _ => false,
-        }),
-        _ => false,
-    };
     // Whom a question is for is said right behind it.
     let whom = |data: &EventData| match data {
         EventData::TaskOpened(task) if is_for_agent(events, task) => TaskFor::Agent,
         _ => TaskFor::Person,
     };
     for event in events {
-        show(event, resolved(&event.data), whom(&event.data), output);
+        show(event, is_resolved(events, &event.data), whom(&event.data), output);
+    }
+}
+
+/// Whether what somebody had to do about an event was done by the last of these.
+fn is_resolved(events: &[&Recorded], data: &EventData) -> bool {
+    match data {
+        EventData::StepInterrupted(cut) => events.iter().any(|other| match &other.data {
+            EventData::StepResolved(done) => {
+                (&done.instance, done.attempt) == (&cut.instance, cut.attempt)
+            }
+            _ => false,
+        }),
+        EventData::TaskOpened(task) => events.iter().any(|other| match &other.data {
+            EventData::StepCompleted(done) => done.instance == task.instance,
+            EventData::StepFailed(failed) => failed.instance == task.instance,
+            _ => false,
+        }),
+        _ => false,
     }
 }
 
@@ -285,7 +309,7 @@ fn show(event: &Recorded, is_resolved: bool, whom: TaskFor, output: &Output) {
     let step = moment.step.unwrap_or_default();
     let sign = output.paint(style, sign);
     let told = match (&event.data, event.scope.run()) {
-        (EventData::TaskOpened(task), Some(run)) => question(run, task, whom),
+        (EventData::TaskOpened(task), Some(run)) if !is_resolved => question(run, task, whom),
         (EventData::StepInterrupted(_), Some(run)) if !is_resolved => {
             asked::cut_off(&run.to_string(), &step).into()
         }
@@ -307,6 +331,18 @@ fn question(run: RunId, task: &TaskOpened, waiting_for: TaskFor) -> Vec<String> 
         // A long one is not in the event itself.
         Payload::Blob(_) => vec![format!("{step} asks; see `cairn runs show {run}`")],
     }
+}
+
+/// What helps where a value was missing.
+pub(crate) fn default_hint(error: &RunError) -> Option<&'static str> {
+    (error.code == "EXPR_UNDEFINED")
+        .then_some("  → where a value may be missing, say what stands for it: `| default('')`")
+}
+
+/// How to go on with a run that failed.
+pub(crate) fn go_on(shown: &Shown, error: &RunError) -> String {
+    let from = error.step.as_deref().unwrap_or("STEP");
+    format!("go on with `cairn runs fork {} --from {from}`", shown.run.run_id)
 }
 
 fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
@@ -335,15 +371,11 @@ fn finish(shown: &Shown, config: &Config) -> Result<Exit> {
             for line in step.map(last_lines).unwrap_or_default() {
                 output.remark(&format!("  {line}"));
             }
-            if error.code == "EXPR_UNDEFINED" {
-                output.remark(
-                    "  → where a value may be missing, say what stands for it: `| default('')`",
-                );
+            if let Some(line) = default_hint(error) {
+                output.remark(line);
             }
-            let (id, from) = (shown.run.run_id, error.step.as_deref().unwrap_or("STEP"));
-            output.remark(&format!(
-                "  → see `cairn runs show {id}`; go on with `cairn runs fork {id} --from {from}`"
-            ));
+            let (id, on) = (shown.run.run_id, go_on(shown, error));
+            output.remark(&format!("  → see `cairn runs show {id}`; {on}"));
         }
         None if shown.run.status == "cancelled" => output.remark("cancelled"),
         None => {

@@ -7,7 +7,7 @@ use cairn_core::canonical;
 use serde_json::{Map, Value, json};
 
 use crate::commands::guide::fact;
-use crate::output::{Output, plain};
+use crate::output::plain;
 
 /// How many bytes are read of what a run is given.
 const INPUT_MAX: u64 = 16 << 20;
@@ -26,16 +26,12 @@ pub(crate) struct Given {
 
 impl Given {
     /// The payload; none when nothing is given.
-    pub(crate) fn payload(&self, output: &Output) -> Result<Option<Value>> {
+    pub(crate) fn payload(&self) -> Result<Option<Value>> {
         let payload = self.event.as_deref().map(parsed).transpose()?;
         if self.set.is_empty() {
             return Ok(payload);
         }
         let facts = self.set.iter().map(|set| fact(set)).collect::<Result<Vec<_>>>()?;
-        let texts = facts.iter().zip(&self.set).filter_map(|((_, v), set)| text_of(set, v));
-        for text in texts.filter(|text| text.starts_with(['{', '[', '"'])) {
-            output.remark(&text_note(text));
-        }
         let facts: Map<_, _> = facts.into_iter().collect();
         match payload.unwrap_or_else(|| json!({})) {
             Value::Object(mut members) => {
@@ -82,6 +78,13 @@ pub(crate) fn with_flag(error: cairn_engine::Error, payload: &Value) -> Error {
 }
 
 fn parsed(given: &str) -> Result<Value> {
+    if given.trim_start().starts_with(['{', '[', '"']) && !std::path::Path::new(given).exists() {
+        return Err(Error::Usage {
+            message: "--event takes the name of a file, and this is the event itself".to_owned(),
+            suggestion: "set its fields with --set NAME=VALUE, or pipe it in with `--event -`"
+                .to_owned(),
+        });
+    }
     canonical::parse_exact(&read(given)?).map_err(|error| Error::Usage {
         message: format!("{given} is not JSON: {error}"),
         suggestion: "give a file with the event's payload as JSON".to_owned(),

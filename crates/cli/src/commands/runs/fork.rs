@@ -1,11 +1,15 @@
 //! `cairn runs fork`: goes on from a step of a run, in a run of its own.
 
+use std::collections::BTreeMap;
+
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::run::Forked;
 use cairn_core::flow::Change;
+use cairn_core::id::RunId;
 use cairn_core::instance::StepInstanceKey;
-use cairn_engine::flow::{ForkPoint, Forker};
+use cairn_core::plan::{Action, Step};
+use cairn_engine::flow::{Automations, ForkPoint, Forker};
 
 use super::RunArg;
 use crate::commands::guide::fact;
@@ -53,16 +57,17 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let from = ForkPoint { run, step, changes, on_new_plan };
     let asker = Forker::local(somebody::by());
     let preview = Forked::new(None, &engine.preview(&from, &asker).await?);
+    let types = types(&engine, run).await;
     if args.dry_run {
         if config.output.json {
             config.output.object(&preview)?;
         } else {
-            print(&preview, &changed, &config.output);
+            print(&preview, &changed, &types, &config.output);
         }
         return Ok(Exit::Success);
     }
     if !config.output.json {
-        print(&preview, &changed, &config.output);
+        print(&preview, &changed, &types, &config.output);
     }
     let forked = async { Ok(Some(engine.fork(&from, &asker).await?.run)) };
     crate::commands::run::ask(&engine, forked, config).await
@@ -79,16 +84,46 @@ fn change(set: &str) -> Result<Change> {
     Ok(Change { instance, output })
 }
 
-fn print(preview: &Forked, changed: &[String], output: &Output) {
+/// Steps of the run by what they are.
+async fn types(engine: &Automations, run: RunId) -> BTreeMap<String, String> {
+    let hash = match engine.state(run).await {
+        Ok((_, state)) => state.started.map(|started| started.workflow_hash),
+        Err(_) => None,
+    };
+    // Without its plan a fork is shown all the same.
+    let plan = match hash {
+        Some(hash) => engine.plan(hash).await.ok(),
+        None => None,
+    };
+    let typed = |step: &Step| match &step.action {
+        Action::Typed { r#type, .. } => Some((step.id.to_string(), r#type.to_string())),
+        _ => None,
+    };
+    plan.iter().flat_map(|plan| &plan.steps).filter_map(typed).collect()
+}
+
+fn print(preview: &Forked, changed: &[String], types: &BTreeMap<String, String>, output: &Output) {
     let kept = preview.kept.iter().filter(|step| !changed.contains(step));
-    let kept: Vec<&str> = kept.map(String::as_str).collect();
+    let by = somebody::by().name;
+    let kept = kept.map(|step| match preview.vouched.contains(step) {
+        true => format!("{step} (the decision counts as yours, {by})"),
+        false => step.clone(),
+    });
+    let kept: Vec<String> = kept.collect();
     for (name, steps) in [("kept", kept.join(", ")), ("changed", changed.join(", "))] {
         if !steps.is_empty() {
             output.remark(&format!("{name}: {steps}"));
         }
     }
-    for step in &preview.again {
-        let note = if step.has_effects { "  its effects may happen twice" } else { "" };
-        output.remark(&format!("again: {}{}", step.step, output.paint(Style::Warning, note)));
+    for again in &preview.again {
+        let id = again.step.rsplit("::").next().unwrap_or(&again.step);
+        let note = match types.get(id).map(String::as_str) {
+            // A line in the history of the new run is nobody's second.
+            Some("log") => "",
+            Some("human") => "  is asked again",
+            _ if again.has_effects => "  its effects may happen twice",
+            _ => "",
+        };
+        output.remark(&format!("again: {}{}", again.step, output.paint(Style::Warning, note)));
     }
 }

@@ -43,9 +43,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     let engine = super::engine(config)?;
-    // Runs of a workflow that is gone are asked for by its whole id.
-    let whole = |given: &String| sources::catalog(config).find(given).map(|found| found.id.clone());
-    let workflow = args.workflow.as_ref().map(|given| whole(given).unwrap_or(given.clone()));
+    let of = args.workflow.as_ref().map(|given| sources::past_of(given, config)).transpose()?;
+    let workflow = of.as_ref().map(|of| of.id.clone());
     // The log has no such word: it is under way there.
     let recorded = |status: &String| match status.as_str() {
         INTERRUPTED => Some(RunStatus::Running),
@@ -61,6 +60,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         Some(what) => waiting(&engine, what, &filter).await?,
         None => engine.list(&filter).await?,
     };
+    of.map(|of| of.require(!found.is_empty())).transpose()?;
     let mut rows: Vec<Row> = Vec::new();
     for summary in &found {
         let mut run = Run::from(summary);

@@ -4,14 +4,12 @@ use std::cell::Cell;
 
 use cairn_api::Exit;
 use cairn_api::error::Result;
-use cairn_api::run::Shown;
 use cairn_core::event::By;
 use cairn_engine::flow::{Automations, Past};
 use serde_json::json;
 
 use super::RunArg;
 use crate::config::Config;
-use crate::output::plain;
 use crate::somebody;
 
 /// Go on with a run that was left or paused, and show how it goes
@@ -38,7 +36,6 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         if elsewhere.get() {
             return Ok(None);
         }
-        tell_tasks(&past, config);
         Ok(Some(run))
     };
     let exit = crate::commands::run::ask(&engine, resumed, config).await?;
@@ -62,11 +59,4 @@ async fn resume(args: &Args, engine: &Automations, past: &Past) -> Result<bool> 
     // spoken to.
     engine.go_on(run, by).await?;
     Ok(!engine.is_here(run).await?)
-}
-
-/// What the run has asked before, and how it is answered.
-fn tell_tasks(past: &Past, config: &Config) {
-    for task in Shown::from(past).tasks.iter().filter(|_| !config.output.json) {
-        task.lines().iter().for_each(|line| config.output.remark(&plain(line)));
-    }
 }

@@ -3,10 +3,11 @@
 use cairn_api::Exit;
 use cairn_api::error::Result;
 use cairn_api::run::{Shown, Step, asked, in_order, last_words};
-use cairn_engine::flow::{Automations, Past};
+use cairn_engine::flow::{Automations, FailureTold, Past};
 
 use super::RunArg;
 use super::list::{nobody, status_style};
+use crate::commands::run::{default_hint, go_on};
 use crate::config::Config;
 use crate::fresh;
 use crate::output::{Output, Style, plain};
@@ -48,6 +49,11 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
     }
     let order = order(&engine, &past).await;
     print(&shown, &order, &config.output)?;
+    if shown.error.is_some() && !shown.run.untrusted {
+        // What cannot be said of others is left out: the run itself is shown.
+        let told = engine.told_of_failure(past.summary.run).await.unwrap_or_default();
+        print_told(&told, &config.output)?;
+    }
     if shown.run.untrusted {
         let session = shown.run.session_id;
         config.output.line(&format!(
@@ -84,6 +90,14 @@ fn print(shown: &Shown, order: &[String], output: &Output) -> Result<()> {
     output.line(&format!("asked for {by} at {}", run.queued_at.as_deref().unwrap_or("?")))?;
     if let Some(from) = shown.forked_from {
         output.line(&format!("forked from {from}"))?;
+    }
+    output.line(&format!("recorded in {}", run.session_id))?;
+    if let Some(cancelled) = &shown.cancelled {
+        let reason = match cancelled.reason.is_empty() {
+            true => String::new(),
+            false => format!(": {}", plain(&cancelled.reason)),
+        };
+        output.line(&format!("cancelled by {}{reason}", plain(&cancelled.by)))?;
     }
     output.line("")?;
     let was_cut = print_steps(shown, order, output)?;
@@ -124,7 +138,8 @@ fn print_steps(shown: &Shown, order: &[String], output: &Output) -> Result<bool>
     rows.extend(order.iter().filter_map(|id| Some((id, shown.steps.get(id)?))).map(
         |(id, step)| {
             let what = match &step.error {
-                Some(error) => format!("{}: {}", error.code, error.message),
+                // What it says in full stands below.
+                Some(error) => error.code.clone(),
                 None if step.output.is_null() => String::new(),
                 None => step.output.to_string(),
             };
@@ -156,7 +171,7 @@ fn time(step: &Step, now_ms: u64) -> String {
         ("running" | "waiting" | "unknown", begun) => render::since(now_ms, begun.as_deref()),
         ("pending" | "skipped" | "cancelled", _) if step.duration_ms == 0 => "-".to_owned(),
         (_, None) => "kept".to_owned(),
-        (_, Some(_)) => render::span(step.duration_ms),
+        (_, Some(_)) => render::span(step.total_ms),
     }
 }
 
@@ -187,7 +202,19 @@ fn print_failures(shown: &Shown, order: &[String], output: &Output) -> Result<()
     for line in fatal.and_then(|id| shown.steps.get(id)).map(last_lines).unwrap_or_default() {
         output.line(&format!("  {line}"))?;
     }
-    Ok(())
+    default_hint(error).into_iter().try_for_each(|line| output.line(line))?;
+    output.line(&format!("  → {}", go_on(shown, error)))
+}
+
+/// Who was told that the run failed.
+fn print_told(told: &FailureTold, output: &Output) -> Result<()> {
+    for (workflow, run) in &told.runs {
+        output.line(&format!("  → told {workflow}: {run}"))?;
+    }
+    let Some(missing) = &told.missing else { return Ok(()) };
+    output.line(&format!(
+        "  → nobody was told: `{missing}`, which `on_error` of the workflow names, is not there"
+    ))
 }
 
 /// The last lines of what a step said that failed.

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Ok(somebody::changes(store).remove_secret(&vault, &scope, name).await?)
     })?;
     if !removed {
-        let (scope, name) = (scope.to_string(), name.to_owned());
+        let name = name.to_owned();
         return Err(cairn_engine::Error::SecretUnknown { scope, name }.into());
     }
     if config.output.json {

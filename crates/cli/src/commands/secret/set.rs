@@ -10,20 +10,21 @@ use cairn_engine::secrets::{Scope, Secret};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::json;
 
+use super::shape;
 use crate::commands::named::{self, Named};
 use crate::config::Config;
-use crate::{fresh, home, somebody};
+use crate::{fresh, home, somebody, sources};
 
 /// How many bytes are read of a value.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Keep a secret, encrypted
 ///
-/// The value is read from standard input, or asked for without an echo when that is a terminal. It is never an argument: others can see those. One line break at its end is left out.
+/// The value is read from standard input, or asked for without an echo when that is a terminal. It is never an argument: others can see those. One line break at its end is left out. With --generate a random value is made, printed once, and fits the signature of any webhook.
 #[derive(clap::Args)]
 #[command(
     override_usage = "cairn secret set NAME [--workflow WORKFLOW]\n       cairn secret set WORKFLOW NAME",
-    after_help = "Examples:\n  cairn secret set GITHUB_PAT --workflow triage\n  cairn secret set WEBHOOK_KEY < key.txt"
+    after_help = "Examples:\n  cairn secret set GITHUB_PAT --workflow triage\n  cairn secret set WEBHOOK_KEY < key.txt\n  cairn secret set ORDER_SECRET --workflow order --generate"
 )]
 pub(crate) struct Args {
     /// The secret; or the workflow, before the secret
@@ -35,11 +36,15 @@ pub(crate) struct Args {
     /// Keep it for this workflow alone: its id, the name part of it, or its file
     #[arg(long, value_name = "WORKFLOW")]
     workflow: Option<String>,
+    /// Make a random value, and print it once
+    #[arg(long)]
+    generate: bool,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let mut words = vec![args.first.as_str()];
     words.extend(args.second.as_deref());
+    refuse_value(args, config)?;
     let command = ("cairn secret set", &[][..]);
     let Named { workflow: of, name, .. } = named::read(&words, args.workflow.as_deref(), command)?;
     if !is_name(name) {
@@ -49,10 +54,16 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         });
     }
     let scope = super::scope(of, Some(name), config)?;
-    let value = match io::stdin().is_terminal() {
-        true => asked(name).map_err(unread)?,
-        false => piped().map_err(unread)?,
+    let value = match (args.generate, io::stdin().is_terminal()) {
+        (true, _) => fresh::webhook_secret()?,
+        (false, true) => asked(name).map_err(unread)?,
+        (false, false) => piped().map_err(unread)?,
     };
+    let found = match of {
+        Some(given) => vec![sources::find(given, config)?],
+        None => sources::catalog(config).list()?,
+    };
+    shape::require(&found, (name, of), &value)?;
     let length = value.expose().len();
     let version = home::with_store(config, async |store| {
         let (vault, at) = (config.vault(store)?, (&scope, name));
@@ -64,10 +75,20 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     };
     if config.output.json {
         let path = workflow.map(Identity::place);
-        config.output.object(&json!({"name": name, "version": version, "path": path}))?;
+        let mut told = json!({"name": name, "version": version, "path": path});
+        if let (true, Some(told)) = (args.generate, told.as_object_mut()) {
+            told.insert("value".to_owned(), json!(value.expose()));
+        }
+        config.output.object(&told)?;
     } else {
         let whom = workflow.map_or("every workflow".to_owned(), ToString::to_string);
-        config.output.line(&format!("set {name} for {whom}"))?;
+        let told = format!("set {name} for {whom}");
+        if args.generate {
+            config.output.line(value.expose())?;
+            config.output.remark(&format!("{told}: shown once; give it to whoever signs"));
+        } else {
+            config.output.line(&told)?;
+        }
     }
     if length < LENGTH_MIN {
         config.output.remark(&format!(
@@ -76,6 +97,27 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         ));
     }
     Ok(Exit::Success)
+}
+
+/// Refuses a second word that can only be a value: what stands before it is no workflow, or the
+/// workflow is named already.
+fn refuse_value(args: &Args, config: &Config) -> Result<()> {
+    let Some(second) = &args.second else { return Ok(()) };
+    let first = &args.first;
+    let is_workflow = || {
+        let unknown = sources::past_of(first, config).and_then(|of| of.require(false));
+        unknown.is_ok() && is_name(second)
+    };
+    if args.workflow.is_none() && is_workflow() {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: "a value is never an argument: others can see those".to_owned(),
+        suggestion: format!(
+            "run `cairn secret set {first}` and type it, or pipe it in; if `{first}` is meant as a \
+             workflow, `cairn workflow list` lists those there are"
+        ),
+    })
 }
 
 fn is_name(name: &str) -> bool {

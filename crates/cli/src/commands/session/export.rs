@@ -21,13 +21,13 @@ mod file;
 
 /// Write a session with all it needs into one file, or as a document to read
 ///
-/// A session that is damaged, or that lacks something it needs, is exported with --partial only: a bundle then holds the part before the first loss, a document everything that can be read, and both say so.
+/// The runs of one workflow share a session, and all of them are exported with it. A session that is damaged, or that lacks something it needs, is exported with --partial only: a bundle then holds the part before the first loss, a document everything that can be read, and both say so.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cairn session export sess_01hf7yat -o work.bundle.json\n  cairn session export sess_01hf7yat | ssh host cairn session import -\n  cairn session export sess_01hf7yat --markdown -o work.md"
 )]
 pub(crate) struct Args {
-    /// Session: its id, the beginning of that, or the label of a run
+    /// Session: its id, the beginning of that, the label of a run, or a run in it
     #[arg(value_name = "ID")]
     session: String,
 
@@ -55,7 +55,7 @@ struct Export {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let (session, export) = home::with_papers(config, async |store| {
-        let session = session::resolve(store, &args.session).await?;
+        let session = session::resolve_with_runs(store, &args.session).await?;
         let export = match args.markdown {
             true => document(args, store, session).await?,
             false => bundle(args, store, session).await?,

@@ -31,6 +31,10 @@ pub(crate) struct Args {
     /// Show only sessions in this state
     #[arg(long, value_name = "STATE", value_parser = Health::ALL.map(Health::name))]
     health: Option<String>,
+
+    /// Show those without a run, too: what engines note for themselves
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
@@ -38,8 +42,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         cursor: args.cursor.as_deref().map(cursor).transpose()?,
         limit: args.limit,
         health: args.health.as_deref().map(str::parse).transpose()?,
+        without_runs: args.all,
     };
-    let page = home::with_papers(config, async |store| session::list(store, &filter).await)?;
+    let mut page = home::with_papers(config, async |store| session::list(store, &filter).await)?;
+    // Ids of sessions that engines make for themselves say nothing of time.
+    page.items.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
     let output = &config.output;
     if output.json {
         output.object(&page)?;

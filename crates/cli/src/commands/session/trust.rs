@@ -69,10 +69,14 @@ pub(super) async fn trust(
 ) -> Result<()> {
     let session = claims.session;
     if root.is_none() && !confirmed(&format!("letting {session} do this here"))? {
-        return Err(Error::Usage {
+        let folder = how.workspace.as_ref().map(|folder| format!(" --workspace {}", folder.display()));
+        return Err(Error::Unasked {
             message: format!("nobody said that {session} may go on here"),
-            suggestion: "say yes at a terminal, or name the digest that was shown with --root"
-                .to_owned(),
+            suggestion: format!(
+                "say yes at a terminal, or run `cairn session trust {session}{} --root {}`",
+                folder.unwrap_or_default(),
+                claims.origin.root
+            ),
         });
     }
     let found = |folder: &PathBuf| {

@@ -1,13 +1,16 @@
 //! `cairn trigger curl`: a signed request to a webhook, ready to paste.
 
+use std::sync::Arc;
+
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
 use cairn_engine::secrets::Scope;
-use cairn_engine::trigger::{Hook, Watch};
+use cairn_engine::trigger::{Hook, Watch, input};
 use cairn_server::watched::{self, Place};
 use serde_json::json;
 
-use crate::commands::run::Given;
+use crate::commands::run::{Given, with_flag};
+use crate::commands::secret::shape;
 use crate::config::Config;
 use crate::{fresh, home, sources};
 
@@ -39,10 +42,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let found = sources::find(&args.workflow, config)?;
-    found.compiled()?;
-    let places = watched::places(&[found], &super::types());
+    let places = watched::places(&[Arc::clone(&found)], &super::types());
     let (place, hook) = chosen(&places, args)?;
-    let payload = args.given.payload(&config.output)?.unwrap_or_else(|| json!({}));
+    let payload = args.given.payload()?.unwrap_or_else(|| json!({}));
+    // What the trigger would refuse is not worth a signature.
+    let plan = &found.compiled()?.plan;
+    input::of_run(plan, Some(&place.trigger), payload.clone())
+        .map_err(|error| with_flag(error, &payload))?;
     let body = payload.to_string();
     let secret = home::with_store(config, async |store| {
         let scope = Scope::Workflow(place.identity.clone());
@@ -56,8 +62,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         Error::Usage {
             message: format!("the secret `{name}` {why}"),
             suggestion: format!(
-                "set it with `cairn secret set {name} --workflow {}`",
-                place.identity.name()
+                "let one be made with `{}`",
+                shape::generate(name, Some(place.identity.name()))
             ),
         }
     })?;
@@ -71,7 +77,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         config.output.object(&request)?;
         return Ok(Exit::Success);
     }
-    let mut lines = vec![format!("curl -sS -X {method} {}", quoted(&url))];
+    let mut lines = vec![format!("curl -sS --fail-with-body -w '\\n' -X {method} {}", quoted(&url))];
     lines.push(format!("  -H {}", quoted("content-type: application/json")));
     lines.extend(
         signed.iter().map(|(name, value)| format!("  -H {}", quoted(&format!("{name}: {value}")))),

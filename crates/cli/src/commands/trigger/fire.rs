@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     let known = places.iter().map(|place| place.trigger.as_str());
     let unknown = || Error::trigger_unknown(&args.workflow, &args.trigger, known);
     let place = named.ok_or_else(unknown)?;
-    let given = args.given.payload(&config.output)?;
+    let given = args.given.payload()?;
     let (payload, more) = match (&place.watch, given) {
         (Watch::Times(times), None) => {
             let firing = times.firing(fresh::now_ms());

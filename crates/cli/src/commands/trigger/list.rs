@@ -45,6 +45,11 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
             "{path} does not compile, and {so}; `cairn workflow validate {path}` says why"
         ));
     }
+    for (workflow, named) in sources::without_handler(&catalog, &found) {
+        output.remark(&format!(
+            "when a run of {workflow} fails, nobody is told: `{named}`, which its `on_error` names, is not there"
+        ));
+    }
     Ok(Exit::Success)
 }
 

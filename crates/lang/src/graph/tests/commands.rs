@@ -258,3 +258,16 @@ fn a_step_that_trusts_its_arguments_is_reported() {
     let untrusting = compile(&text.replace("true", "false")).unwrap_err();
     assert!(lines(&untrusting).contains("error[tainted_value]"));
 }
+
+#[test]
+fn a_variable_has_a_name_that_variables_can_have() {
+    for (name, fine) in
+        [("HOST", true), ("_x1", true), ("1A", false), ("'A B'", false), ("'A=B'", false)]
+    {
+        let nodes =
+            format!("  nodes:\n    - {{id: a, type: shell, command: [x], env: {{{name}: y}}}}\n");
+        let told = with_nodes(&nodes).err().unwrap_or_default();
+        assert_eq!(told.is_empty(), fine, "{name}: {told}");
+        assert!(fine || told.contains("invalid_id"), "{name}: {told}");
+    }
+}

@@ -193,3 +193,43 @@ fn a_secret_in_an_address_is_bound_to_hosts() {
         assert!(told(url, "").contains("cannot be the host"), "{url}: {}", told(url, ""));
     }
 }
+
+#[test]
+fn what_was_sent_and_chooses_the_host_is_told_once_with_a_way_out() {
+    let head = "triggers: [{type: manual, input: {host: {type: string}, id: {type: integer}, shop: {type: string, pattern: '^[a-z]+$'}}}]\n";
+    for (url, wrong) in [
+        ("https://{{ event.payload.host }}/x", 1),
+        ("https://{{ event.payload.host | upper }}/x", 1),
+        ("https://{{ event.payload.host | slug }}.example.com/x", 0),
+        ("https://{{ event.payload.host | one_of('a.example.com') }}/x", 0),
+        ("https://{{ event.payload.id }}/x", 1),
+        ("https://{{ event.payload.shop }}.example.com/x", 0),
+    ] {
+        let told = told(head, &format!("    - {{id: a, type: http, url: \"{url}\"}}\n"));
+        assert_eq!(told.matches("tainted_value").count(), wrong, "{url}: {told}");
+    }
+    let url = "https://{{ event.payload.host }}/x";
+    let told = told(head, &format!("    - {{id: a, type: http, url: \"{url}\"}}\n"));
+    assert!(told.contains("slug }}.example.com") && told.contains("one_of("), "{told}");
+    assert!(!told.contains("a number"), "{told}");
+}
+
+#[test]
+fn an_address_says_how_its_host_is_asked() {
+    for (url, instead) in [
+        ("example.org/x", Some("write `https://example.org/x`")),
+        ("example.org/{{ env.URL }}", Some("write `https://example.org/{{ env.URL }}`")),
+        ("/x", Some("write `https://HOST/x`")),
+        ("ftp://example.org/x", Some("only `http` and `https`")),
+        ("https://example.org/x", None),
+        ("HTTP://example.org/x", None),
+        ("{{ env.URL }}/x", None),
+        ("http{{ 's' if env.URL else '' }}://example.org/x", None),
+    ] {
+        for hosts in ["", "hosts: [example.org]\n"] {
+            let told = told(hosts, &format!("    - {{id: a, type: http, url: \"{url}\"}}\n"));
+            assert_eq!(told.contains("error["), instead.is_some(), "{url}: {told}");
+            assert!(told.contains(instead.unwrap_or_default()), "{url}: {told}");
+        }
+    }
+}

@@ -133,3 +133,36 @@ fn what_the_type_of_a_trigger_gives_is_known() {
     let shell = "    - {id: a, type: shell, command: ['{{ event.payload.scheduled_at }}']}\n";
     assert!(told(cron, shell).contains("tainted"), "{}", told(cron, shell));
 }
+
+#[test]
+fn what_a_step_that_may_fail_gives_is_read_with_a_default() {
+    let http = "{id: a, type: http, url: 'https://x.example/'";
+    let log = |message: &str| format!("    - {{id: b, type: log, message: \"{message}\"}}\n");
+    for (on_failure, message, warned) in [
+        ("on_failure: skip", "{{ steps.a.status }}", true),
+        ("on_failure: skip", "{{ steps.a.body | trim }}", true),
+        ("on_failure: skip", "{{ steps.a.status | default(0) }}", false),
+        (
+            "on_failure: skip",
+            "{% if steps.a.status is defined %}{{ steps.a.status }}{% endif %}",
+            false,
+        ),
+        ("on_failure: stop", "{{ steps.a.status }}", false),
+        ("timeout_sec: 3", "{{ steps.a.status }}", false),
+    ] {
+        let nodes = format!("    - {http}, {on_failure}, next: b}}\n{}", log(message));
+        let told = told("", &nodes);
+        assert_eq!(told.contains("warning[may_be_missing]"), warned, "{nodes}: {told}");
+        assert!(!told.contains("error["), "{nodes}: {told}");
+    }
+    // Behind what stands in for it, it has failed on one of the ways.
+    let nodes = |message: &str| {
+        format!(
+            "    - {http}, on_failure: fallback, fallback: f, next: b}}\n    \
+             - {{id: f, type: log, message: x, next: b}}\n{}",
+            log(message)
+        )
+    };
+    assert!(told("", &nodes("{{ steps.a.status }}")).contains("may_be_missing"));
+    assert!(!told("", &nodes("{{ steps.a.status | default(0) }}")).contains("may_be_missing"));
+}
