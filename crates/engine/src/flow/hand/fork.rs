@@ -13,7 +13,7 @@ use cairn_core::token::compact::Attempt;
 use super::claims::ClaimId;
 use super::follow::Since;
 use super::reply::{Reply, node};
-use super::{Hand, Held, Spot, asker, log, output, payload};
+use super::{Hand, Held, Spot, asker, log};
 use crate::error::{Error, Result};
 use crate::flow::{ForkPoint, Forker, Past, Roles};
 use crate::guided::answer::{Answer, RunRef, Warning, WarningCode};
@@ -76,11 +76,10 @@ impl Hand {
         let task =
             opened(&past.events, |task| task.task_id == answered.task_id).ok_or_else(gone)?;
         let (event, EventData::TaskOpened(task)) = (task, &task.data) else { return Err(gone()) };
-        let request = payload::value(&self.flow.store, &task.request).await?;
-        if let Err(blockers) = output::judge(&task.instance.step, &request, ask.output.as_ref())? {
+        if let Err(blockers) = self.judge(&past, task, ask.output.as_ref()).await? {
             let shown = Spot { run: spot.run, event: event.clone(), attempt: spot.attempt };
             let reply = Reply::blocked(&past, &shown, blockers).with_token_at(spot.event.index);
-            return self.replies().make(reply).await;
+            return self.replies().make(reply.not_forked()).await;
         }
         let run = fork_of(spot.run, task, spot.attempt);
         if self.flow.index.find(run).await?.is_none() {
