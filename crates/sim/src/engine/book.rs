@@ -9,6 +9,7 @@ use cairn_core::event::engine::StepStarted;
 use cairn_core::event::{Event, EventData};
 use cairn_core::id::{RunId, SessionId, TimerId};
 use cairn_core::instance::StepInstanceKey;
+use cairn_core::projection::run::RunStatus;
 
 use super::executor::Process;
 use super::workflows;
@@ -45,6 +46,8 @@ pub(super) struct Entries {
     pub(super) said: BTreeMap<String, Said>,
     /// The children that their parents were told of.
     children_told: BTreeSet<(RunId, RunId)>,
+    /// The runs that are over, as every process lists them when everything is quiet.
+    pub(super) listed: Vec<BTreeMap<RunId, RunStatus>>,
     /// The key under which each step was performed.
     step_keys: BTreeMap<(RunId, StepInstanceKey), Digest>,
 }

@@ -27,6 +27,7 @@ pub(super) fn check(book: &mut Entries, hits: &Counts, store: Option<&[Event]>) 
     let mut wrong = Vec::new();
     said(book, &mut wrong);
     children(book, &mut wrong);
+    lists(book, &mut wrong);
     // Where the clock went elsewhere, or a begin was neither acknowledged nor refused, nobody can
     // tell what a minute held.
     if !["clock jumps", "disk unsure"].iter().any(|odd| hits.contains_key(odd)) {
@@ -87,6 +88,33 @@ fn said(book: &Entries, wrong: &mut Vec<String>) {
                 wrong.push(format!("what {name} said to {run} was refused ({why}), and recorded"));
             }
             _ => {}
+        }
+    }
+}
+
+/// Whoever lists runs lists those that there are, as their logs say they are.
+fn lists(book: &Entries, wrong: &mut Vec<String>) {
+    let there = book.runs.iter().filter(|(_, run)| !run.is_retired && !run.is_imported);
+    for (id, run) in there {
+        let end = match run.end {
+            Some("run_completed") => Some("succeeded"),
+            end => end.and_then(|end| end.strip_prefix("run_")),
+        };
+        for listed in &book.listed {
+            let listed = listed.get(id).map(|status| status.name());
+            if end.is_some() && listed != end {
+                wrong.push(format!("{id} is {end:?}, and is listed as {listed:?}"));
+            }
+        }
+    }
+    let failed = book.log.iter().filter_map(|event| match &event.data {
+        EventData::StepFailed(failed) => Some((event, failed)),
+        _ => None,
+    });
+    for (event, failed) in failed {
+        // That a process ends is no failure of what it was asked to do.
+        if failed.error.code == "SERVER_STOPPING" {
+            wrong.push(format!("{:?} failed for the end of a process", event.scope));
         }
     }
 }

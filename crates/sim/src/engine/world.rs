@@ -439,6 +439,20 @@ impl World {
         });
     }
 
+    /// Notes which runs a process lists, and how they are.
+    fn note_list(&mut self, seat: usize) {
+        let book = self.book.clone();
+        self.within(seat, |engine| {
+            Box::pin(async move {
+                let filter = cairn_engine::flow::Filter::default();
+                let Ok(listed) = engine.list(&filter).await else { return };
+                let own = listed.iter().filter(|run| !run.is_paper);
+                let listed = own.map(|run| (run.run, run.status)).collect();
+                book.open().listed.push(listed);
+            })
+        });
+    }
+
     /// Answers what is asked of people; at the end also what holds runs up.
     fn janitor(&mut self, seat: usize, everything: bool) {
         self.count("answered");
@@ -585,6 +599,8 @@ impl World {
                 // Whoever is told of a failure begins a run of its own.
                 self.pass(Duration::from_secs(30));
                 if self.book.open().all_over() {
+                    (0..self.seats.len()).for_each(|seat| self.note_list(seat));
+                    self.pass(Duration::from_secs(1));
                     return self.nobody_waits();
                 }
             }
