@@ -199,8 +199,7 @@ impl Inner {
         let position = Position::load(self, &session, run, node).await?;
         let facts = reply::Facts::begun(&found, id_warning, run, workspace);
         let keys = self.store.keys.load().await?;
-        let mut answer =
-            reply::answer(self, &session, &position, &keys, ask.tokens, facts).await?;
+        let mut answer = reply::answer(self, &session, &position, &keys, ask.tokens, facts).await?;
         answer.warnings.extend(input::empty_goal(ask.goal.as_deref()));
         Ok(answer)
     }

@@ -101,10 +101,9 @@ fn next(data: &Answer, asks: &Asks) -> String {
             (before, done(data, asks))
         }
         NextIntent::PerformPendingThenContinue => ("When the step is done,", done(data, asks)),
-        NextIntent::AwaitUserConfirmation => (
-            "Do the step, show the user the result and wait for their yes. Then",
-            done(data, asks),
-        ),
+        NextIntent::AwaitUserConfirmation => {
+            ("Do the step, show the user the result and wait for their yes. Then", done(data, asks))
+        }
         NextIntent::RehydrateOnly | NextIntent::Complete | NextIntent::Ended => {
             ("To see where the run stands,", tokens(data, false))
         }
@@ -207,7 +206,8 @@ fn fill(call: &mut Value, asks: &Asks) {
     let Some(fields) = call.as_object_mut() else { return };
     fields.insert("output".to_owned(), output(asks));
     if !asks.context.is_empty() {
-        let keys = asks.context.iter().map(|(name, told)| (name.clone(), json!(format!("<{told}>"))));
+        let keys =
+            asks.context.iter().map(|(name, told)| (name.clone(), json!(format!("<{told}>"))));
         fields.insert("context".to_owned(), Value::Object(keys.collect()));
     }
 }

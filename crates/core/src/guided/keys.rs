@@ -57,7 +57,8 @@ impl Key<'_> {
             let faults = schema::faults(&declared.schema.0, &found, &format!("`{}`", self.name));
             return (!faults.is_empty()).then(|| faults.join("; "));
         }
-        let same_kind = |value: &&Value| std::mem::discriminant(*value) == std::mem::discriminant(&*found);
+        let same_kind =
+            |value: &&Value| std::mem::discriminant(*value) == std::mem::discriminant(&*found);
         let fits = self.compared.is_empty() || self.compared.iter().any(same_kind);
         (!fits).then(|| {
             let compared: Vec<String> = self.compared.iter().map(ToString::to_string).collect();

@@ -158,7 +158,10 @@ impl Check {
                 format!("{message} (your notes match the pattern {}{meaning})", fenced(pattern))
             }
             Self::Schema { message, schema, .. } => {
-                format!("{message} (your notes are JSON of the schema {})", fenced(&schema.0.to_string()))
+                format!(
+                    "{message} (your notes are JSON of the schema {})",
+                    fenced(&schema.0.to_string())
+                )
             }
             Self::Length { message, min, max, .. } => {
                 let bounds = match (min, max) {

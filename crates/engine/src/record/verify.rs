@@ -49,7 +49,9 @@ impl Record {
                 if at(count).any(|(_, digest)| *digest != line.digest) {
                     return Err(self.broken(count));
                 }
-                line.run_id.iter().for_each(|run| drop(guided.remove(run)));
+                if let Some(run) = line.run_id {
+                    guided.remove(&run);
+                }
                 previous = line.digest;
                 count += 1;
             }

@@ -566,7 +566,8 @@ async fn an_output_that_lacks_what_later_steps_read_blocks() {
         let engine = world.engine();
         let first = start(&engine, "reads").await;
         let artifacts = artifacts.as_array().unwrap().clone();
-        let told = engine.proceed(done(token(&first), notes, artifacts), &Roles::Any).await.unwrap();
+        let told =
+            engine.proceed(done(token(&first), notes, artifacts), &Roles::Any).await.unwrap();
         match wanted {
             "" => assert_eq!(standing(&told).status, "succeeded", "{reads}: {told:?}"),
             wanted => {

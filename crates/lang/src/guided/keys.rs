@@ -65,5 +65,7 @@ fn word(spot: &Spot<'_>) -> Option<Value> {
 
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    text.len() <= 128 && text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(plain)
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(plain)
 }

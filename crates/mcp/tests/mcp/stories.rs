@@ -364,7 +364,9 @@ async fn a_step_of_an_automation_asks_for_what_later_steps_read() {
     let mut late = second.shown();
     late["output"]["artifacts"] = json!([{"kind": "write", "headline": "x".repeat(30)}]);
     let late = send(&door, late).await;
-    late.says("NOT RECORDED: artifacts. This step is done, with another output, and the run is over.");
+    late.says(
+        "NOT RECORDED: artifacts. This step is done, with another output, and the run is over.",
+    );
     assert!(!late.text.contains("Still pending"), "{}", late.text);
     // The old token alone says that the step is done, and where the run stands.
     let back = send(&door, json!({"continueToken": second.data["continueToken"]})).await;
@@ -410,7 +412,9 @@ async fn an_automation_is_found_by_its_goal_and_taken_over_in_a_new_chat() {
     let next = go(&door, &back, "None.").await;
     assert_eq!(next.step(), "write", "{}", next.text);
     // The earlier chat no longer has it.
-    let late = call(&door, "continue_workflow", json!({"continueToken": first.data["continueToken"]})).await;
+    let late =
+        call(&door, "continue_workflow", json!({"continueToken": first.data["continueToken"]}))
+            .await;
     assert_eq!(late["isError"], false, "it is shown that the step is done: {late:#}");
     let empty = start(&door, json!({"workflowId": "project.release", "goal": " "})).await;
     empty.says("goal_empty: not recorded: goal.");
@@ -458,7 +462,9 @@ async fn keys_that_steer_the_run_are_shown_and_checked() {
     call["context"] = json!({"urgent": "yes"});
     let end = send(&door, call).await;
     assert_eq!(end.step(), "end");
-    end.says("context_unset: `ask` asks for a context key that later steps read: `urgent` is \"yes\"");
+    end.says(
+        "context_unset: `ask` asks for a context key that later steps read: `urgent` is \"yes\"",
+    );
 }
 
 #[tokio::test]
@@ -491,9 +497,7 @@ async fn context_and_artifacts_come_back_in_a_recap_and_are_searched() {
 async fn a_late_checkpoint_says_where_it_went_and_where_the_run_stands() {
     let (_home, door) = guided(PLAIN);
     let first = start(&door, json!({"workflowId": "project.story"})).await;
-    let note = |token: &Value, notes: &str| {
-        json!({"checkpointToken": token, "output": {"notesMarkdown": notes}})
-    };
+    let note = |token: &Value, notes: &str| json!({"checkpointToken": token, "output": {"notesMarkdown": notes}});
     let token = first.data["checkpointToken"].clone();
     Told::new(call(&door, "checkpoint_workflow", note(&token, "Half way.")).await);
     go(&door, &first, "Done.").await;
@@ -546,7 +550,8 @@ async fn a_verdict_follows_the_gravest_finding() {
             "summary": "S.", "findings": [{"severity": "critical", "summary": "It breaks."}]})
     };
     let blocked = send(&door, first.filled("N.", &[verdict("clean")])).await;
-    blocked.says("`verdict` is `clean`, and the gravest finding is critical: it must be `blocking`");
+    blocked
+        .says("`verdict` is `clean`, and the gravest finding is critical: it must be `blocking`");
     let end = send(&door, blocked.filled("N.", &[verdict("blocking")])).await;
     assert_eq!(end.data["isComplete"], true, "{}", end.text);
 }

@@ -192,7 +192,8 @@ fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
         return malformed(
             "wr.contracts.user_dependency",
             "the workflow leaves this choice to you".to_owned(),
-            "choose, write down the assumption in your notes, and leave this artifact out".to_owned(),
+            "choose, write down the assumption in your notes, and leave this artifact out"
+                .to_owned(),
         );
     }
     let key = text(artifact, "key").and_then(|key| key.parse::<Slug>().ok());

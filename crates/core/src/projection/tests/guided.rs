@@ -409,7 +409,8 @@ mod resuming {
 
     #[test]
     fn a_branch_that_is_not_over_is_offered_when_the_newest_is() {
-        let branch = |finished| Candidate { tip: node(2), branch: true, finished, ..candidate(1, 1) };
+        let branch =
+            |finished| Candidate { tip: node(2), branch: true, finished, ..candidate(1, 1) };
         let whole = |finished| Candidate { finished, ..candidate(1, 9) };
         let offered = |all: Vec<Candidate>| rank(&Query::default(), all).offers.len();
         assert_eq!(offered(vec![whole(true), branch(false)]), 2);

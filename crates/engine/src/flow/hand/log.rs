@@ -131,9 +131,7 @@ pub(super) fn handed_directly(events: &[Event]) -> Option<u64> {
 /// Who holds a step that was handed out directly: whoever did a step before, or started the run.
 pub(super) fn agent(events: &[Event]) -> String {
     let mut names = events.iter().rev().filter_map(|event| match &event.data {
-        EventData::TaskAnswered(task) if was_handed(events, task.task_id) => {
-            Some(task.by.clone())
-        }
+        EventData::TaskAnswered(task) if was_handed(events, task.task_id) => Some(task.by.clone()),
         EventData::RunQueued(run) => run.by.clone(),
         _ => None,
     });

@@ -104,7 +104,8 @@ fn missing(
         "send `output.notesMarkdown` with what you did and found, beside what you sent".to_owned()
     } else {
         artifact.insert("kind".to_owned(), json!(step));
-        let also = if notes { ", and `output.notesMarkdown` with what you did and found" } else { "" };
+        let also =
+            if notes { ", and `output.notesMarkdown` with what you did and found" } else { "" };
         format!(
             "send `output.artifacts` with one artifact such as {}{also}",
             Value::Object(artifact)
