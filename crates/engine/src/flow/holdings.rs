@@ -11,7 +11,7 @@ use cairn_core::event::guided::{RunStarted, SessionCreated};
 use cairn_core::event::{NewEvent, Scope};
 use cairn_core::id::{EventIndex, SessionId};
 use cairn_core::plan::Overflow;
-use cairn_core::projection::run::{RunState, RunStatus};
+use cairn_core::projection::run::RunState;
 use cairn_store as store;
 use cairn_store::port::{Lease, SessionRead};
 use cairn_store::{AppendPlan, Epoch, Store};
@@ -209,7 +209,8 @@ impl Holdings {
     pub(super) async fn listed(&self, session: SessionId) -> Result<OpenRuns> {
         let filter = Filter { session: Some(session), is_over: Some(false), ..Filter::default() };
         let open = self.index.list(&filter).await?;
-        let begun = open.iter().filter(|run| run.status != RunStatus::Queued);
+        // One that is paused may never have begun.
+        let begun = open.iter().filter(|run| run.started_ms.is_some());
         let (begun, all) = (begun.map(|run| run.run).collect(), open.iter().map(|run| run.run));
         Ok(OpenRuns { session, begun, all: all.collect() })
     }
