@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -290,7 +291,17 @@ async fn hear(
     }
     let (letter, envelope, answered) = Letter::new(text);
     room.send(letter);
-    let answer = match answered.await {
+    let mut answered = pin!(answered);
+    // An inbox that is closed gives nobody what is sent into it any more.
+    let answer = tokio::select! {
+        biased;
+        answer = &mut answered => answer,
+        () = letters.closed() => match envelope.withdraw() {
+            true => Ok(NEVER.to_owned()),
+            false => answered.await,
+        },
+    };
+    let answer = match answer {
         Ok(answer) => answer,
         Err(_) if envelope.withdraw() => NEVER.to_owned(),
         Err(_) => return None,
