@@ -10,8 +10,9 @@
 //! 4. Programs are known by their names: as written, and when the command is about to start by
 //!    every name that leads to the file. A script is read as its interpreter reads it, which the
 //!    first line names ([`Programs::script`]).
-//! 5. What a line for a shell pipes, reads, assigns or substitutes is followed to the commands in
-//!    it, and counts as what they make of it ([`Reading::variables`]).
+//! 5. What a line for a shell pipes, reads, assigns, substitutes or writes to a file is followed to
+//!    the commands in it, and counts as what they make of it ([`Reading::variables`]). A line that
+//!    does what is not followed is given nothing that was sent ([`Reading::unfollowed`]).
 //! 6. What is written goes to no place whose files are run later, if data says where.
 //! 7. A variable whose name makes programs run something else is no data ([`loads`]), and to a
 //!    program that expands its variables none is ([`Reading::expands`]).
@@ -25,6 +26,7 @@
 mod interpreter;
 mod line;
 mod option;
+mod shape;
 mod shebang;
 mod table;
 mod target;
@@ -40,6 +42,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use shape::Unfollowed;
 pub use shebang::interpreter_of;
 pub use table::{is_known, is_many, shells};
 pub use variables::{configures, is_variable, loads};
@@ -138,6 +141,13 @@ pub struct Reading {
     pub expands: bool,
     /// The variables that become a program or an option of one in a line for a shell.
     pub variables: BTreeMap<String, Why>,
+    /// What a line for a shell does that nothing is followed through. Nothing that was sent goes
+    /// into such a line, unless an author vouches for it.
+    pub unfollowed: Option<Unfollowed>,
+    /// The words that name files that are written.
+    pub writes: Vec<usize>,
+    /// Whether a shell reads the input: what is written out there is a line for it.
+    pub feeds_shell: bool,
 }
 
 impl Reading {
@@ -177,6 +187,8 @@ pub struct Why {
 /// What a word would be. The later is the stricter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rule {
+    /// Something that a line for a shell was given, in which it is not followed.
+    Unfollowed,
     /// An option.
     Option,
     /// A value that the program takes for a program, for options or for its configuration.
@@ -209,6 +221,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = self.program;
         match self.rule {
+            Rule::Unfollowed => write!(f, "be followed through a line that {program}"),
             Rule::Option => f.write_str("be an option, which begins with `-` or `+`"),
             Rule::Value => {
                 write!(f, "be a value that `{program}` takes for a program or an option")

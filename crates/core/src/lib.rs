@@ -34,6 +34,7 @@ pub mod journal;
 pub mod keyring;
 pub mod lineage;
 pub mod manifest;
+pub mod pattern;
 pub mod pin;
 pub mod plan;
 pub mod projection;

@@ -145,7 +145,10 @@ fn bounds(rules: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<
             let length = if text.trim().is_empty() { 0 } else { text.chars().count() };
             within(count(length), "minLength", "maxLength", " characters");
             let pattern = rules.get("pattern").and_then(Value::as_str);
-            let matches = |pattern: &str| Regex::new(pattern).is_ok_and(|r| r.is_match(text));
+            let matches = |pattern: &str| {
+                crate::pattern::is_small(pattern)
+                    && Regex::new(pattern).is_ok_and(|r| r.is_match(text))
+            };
             if let Some(pattern) = pattern.filter(|pattern| !matches(pattern)) {
                 faults.push(format!("{at} must match `{pattern}`"));
             }

@@ -7,6 +7,7 @@
 //! not found. `docs/guide/settings.md` lists both.
 
 mod decoded;
+mod entities;
 mod forms;
 
 use std::borrow::Cow;
@@ -102,7 +103,7 @@ impl Redactor {
         if let Some(without) = forms.hex.hide_owned(&hidden) {
             hidden = Cow::Owned(without);
         }
-        if let Some(without) = forms.plain.hide_escaped(&hidden) {
+        if let Some(without) = forms.hide_escaped(&hidden) {
             hidden = Cow::Owned(without);
         }
         for breaks in [Breaks::Real, Breaks::Written] {
@@ -145,6 +146,41 @@ impl Redactor {
     }
 }
 
+impl Forms {
+    /// The text without what was found in it when its escapes, and those in what they gave, were
+    /// resolved, if anything was: as it reads then, and without its line breaks.
+    fn hide_escaped(&self, text: &str) -> Option<String> {
+        if !text.contains(['%', '+', '&', '\\']) {
+            return None;
+        }
+        let whole = Decoded::of(text);
+        let mut found: Vec<(usize, usize, &str)> = Vec::new();
+        let mut search = |decoded: &Decoded| {
+            self.plain.places(decoded, &mut found);
+            if let Some(unwrapped) = decoded.unwrapped() {
+                self.wrapped.places(&unwrapped, &mut found);
+                self.hex.places(&unwrapped, &mut found);
+            }
+        };
+        for escapes in Escapes::ALL {
+            let Some(once) = whole.without(escapes) else { continue };
+            search(&once);
+            let twice = Escapes::ALL.into_iter().filter_map(|escapes| once.without(escapes));
+            twice.for_each(|decoded| search(&decoded));
+        }
+        found.sort_unstable();
+        let (mut hidden, mut kept) = (String::new(), 0);
+        for (start, end, shown) in found {
+            if start >= kept {
+                hidden.push_str(text.get(kept..start).unwrap_or_default());
+                hidden.push_str(shown);
+            }
+            kept = kept.max(end);
+        }
+        (kept > 0).then(|| hidden + text.get(kept..).unwrap_or_default())
+    }
+}
+
 impl Patterns {
     /// None when the finder cannot be made.
     fn new(found: &[(String, String)], case: Case) -> Option<Self> {
@@ -182,37 +218,12 @@ impl Patterns {
         }
     }
 
-    /// The text without what was found in it when its escapes, and those in what they gave, were
-    /// resolved, if anything was.
-    fn hide_escaped(&self, text: &str) -> Option<String> {
-        if !text.contains(['%', '+', '&', '\\']) {
-            return None;
-        }
-        let whole = Decoded::of(text);
-        let mut found: Vec<(usize, usize, &str)> = Vec::new();
-        for escapes in Escapes::ALL {
-            let Some(once) = whole.without(escapes) else { continue };
-            let twice = Escapes::ALL.into_iter().filter_map(|escapes| once.without(escapes));
-            let places = |decoded: &Decoded| {
-                let place = |found: aho_corasick::Match| {
-                    let (start, end) = decoded.place(found.start(), found.end());
-                    (start, end, self.shown(&found))
-                };
-                self.finder.find_iter(&decoded.bytes).map(place).collect::<Vec<_>>()
-            };
-            found.extend(places(&once));
-            twice.for_each(|decoded| found.extend(places(&decoded)));
-        }
-        found.sort_unstable();
-        let (mut hidden, mut kept) = (String::new(), 0);
-        for (start, end, shown) in found {
-            if start >= kept {
-                hidden.push_str(text.get(kept..start).unwrap_or_default());
-                hidden.push_str(shown);
-            }
-            kept = kept.max(end);
-        }
-        (kept > 0).then(|| hidden + text.get(kept..).unwrap_or_default())
+    /// Where something was found in a text whose escapes are resolved, and what to show.
+    fn places<'s>(&'s self, decoded: &Decoded, found: &mut Vec<(usize, usize, &'s str)>) {
+        found.extend(self.finder.find_iter(&decoded.bytes).map(|found| {
+            let (start, end) = decoded.place(found.start(), found.end());
+            (start, end, self.shown(&found))
+        }));
     }
 
     /// The text without what was found in it when its line breaks were left out, if anything was.
@@ -241,13 +252,42 @@ enum Case {
 enum Breaks {
     /// Line breaks and blanks.
     Real,
-    /// Those too that are written out, as in JSON: `\n` and `\r`.
+    /// Those too that are written out: `\n` and `\u000a` in JSON, whatever it stands in, `%0A` in
+    /// addresses, and `&#10;` in HTML.
     Written,
 }
 
 /// Whether a letter is one of those that are put into texts to lay them out.
 const fn is_blank(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | ' ' | '\t')
+}
+
+/// The length of a line break or a blank that is written out where a text begins.
+fn written_break(text: &str) -> Option<usize> {
+    /// What stands in front, as often as texts stand in one another.
+    const LEADS: [(&str, &[&str]); 3] = [("\\", &[]), ("%", &["25"]), ("&", &["amp;", "AMP;"])];
+    /// What stands behind it.
+    const BREAKS: [&[&str]; 3] = [
+        &["n", "r", "t", "u000a", "u000d", "u0009", "u0020", "x0a", "x0d"],
+        &["0a", "0d", "09", "20"],
+        &["#10;", "#13;", "#9;", "#32;", "#xa;", "#xd;", "#x9;", "#x20;", "newline;", "tab;"],
+    ];
+    let place = LEADS.iter().position(|(lead, _)| text.starts_with(lead))?;
+    let (lead, again) = LEADS.get(place)?;
+    let mut at = lead.len();
+    loop {
+        let rest = text.get(at..)?;
+        match again.iter().find(|again| rest.starts_with(**again)) {
+            Some(again) => at += again.len(),
+            None if again.is_empty() && rest.starts_with(lead) => at += lead.len(),
+            None => break,
+        }
+    }
+    let rest = text.get(at..)?;
+    let begins = |known: &&&str| {
+        rest.get(..known.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(known))
+    };
+    BREAKS.get(place)?.iter().find(begins).map(|known| at + known.len())
 }
 
 /// A text without its line breaks and blanks.
@@ -263,19 +303,19 @@ impl Unwrapped {
         let written = breaks == Breaks::Written;
         let is_wrapped = match breaks {
             Breaks::Real => text.contains(is_blank),
-            Breaks::Written => text.contains("\\n") || text.contains("\\r"),
+            Breaks::Written => text.contains(['\\', '%', '&']),
         };
         if !is_wrapped {
             return None;
         }
         let mut unwrapped = Self { text: String::new(), places: Vec::new() };
-        let mut rest = text.char_indices().peekable();
-        while let Some((at, letter)) = rest.next() {
-            let escaped = written && letter == '\\';
-            if escaped && rest.next_if(|(_, next)| matches!(next, 'n' | 'r')).is_some() {
+        let mut until = 0;
+        for (at, letter) in text.char_indices() {
+            if at < until || is_blank(letter) {
                 continue;
             }
-            if is_blank(letter) {
+            if written && let Some(length) = written_break(text.get(at..).unwrap_or_default()) {
+                until = at + length;
                 continue;
             }
             unwrapped.text.push(letter);

@@ -26,6 +26,8 @@ pub(crate) struct Report {
     hides_error: Cell<bool>,
     /// How many patterns there were.
     patterns: Cell<u32>,
+    /// How large they were together.
+    pattern_sizes: Cell<u64>,
 }
 
 impl Report {
@@ -115,6 +117,13 @@ impl<'a> Spot<'a> {
         let before = self.report.patterns.get();
         self.report.patterns.set(before.saturating_add(1));
         before < most
+    }
+
+    /// Adds the size of a pattern, and says how large all of them are.
+    pub(crate) fn add_pattern_size(&self, size: u64) -> u64 {
+        let sizes = self.report.pattern_sizes.get().saturating_add(size);
+        self.report.pattern_sizes.set(sizes);
+        sizes
     }
 
     /// The root of another document that this one brings in.

@@ -8,6 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::SettingFault;
+use crate::pattern;
 
 /// What a field may say of itself.
 const KEYWORDS: [&str; 11] = [
@@ -289,7 +290,8 @@ fn misfit(value: &Value, rule: &Rules) -> Option<String> {
 
 fn regex(pattern: &Value) -> Option<Regex> {
     let pattern = pattern.as_str().filter(|pattern| pattern.len() <= PATTERN_MAX)?;
-    Regex::new(pattern).ok()
+    // What is too large is not even built.
+    pattern::is_small(pattern).then(|| Regex::new(pattern).ok()).flatten()
 }
 
 #[cfg(test)]

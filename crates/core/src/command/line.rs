@@ -23,6 +23,10 @@ pub(super) struct LineCommand {
     pub(super) words: Vec<LineWord>,
     /// What its input is, where that is not the line's own.
     pub(super) input: Option<LineWord>,
+    /// Whether that is the name of a file.
+    pub(super) reads_file: bool,
+    /// The files that it writes to.
+    pub(super) writes: Vec<LineWord>,
     /// Whether it reads what the command before it writes.
     pub(super) is_piped: bool,
 }
@@ -38,6 +42,8 @@ pub(super) struct LineWord {
     pub(super) variables: Vec<String>,
     /// The commands whose output it holds.
     pub(super) outputs: Vec<Line>,
+    /// The variables that it computes with.
+    pub(super) computed: Vec<String>,
 }
 
 /// Takes a line apart.
@@ -71,7 +77,8 @@ impl Open {
     /// The command ends here.
     fn end(&mut self, left: &mut usize) {
         let command = std::mem::take(&mut self.command);
-        let is_empty = command.words.is_empty() && command.input.is_none() && !command.is_piped;
+        let is_bare = command.words.is_empty() && command.writes.is_empty();
+        let is_empty = is_bare && command.input.is_none() && !command.is_piped;
         match command.words.first().map(|word| word.text.as_str()) {
             Some("case") => self.cases += 1,
             Some("esac") => self.cases = self.cases.saturating_sub(1),
@@ -192,12 +199,19 @@ impl<'a> Reader<'a> {
             // The line's own input by another name.
             let is_own = word.text == "0" || super::walk::is_input(&word.text);
             open.command.input = (!is_own).then_some(word);
+            open.command.reads_file = true;
         } else {
+            let begun = self.at;
             while matches!(self.peek(), Some('>' | '&' | '|')) {
                 self.at += 1;
             }
+            let is_copy = self.text.get(begun..self.at) == Some(">&");
             self.blanks();
-            self.word();
+            let word = self.word();
+            let is_number = word.text == "-" || word.text.bytes().all(|b| b.is_ascii_digit());
+            if !(is_copy && is_number) {
+                open.command.writes.push(word);
+            }
         }
     }
 
@@ -312,6 +326,16 @@ impl<'a> Reader<'a> {
         match self.peek() {
             Some('(') if self.rest().starts_with("((") => {
                 let length = self.rest().find("))").map_or(self.rest().len(), |end| end + 2);
+                let inner = self.rest().get(..length).unwrap_or_default();
+                let names = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                // A number is an argument behind `$` alone.
+                let is_name = |name: &&str| {
+                    let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+                    let expanded = [format!("${name}"), format!("${{{name}")];
+                    !name.is_empty()
+                        && (!is_number || expanded.iter().any(|name| inner.contains(name)))
+                };
+                word.computed.extend(names.filter(is_name).map(str::to_owned));
                 self.at += length;
             }
             Some('(') => {
@@ -372,6 +396,7 @@ impl<'a> Reader<'a> {
             self.quoted(&mut inner, Some('}'));
             word.variables.append(&mut inner.variables);
             word.outputs.append(&mut inner.outputs);
+            word.computed.append(&mut inner.computed);
         }
         self.depth = self.depth.saturating_sub(1);
     }
@@ -431,14 +456,20 @@ impl Open {
 
     /// What was read is a pattern, or the head of a `case` and its first pattern.
     fn pattern(&mut self) {
-        let is_case = self.command.words.first().is_some_and(|word| word.text == "case");
-        self.cases += usize::from(is_case);
+        let is_head =
+            |command: &LineCommand| command.words.first().is_some_and(|word| word.text == "case");
+        let mut last = std::mem::take(&mut self.command);
+        let is_new = is_head(&last);
         // Those that `|` joins were taken for commands.
-        let mut is_piped = self.command.is_piped;
-        while is_piped {
-            is_piped = self.line.commands.pop().is_some_and(|command| command.is_piped);
+        while !is_head(&last) && last.is_piped {
+            let Some(before) = self.line.commands.pop() else { break };
+            last = before;
         }
-        self.command = LineCommand::default();
+        self.cases += usize::from(is_new);
+        // What is piped into it is read in it.
+        if is_head(&last) {
+            self.line.commands.push(last);
+        }
     }
 }
 
@@ -477,7 +508,7 @@ mod tests {
             ("(cat; ls) | sh", "cat;ls;};|sh"),
             ("{ cat; } | sh", "{ cat;};|sh"),
             ("f() { sh; }; f", "f;{ sh;};f"),
-            ("case $x in bash) ls;; sh|zsh) cat;; esac; sh", "ls;cat;esac;sh"),
+            ("case $x in bash) ls;; sh|zsh) cat;; esac; sh", "case $x in bash;ls;cat;esac;sh"),
             ("bash <<EOF; ls\na $(id) b\nEOF\ncat", "bash <a $() b\n(id);ls;cat"),
             ("bash <<'EOF'\n$(id)\nEOF\ncat", "bash <$(id)\n;cat"),
             ("bash <<< \"$x\"", "bash <$x"),

@@ -61,9 +61,12 @@ pub(super) struct Joiner {
     pub(super) reads: bool,
     /// Whether it takes a script behind `-File` too.
     pub(super) has_scripts: bool,
+    /// Whether a shell of this machine reads the text.
+    pub(super) is_shell: bool,
 }
 
-const JOINER: Joiner = Joiner { valued: "", own: 0, reads: false, has_scripts: false };
+const JOINER: Joiner =
+    Joiner { valued: "", own: 0, reads: false, has_scripts: false, is_shell: false };
 
 impl Row {
     /// What the programs are called.

@@ -9,8 +9,15 @@ pub(super) enum Writes {
     Every,
     /// The last that is no option.
     Last,
-    /// The last that is no option, behind this word.
-    Behind(&'static str),
+    /// The first that is no option.
+    First,
+    /// Those that are no options, but for so many.
+    From(usize),
+    /// What a command such as `clone` writes: the last that is no option if another stands
+    /// before it, and with other commands all.
+    Behind(&'static [&'static str]),
+    /// An archive that is created.
+    Archive,
     /// Those that begin so.
     Named(&'static str),
 }
@@ -61,9 +68,45 @@ pub(super) fn is_denied(path: &str, lead: usize) -> bool {
     let parts = path.get(from..).unwrap_or(path).split('/');
     parts.into_iter().any(|part| {
         let is_hidden = part.starts_with('.') && part != ".";
-        is_hidden || OBEYED.contains(&part.to_ascii_lowercase().as_str())
+        is_hidden || is_obeyed(part)
     })
 }
+
+/// Whether a file of this name is run or obeyed by something else.
+pub(super) fn is_obeyed(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = |ending: &&str| name.ends_with(*ending);
+    OBEYED.contains(&name.as_str()) || ENDINGS.iter().any(ends) || name.contains(".so.")
+}
+
+/// What the names of files end in that other programs load or run: a module beside a script is
+/// found before the one of the system.
+const ENDINGS: [&str; 24] = [
+    ".awk",
+    ".bash",
+    ".bat",
+    ".cjs",
+    ".class",
+    ".cmd",
+    ".dll",
+    ".dylib",
+    ".egg-link",
+    ".jar",
+    ".js",
+    ".lua",
+    ".mjs",
+    ".mk",
+    ".php",
+    ".pl",
+    ".pm",
+    ".pth",
+    ".py",
+    ".pyc",
+    ".rb",
+    ".sh",
+    ".so",
+    ".tcl",
+];
 
 #[cfg(test)]
 mod tests {
@@ -84,6 +127,12 @@ mod tests {
             ("Makefile", 0),
             ("nodes/own.sh", 0),
             ("./.envrc", 0),
+            ("decimal.py", 0),
+            ("json/__init__.py", 0),
+            ("Strict.PM", 0),
+            ("libc.so.6", 0),
+            ("deploy.sh", 0),
+            ("out/a.pth", 4),
         ] {
             assert!(is_denied(path, lead), "{path}");
         }

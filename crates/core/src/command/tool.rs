@@ -30,6 +30,8 @@ pub(super) struct Tool {
     pub(super) writes: Writes,
     /// The options whose value does.
     pub(super) targets: &'static [&'static str],
+    /// The options whose value begins with a name and `=`, and can name a file before that.
+    pub(super) named: &'static [&'static str],
     /// The options whose value ends in the name of a variable that is a program.
     pub(super) variables: &'static [&'static str],
 }
@@ -58,6 +60,7 @@ pub(super) const TOOL: Tool = Tool {
     values: &[],
     writes: Writes::Nothing,
     targets: &[],
+    named: &[],
     variables: &[],
 };
 

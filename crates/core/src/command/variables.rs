@@ -98,6 +98,7 @@ const NAMES: &[&str] = &[
     "LDSHARED",
     "LESS",
     "LESSCLOSE",
+    "LESSEDIT",
     "LESSOPEN",
     "LIBMYSQL_PLUGINS",
     "LIBPATH",

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use self::line::read_line;
 use super::interpreter::UNKNOWN;
+use super::shape::Unfollowed;
 use super::table::{Joiner, Kind, Row, called, expands, program};
 use super::tool::Operands;
 use super::variables::{configures, loads};
@@ -37,8 +38,9 @@ fn read_at(depth: usize, words: &[Word<'_>], programs: &dyn Programs) -> Reading
         Place::Data if word.has_sent_option() => refused(Rule::Option, SOME_PROGRAM),
         place => place,
     };
-    let places = walk.places.into_iter().zip(words).map(place).collect();
-    Reading { places, input: walk.input, expands: walk.expands, variables: walk.variables }
+    let places = std::mem::take(&mut walk.places).into_iter().zip(words).map(place).collect();
+    let Walk { input, expands, variables, unfollowed, writes, feeds_shell, .. } = walk;
+    Reading { places, input, expands, variables, unfollowed, writes, feeds_shell }
 }
 
 const fn refused(rule: Rule, program: &'static str) -> Place {
@@ -82,6 +84,22 @@ fn runs_others(name: &str) -> bool {
     program(name).is_some_and(|row| !matches!(&row.kind, Kind::Takes(tool) if tool.is_plain()))
 }
 
+/// Whether a program runs what its arguments or the files around it say.
+fn runs_programs(name: &str) -> bool {
+    let runs =
+        |row: &Row| matches!(&row.kind, Kind::Takes(tool) if tool.operands == Operands::Programs);
+    program(name).is_some_and(runs)
+}
+
+/// Whether a word may be the name of the input, as far as is known.
+fn may_be_input(word: &Word<'_>) -> bool {
+    match (word.written(), word.text) {
+        (Some(path), _) => is_input(path),
+        (None, Some(text)) if !text.contains('$') => is_input(text),
+        _ => !word.says_something,
+    }
+}
+
 /// Whether a path is that of the input.
 pub(super) fn is_input(path: &str) -> bool {
     path == "-" || path.ends_with("dev/stdin") || path.ends_with("/fd/0")
@@ -96,6 +114,12 @@ struct Walk<'w, 'a> {
     expands: bool,
     /// The variables that become a program or an option in a line for a shell.
     variables: BTreeMap<String, Why>,
+    /// What a line for a shell does that nothing is followed through.
+    unfollowed: Option<Unfollowed>,
+    /// The words that name what is written.
+    writes: Vec<usize>,
+    /// Whether a shell reads the input.
+    feeds_shell: bool,
     /// Whether a program is only taken for one.
     guesses: bool,
     /// Whether it is what starts a script: behind the script's path stands what is the script's.
@@ -107,8 +131,21 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn new(words: &'w [Word<'a>], programs: &'w dyn Programs, depth: usize) -> Self {
         let (places, input) = (vec![None; words.len()], Input::Data);
         let (expands, guesses, starts_script) = (false, false, false);
-        let variables = BTreeMap::new();
-        Self { words, programs, places, input, expands, variables, guesses, starts_script, depth }
+        let (variables, unfollowed, writes) = (BTreeMap::new(), None, Vec::new());
+        Self {
+            words,
+            programs,
+            places,
+            input,
+            expands,
+            variables,
+            unfollowed,
+            writes,
+            feeds_shell: false,
+            guesses,
+            starts_script,
+            depth,
+        }
     }
 
     fn word(&self, at: usize) -> Option<&'w Word<'a>> {
@@ -145,6 +182,12 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn line(&mut self, text: &str, from: usize, to: usize) {
         let found = read_line(text, self.programs, self.depth);
         self.expands |= found.expands;
+        self.feeds_shell |= found.feeds_shell;
+        if let Some(unfollowed) = found.unfollowed {
+            let what = unfollowed.what;
+            (from..to).for_each(|at| self.refuse(at, Rule::Unfollowed, what));
+            self.unfollowed.get_or_insert(unfollowed);
+        }
         found.input.into_iter().for_each(|input| self.reads(input));
         for (name, why) in found.variables {
             match is_argument(&name) {
@@ -196,6 +239,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.input = self.input.max(walk.input);
         self.expands |= walk.expands;
         walk.variables.into_iter().for_each(|(name, why)| self.varies(name, why));
+        self.unfollowed = self.unfollowed.take().or(walk.unfollowed);
+        self.feeds_shell |= walk.feeds_shell;
         let found = walk.places.into_iter().skip(own.len());
         for (place, found) in self.places.iter_mut().skip(from).zip(found) {
             *place = (*place).max(found.filter(|found| *found != Place::Behind));
@@ -297,8 +342,9 @@ impl<'w, 'a> Walk<'w, 'a> {
                 own -= 1;
             } else {
                 if self.run_expands(at, to) {
-                    variables.into_iter().for_each(|at| self.refuse(at, Rule::Value, "make"));
+                    variables.iter().for_each(|at| self.refuse(*at, Rule::Value, "make"));
                 }
+                self.given(&variables);
                 if kind.fills_in.is_some() {
                     let filled = self.filled(at, to, fills_in);
                     self.reads(filled);
@@ -309,6 +355,19 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
         if !kind.is_plain_alone {
             self.reads(Input::Program);
+        }
+    }
+
+    /// Variables that words set for a command that was read: what it makes of them.
+    fn given(&mut self, words: &[usize]) {
+        for at in words {
+            let name = self.word(*at).and_then(|word| variable(word.lead));
+            if let Some(why) = name.and_then(|name| self.variables.get(name).copied()) {
+                self.refuse(*at, why.rule, why.program);
+            }
+            if let Some(what) = self.unfollowed.as_ref().map(|unfollowed| unfollowed.what) {
+                self.refuse(*at, Rule::Unfollowed, what);
+            }
         }
     }
 
@@ -363,7 +422,11 @@ impl<'w, 'a> Walk<'w, 'a> {
             is_value = is_option && word.lead.ends_with(|letter| kind.valued.contains(letter));
         }
         let line = words.join(" ");
+        let before = self.unfollowed.take();
         self.line(&line, to, to);
+        // What is no line for a shell is not held to the form of one.
+        let inner = self.unfollowed.take().filter(|_| kind.is_shell);
+        self.unfollowed = before.or(inner);
         // An interpreter among the words reads, and so does what was given no command.
         let is_read = |word: &&str| runs_others(word) || (kind.has_scripts && is_input(word));
         if count <= kind.own || words.iter().any(is_read) || kind.reads {
@@ -383,6 +446,9 @@ impl<'w, 'a> Walk<'w, 'a> {
                 };
                 let end = (at + 1..to).find(is_end).unwrap_or(to);
                 self.run(at + 1, end);
+                if self.runs_found(at + 1, end) {
+                    (from..to).for_each(|at| self.refuse(at, Rule::Script, "find"));
+                }
                 (at, is_value) = (end + 1, false);
                 continue;
             }
@@ -398,6 +464,27 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 }
 
+impl Walk<'_, '_> {
+    /// Whether what `find` finds stands where a program or a script does.
+    fn runs_found(&self, from: usize, to: usize) -> bool {
+        let mut words = self.words.get(from..to).unwrap_or_default().to_vec();
+        let is_found = |word: &Word<'_>| word.written().is_some_and(|word| word.contains("{}"));
+        let found: Vec<usize> =
+            words.iter().enumerate().filter(|(_, word)| is_found(word)).map(|(at, _)| at).collect();
+        for at in &found {
+            if let Some(word) = words.get_mut(*at) {
+                *word = Word { is_sent: true, ..Word::default() };
+            }
+        }
+        let reading = read_at(self.depth, &words, self.programs);
+        let is_run = |at: &usize| match reading.places.get(*at) {
+            Some(Place::Refused(why)) => why.rule == Rule::Script || why.rule.is_program(),
+            _ => false,
+        };
+        found.iter().any(is_run)
+    }
+}
+
 /// Whether a shell's variable is one of the words that it is given.
 fn is_argument(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_digit() || "@*".contains(c))
@@ -409,6 +496,7 @@ const WRITES: [&str; 5] = ["-files0-from", "-fls", "-fprint", "-fprint0", "-fpri
 /// The name of the variable that a word of a command sets.
 fn variable(lead: &str) -> Option<&str> {
     let (name, _) = lead.split_once('=')?;
+    let name = name.strip_suffix('+').unwrap_or(name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }

@@ -3,6 +3,9 @@
 //! Which letters an encoder escapes, and in which case it writes their numbers, differs from one
 //! to the next. What they all have in common is how the text is read back.
 
+use super::entities::{loose, sign};
+use super::is_blank;
+
 /// A way of escaping letters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Escapes {
@@ -48,22 +51,36 @@ fn number(bytes: &[u8], digits: usize, radix: u32) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok().filter(|_| is_number)
 }
 
+/// `&lt;`, `&#60;` and `&#x3c;`, of which many read without the `;`.
 fn entity(bytes: &[u8]) -> Option<(Letter, usize)> {
-    /// The longest entity that counts, such as `&#x10ffff;`, and a few zeros.
-    const LENGTH_MAX: usize = 16;
-    let end = bytes.iter().take(LENGTH_MAX).position(|byte| *byte == b';')?;
-    let name = bytes.get(1..end)?;
-    let letter = match name {
-        b"amp" => '&',
-        b"apos" => '\'',
-        b"gt" => '>',
-        b"lt" => '<',
-        b"quot" => '"',
-        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, digits.len(), 16)?)?,
-        [b'#', digits @ ..] => char::from_u32(number(digits, digits.len(), 10)?)?,
-        _ => return None,
+    /// The longest entity that counts, such as `&DiacriticalGrave;`, or a number and zeros.
+    const LENGTH_MAX: usize = 20;
+    let run = |from: usize, is_part: fn(u8) -> bool| {
+        let rest = bytes.get(from..).unwrap_or_default().iter().take(LENGTH_MAX);
+        from + rest.take_while(|byte| is_part(**byte)).count()
     };
-    Some((Letter::Char(letter), end + 1))
+    let closed = |end: usize| end + usize::from(bytes.get(end) == Some(&b';'));
+    let (from, radix) = match bytes {
+        [_, b'#', b'x' | b'X', ..] => (3, 16),
+        [_, b'#', ..] => (2, 10),
+        _ => {
+            let end = run(1, |byte| byte.is_ascii_alphanumeric());
+            let name = std::str::from_utf8(bytes.get(1..end)?).ok()?;
+            if bytes.get(end) == Some(&b';')
+                && let Some(sign) = sign(name)
+            {
+                return Some((Letter::Char(sign), end + 1));
+            }
+            return loose(name).map(|(sign, length)| (Letter::Char(sign), 1 + length));
+        }
+    };
+    let is_digit: fn(u8) -> bool = match radix {
+        16 => |byte: u8| byte.is_ascii_hexdigit(),
+        _ => |byte: u8| byte.is_ascii_digit(),
+    };
+    let end = run(from, is_digit);
+    let letter = char::from_u32(number(bytes.get(from..end)?, end - from, radix)?)?;
+    Some((Letter::Char(letter), closed(end)))
 }
 
 /// What stands behind a backslash.
@@ -133,6 +150,17 @@ impl Decoded {
         has_any.then_some(decoded)
     }
 
+    /// The text without its line breaks and blanks; none when it has none.
+    pub(super) fn unwrapped(&self) -> Option<Self> {
+        let is_blank = |byte: &u8| is_blank(char::from(*byte));
+        if !self.bytes.iter().any(is_blank) {
+            return None;
+        }
+        let kept = self.bytes.iter().zip(&self.places).filter(|(byte, _)| !is_blank(*byte));
+        let (bytes, places) = kept.map(|(byte, place)| (*byte, *place)).unzip();
+        Some(Self { bytes, places })
+    }
+
     fn push(&mut self, bytes: &[u8], place: (usize, usize)) {
         self.bytes.extend(bytes);
         self.places.extend(std::iter::repeat_n(place, bytes.len()));
@@ -154,7 +182,11 @@ mod tests {
         for (escapes, text, wanted) in [
             (Escapes::Address, "a%2Fb%2fc+d%zz%", Some("a/b/c+d%zz%")),
             (Escapes::Form, "a+b%C3%A9", Some("a bé")),
-            (Escapes::Html, "&lt;&amp;amp;&#39;&#x3C;&no;&", Some("<&amp;'<&no;&")),
+            (
+                Escapes::Html,
+                "&lt;&amp;amp;&#39;&#x3C;&no;&&sol;&LT&#64x&eacute",
+                Some("<&amp;'<&no;&/<@xé"),
+            ),
             (Escapes::Json, r#"\u003C\u003c\n\"\/\\n\ud83d\udd11\x41\q"#, Some("<<\n\"/\\n🔑A\\q")),
             (Escapes::Json, r"\ud83dx", None),
             (Escapes::Html, "a & b; %41", None),

@@ -45,6 +45,35 @@ fn percent(text: &str, upper: bool) -> String {
     text.bytes().map(byte).collect()
 }
 
+/// HTML with names for all signs that have one.
+fn named(text: &str, end: &str, capitals: bool) -> String {
+    let name = |c: char| match c {
+        '&' if capitals => "AMP",
+        '&' => "amp",
+        '<' if capitals => "LT",
+        '<' => "lt",
+        '>' if capitals => "GT",
+        '>' => "gt",
+        '"' if capitals => "QUOT",
+        '"' => "quot",
+        '\'' => "apos",
+        '/' => "sol",
+        '+' => "plus",
+        '=' => "equals",
+        '%' => "percnt",
+        '\\' => "bsol",
+        ':' => "colon",
+        'é' => "eacute",
+        'ö' => "ouml",
+        _ => "",
+    };
+    let each = |c: char| match name(c) {
+        "" => c.to_string(),
+        name => format!("&{name}{end}"),
+    };
+    text.chars().map(each).collect()
+}
+
 /// A name, and how it writes a text.
 type Encoding = (&'static str, fn(&str) -> String);
 
@@ -69,6 +98,33 @@ const ENCODINGS: &[Encoding] = &[
     ("base64, in JSON with carriage returns", |s| {
         json!(wrapped(&STANDARD.encode(s), 7, "\r\n")).to_string()
     }),
+    ("base64, in JSON in JSON", |s| {
+        json!(json!(wrapped(&STANDARD.encode(s), 7, "\n")).to_string()).to_string()
+    }),
+    ("base64, in JSON in JSON in JSON", |s| {
+        let once = json!(wrapped(&STANDARD.encode(s), 9, "\r\n")).to_string();
+        json!(json!(once).to_string()).to_string()
+    }),
+    ("base64, breaks as numbers in JSON", |s| wrapped(&STANDARD.encode(s), 7, "\\u000a")),
+    ("base64, breaks as numbers in JSON in JSON", |s| wrapped(&STANDARD.encode(s), 7, "\\\\u000A")),
+    ("base64, in lines in an address", |s| percent(&wrapped(&STANDARD.encode(s), 7, "\n"), true)),
+    ("base64, breaks of HTML", |s| wrapped(&STANDARD.encode(s), 7, "&#10;")),
+    ("base64, named breaks of HTML", |s| wrapped(&STANDARD.encode(s), 7, "&NewLine;")),
+    ("hex, breaks of an address", |s| wrapped(&hex(s, false), 10, "%0A")),
+    ("html, named", |s| named(s, ";", false)),
+    ("html, named, some in capitals", |s| named(s, ";", true)),
+    ("html, numbers without `;`", |s| {
+        // A number reads on as long as digits follow.
+        let each = |(at, c): (usize, char)| {
+            let next = s.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());
+            match next.is_some_and(|next| next.is_ascii_digit()) || c.is_ascii_alphanumeric() {
+                true => c.to_string(),
+                false => format!("&#{}", u32::from(c)),
+            }
+        };
+        s.char_indices().map(each).collect::<String>() + " "
+    }),
+    ("html, named, in JSON", |s| json!(named(s, ";", false)).to_string()),
     ("hex", |s| hex(s, false)),
     ("hex, upper case", |s| hex(s, true)),
     ("hex, wrapped", |s| wrapped(&hex(s, false), 10, "\n")),

@@ -5,8 +5,8 @@
 //! about to start; the plan says which arguments that concerns.
 
 use cairn_core::command::{
-    self, Input, Programs, Reading, Rule, Sent, SentArgument, Word, configures, interpreter_of,
-    is_variable,
+    self, Input, Programs, Reading, Rule, Sent, SentArgument, Unfollowed, Word, configures,
+    interpreter_of, is_variable,
 };
 use cairn_core::expression::{Expr, Piece, Template};
 use serde_json::{Map, Value, json};
@@ -133,6 +133,16 @@ impl Build<'_> {
         for (part, place) in parts.iter().zip(&reading.places) {
             let command::Place::Refused(why) = place else { continue };
             match why.rule {
+                Rule::Unfollowed if trusts => {}
+                Rule::Unfollowed => {
+                    let near = reading.unfollowed.as_ref().map(|found| found.near.clone());
+                    let near = near.unwrap_or_default();
+                    let found = Unfollowed { what: why.program, near };
+                    let written = Written { spot: part.spot, text: part.text, is_file: false };
+                    for expr in part.template.values() {
+                        self.refuse_unfollowed(here, &written, expr, &found);
+                    }
+                }
                 Rule::Text => drop(self.program(part.spot)),
                 Rule::Name => self.untainted(here, part, &why.to_string()),
                 _ if trusts => {}
@@ -160,6 +170,34 @@ impl Build<'_> {
             self.expanded(here, flow, fields);
         }
         self.line_variables(here, flow, fields, reading, trusts);
+        if let Some(unfollowed) = reading.unfollowed.as_ref().filter(|_| !trusts) {
+            self.unfollowed(here, flow, fields, unfollowed);
+        }
+        // What is written out for a shell to read is a line for it.
+        let line = stdin.as_ref().and_then(|spot| spot.node.as_text());
+        if let Some(line) = line.filter(|line| reading.feeds_shell && !line.contains("{{")) {
+            let inner = command::read(&["sh", "-c", line].map(Word::literal), &Sources(self));
+            let inner = Reading { feeds_shell: false, ..inner };
+            self.surroundings(here, flow, fields, &inner);
+        }
+    }
+
+    /// Refuses what was sent as the input or a variable of a line in which it is not followed.
+    fn unfollowed(&self, here: usize, flow: &Flow, fields: &Fields<'_>, found: &Unfollowed) {
+        let env = fields.get("env");
+        let variables = match &env {
+            Some(env) if env.is_map() => env.members().into_iter().map(|(_, spot)| spot).collect(),
+            Some(env) => vec![env.clone()],
+            None => Vec::new(),
+        };
+        for spot in fields.get("stdin").into_iter().chain(variables) {
+            let Some(text) = spot.node.as_text() else { continue };
+            let written = Written { spot: &spot, text, is_file: false };
+            let template = self.template(here, flow, &written, SecretsAllowed::All);
+            for expr in template.iter().flat_map(Template::values) {
+                self.refuse_unfollowed(here, &written, expr, found);
+            }
+        }
     }
 
     /// Refuses what was sent as a variable that a line for the shell makes a program of.

@@ -1,6 +1,7 @@
 //! Places where data must not become something else.
 
 use cairn_core::capabilities::{self, Host};
+use cairn_core::command::Unfollowed;
 use cairn_core::expression::{Call, Expr, Piece, Template, untrusted};
 use cairn_core::hosts;
 use serde_json::Value;
@@ -237,6 +238,31 @@ impl Build<'_> {
         let message = format!("`{name}` is none of the `hosts` that the workflow may ask");
         let hint = format!("add `{name}` to `hosts`, or ask one of those there");
         written.spot.error_hint(Code::HostDenied, message, hint);
+    }
+
+    /// Refuses what somebody sent where a line for a shell does what it is not followed through.
+    pub(super) fn refuse_unfollowed(
+        &self,
+        here: usize,
+        written: &Written<'_, '_>,
+        expr: &Expr,
+        found: &Unfollowed,
+    ) {
+        let near = match found.near.as_str() {
+            "" => String::new(),
+            near => format!(" (`{near}`)"),
+        };
+        for reference in expr.flows().iter().filter(|reference| self.is_tainted(here, reference)) {
+            let at = self.position(written, reference.at);
+            let message = format!(
+                "this line {}{near}, and what `{}` brings, which was sent by somebody, cannot be \
+                 followed through it",
+                found.what, reference.root
+            );
+            let hint = "put the line into a script file of the workflow and pass the value as an \
+                        argument, use the list form, or say `trusts_arguments: true`";
+            written.spot.error_at(at, Code::TaintedValue, message, Some(hint.to_owned()));
+        }
     }
 
     /// Refuses what somebody sent, unless the expression validates it.

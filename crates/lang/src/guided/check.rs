@@ -152,7 +152,7 @@ fn pattern(fields: &Fields<'_>) -> Option<(String, String)> {
         spot.error(Code::UnknownValue, message);
         return None;
     }
-    if !schema::has_few_patterns(&spot) {
+    if !schema::has_few_patterns(&spot, pattern) {
         return None;
     }
     // `g` and `y` make no difference to whether a pattern is found.

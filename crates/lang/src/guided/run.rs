@@ -175,6 +175,23 @@ fn input(spot: &Spot<'_>, config: &mut Map<String, Value>) {
             );
         }
     }
+    if let Some(found) = &reading.unfollowed {
+        let given = ["env", "stdin"].into_iter().filter(|name| match config.get(*name) {
+            Some(Value::Object(variables)) => variables.values().any(is_brought),
+            value => value.is_some_and(is_brought),
+        });
+        for node in given.filter_map(|name| Some((name, spot.node.get(name)?))) {
+            spot.child(node.0, node.1).error_hint(
+                Code::TaintedValue,
+                format!(
+                    "the command line {} (`{}`), and what a run brings cannot be followed through \
+                     it",
+                    found.what, found.near
+                ),
+                "put the line into a script file, and hand the value over as a variable of that",
+            );
+        }
+    }
     if !config.get("stdin").is_some_and(is_brought) {
         return;
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use cairn_core::pattern;
 use regex::RegexBuilder;
 use serde_json::{Map, Value, json};
 
@@ -103,7 +104,7 @@ fn keyword(spot: &Spot<'_>, holds: Holds) -> Option<Value> {
         },
         Holds::Pattern => {
             let pattern = spot.filled()?;
-            if !has_few_patterns(spot) {
+            if !has_few_patterns(spot, pattern) {
                 return None;
             }
             match RegexBuilder::new(pattern).size_limit(PATTERN_MAX).build() {
@@ -162,11 +163,18 @@ fn one_type<'a>(spot: &Spot<'a>) -> Option<&'a str> {
 }
 
 /// Counts a pattern of the workflow; says so when there are more than may be.
-pub(super) fn has_few_patterns(spot: &Spot<'_>) -> bool {
+pub(super) fn has_few_patterns(spot: &Spot<'_>, text: &str) -> bool {
     let is_one_more = spot.is_one_more_pattern(PATTERNS_MAX);
     if !is_one_more {
         let message = format!("there are more than {PATTERNS_MAX} patterns");
         spot.error_hint(Code::TooLong, message, "let a step of the workflow check the rest");
+        return false;
     }
-    is_one_more
+    let size = pattern::size(text).unwrap_or_default();
+    let is_small = size <= pattern::SIZE_MAX && spot.add_pattern_size(size) <= pattern::SIZES_MAX;
+    if !is_small {
+        let hint = "repeat less, or say `[0-9A-Za-z_]` in place of `\\w`";
+        spot.error_hint(Code::TooLong, "this pattern is too large", hint);
+    }
+    is_small
 }

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use cairn_core::command::{self, Input, Programs, Sent, Why, interpreter_of, shells};
+use cairn_core::command::{self, Input, Programs, Rule, Sent, Why, interpreter_of, shells};
 use cairn_engine::performer::{Ctx, Failed};
 
 /// How many links are followed from a program's name to its file.
@@ -47,6 +47,18 @@ pub(crate) fn check(
     if let Some((at, why)) = reading.refused(&words, given.trusts).next() {
         return Err(refused(at, why, given));
     }
+    let unfollowed = reading.unfollowed.filter(|_| given.sent.stdin && !given.trusts);
+    if let Some(unfollowed) = unfollowed {
+        return Err(unstarted(
+            given,
+            &format!(
+                "the line {} (`{}`), and `stdin`, which was sent by somebody, cannot be followed \
+                 through it; put the line into a script file of the workflow, use the list form, \
+                 or say `trusts_arguments: true`",
+                unfollowed.what, unfollowed.near
+            ),
+        ));
+    }
     match reading.input {
         Input::Program if given.sent.stdin => Err(unread("a program from its input", given)),
         Input::Arguments if given.sent.stdin && !given.trusts => {
@@ -60,6 +72,10 @@ fn refused(at: usize, why: Why, given: &Given<'_>) -> Failed {
     let place = (at + 1).saturating_sub(given.from);
     let list = if given.from > 0 { "args" } else { "command" };
     let advice = match why.rule.is_program() {
+        _ if why.rule == Rule::Unfollowed => {
+            "put the line into a script file of the workflow and pass the value as an argument, \
+             use the list form, or say `trusts_arguments: true`"
+        }
         true => "write it out, or pass it through `one_of(…)`, `slug` or `int`",
         false => {
             "put `--` before it where the program honours that, hand the value over in `env` or \

@@ -7,6 +7,7 @@ mod inputs;
 mod lines;
 mod options;
 mod seldom;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -146,6 +147,35 @@ async fn what_was_sent_is_no_program_and_no_option() {
     assert!(failures.is_empty(), "{} got through:\n{}", failures.len(), failures.join("\n"));
     assert!(left.is_empty(), "something ran: {left:?}");
     assert!(by_engine > 20, "what only a run can say is refused when it is known: {by_engine}");
+}
+
+// case: command.line
+#[tokio::test]
+async fn what_was_sent_is_run_in_no_line_for_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let sent = canary("touch CANARY", folder.path());
+    let mut failures = Vec::new();
+    for line in shapes::LINES {
+        let line = serde_json::to_string(line).unwrap();
+        for command in [line.clone(), format!("[bash, -c, {line}]")] {
+            let fields = format!("command: {command}, env: {{ X: '§' }}");
+            if let Err(what) = refusal("shell", &fields, &sent).await {
+                failures.push(format!("{command}: {what}"));
+            }
+        }
+    }
+    for line in shapes::ARGUMENTS {
+        let line = serde_json::to_string(line).unwrap();
+        for shell in ["sh", "bash"] {
+            let fields = format!("command: [{shell}, -c, {line}, _, '§']");
+            if let Err(what) = refusal("shell", &fields, &sent).await {
+                failures.push(format!("{shell} {line}: {what}"));
+            }
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert!(failures.is_empty(), "{} got through:\n{}", failures.len(), failures.join("\n"));
+    assert!(left.is_empty(), "something ran: {left:?}");
 }
 
 /// Words that are templates in quotes, as YAML wants them.

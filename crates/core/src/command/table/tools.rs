@@ -16,6 +16,7 @@ pub(super) const TOOLS: &[Row] = &[
                     "-C",
                     "-O",
                     "-c",
+                    "-s",
                     "-u",
                     "-x",
                     "--cc-cmd",
@@ -65,7 +66,10 @@ pub(super) const TOOLS: &[Row] = &[
                 ],
                 valued: "ABCFGLStm",
                 values: &["message", "author", "date", "grep", "format", "file", "branch"],
-                writes: Writes::Behind("clone"),
+                // A patch names the files that it changes.
+                readers: &["am", "apply", "fast-import"],
+                writes: Writes::Behind(&["add", "clone", "create", "init"]),
+                targets: &["-o", "--output", "--output-directory"],
                 variables: &["--config-env"],
                 ..COMMANDS
             }),
@@ -123,15 +127,22 @@ pub(super) const TOOLS: &[Row] = &[
                 valued: "CHKLNVXbfg",
                 values: &["directory", "file", "exclude", "exclude-from", "transform", "xform"],
                 targets: &["-C", "--directory"],
+                writes: Writes::Archive,
                 ..TOOL
             }),
         )
     },
-    takes(&["cpio", "pax"], &["--rsh-command", "-M"]),
-    takes(&["zip"], &["-TT", "--unzip-command", "-@"]),
     Row {
         begins: &["@", "!"],
-        ..takes(&["7z", "7za", "7zr", "7zz", "arj", "rar", "unrar"], &["-si", "-i"])
+        ..row(
+            &["7z", "7za", "7zr", "7zz", "arj", "rar", "unrar"],
+            Kind::Takes(Tool {
+                programs: &["-si", "-i"],
+                targets: &["-o"],
+                writes: Writes::Behind(&["a", "u"]),
+                ..TOOL
+            }),
+        )
     },
     Row {
         begins: &["|", "!"],
@@ -144,9 +155,14 @@ pub(super) const TOOLS: &[Row] = &[
             }),
         )
     },
-    takes(
+    row(
         &["ssh-keygen", "ssh-add", "ssh-copy-id", "ssh-keyscan"],
-        &["-D", "-F", "-S", "-o", "-s", "-w"],
+        Kind::Takes(Tool {
+            programs: &["-D", "-F", "-S", "-o", "-s", "-w"],
+            valued: "CINPVbftz",
+            targets: &["-f"],
+            ..TOOL
+        }),
     ),
     Row {
         // A remote that is written out brings its own options.
@@ -292,6 +308,7 @@ pub(super) const TOOLS: &[Row] = &[
     ),
     Row {
         begins: &["@", "<"],
+        holds: &["=@", "=<"],
         ..row(
             &["curl"],
             Kind::Takes(Tool {
@@ -335,6 +352,7 @@ pub(super) const TOOLS: &[Row] = &[
                     "--expand-url",
                 ],
                 ends: false,
+                named: &["-F", "--data-urlencode", "--form", "--url-query"],
                 ..TOOL
             }),
         )
@@ -354,6 +372,8 @@ pub(super) const TOOLS: &[Row] = &[
                 "--save-cookies",
                 "--warc-file",
                 "--append-output",
+                "--body-file",
+                "--post-file",
                 "--config",
                 "--conf-path",
                 "--directory-prefix",
@@ -373,36 +393,45 @@ pub(super) const TOOLS: &[Row] = &[
         &["http", "https", "httpie", "xh"],
         Kind::Takes(Tool { programs: &["-o", "--output", "--proxy", "--session"], ..TOOL }),
     ),
-    takes(
+    row(
         &["openssl"],
-        &[
-            "-config",
-            "-engine",
-            "-engine_impl",
-            "-extfile",
-            "-kdfopt",
-            "-keyform",
-            "-pass",
-            "-passin",
-            "-passout",
-            "-provider",
-            "-provider-path",
-            "-propquery",
-            "-out",
-        ],
+        Kind::Takes(Tool {
+            programs: &[
+                "-config",
+                "-engine",
+                "-engine_impl",
+                "-extfile",
+                "-kdfopt",
+                "-keyform",
+                "-pass",
+                "-passin",
+                "-passout",
+                "-provider",
+                "-provider-path",
+                "-propquery",
+                "-out",
+            ],
+            words: &["engine"],
+            ..TOOL
+        }),
     ),
-    takes(
-        &["gpg", "gpgsm", "gpgv"],
-        &[
-            "--agent-program",
-            "--dirmngr-program",
-            "--exec-path",
-            "--homedir",
-            "--keyserver-options",
-            "--options",
-            "--photo-viewer",
-            "--pinentry-program",
-        ],
+    row(
+        &["gpg", "dirmngr", "gpg-agent", "gpgsm", "gpgv"],
+        Kind::Takes(Tool {
+            programs: &[
+                "--agent-program",
+                "--dirmngr-program",
+                "--exec-path",
+                "--homedir",
+                "--keyserver-options",
+                "--options",
+                "--photo-viewer",
+                "--pinentry-program",
+                "--scdaemon-program",
+            ],
+            targets: &["-o", "--output"],
+            ..TOOL
+        }),
     ),
     takes(
         &["man", "apropos", "info", "most", "more", "less", "lv", "pg"],
@@ -493,6 +522,7 @@ pub(super) const TOOLS: &[Row] = &[
             Kind::Takes(Tool {
                 programs: &["-process", "-script", "-write", "-read-mask"],
                 readers: &["msl:-", "msl:/dev/stdin", "msl:fd:0", "mvg:-", "mvg:/dev/stdin"],
+                writes: Writes::From(1),
                 ..TOOL
             }),
         )
@@ -512,6 +542,8 @@ pub(super) const TOOLS: &[Row] = &[
                     "-filter_complex",
                 ],
                 readers: &["concat", "hls", "lavfi"],
+                writes: Writes::Every,
+                valued: "i",
                 ..TOOL
             }),
         )
@@ -618,7 +650,7 @@ pub(super) const TOOLS: &[Row] = &[
         &["iptables", "ip6tables", "iptables-restore", "ip6tables-restore"],
         &["-M", "--modprobe"],
     ),
-    takes(&["ar", "nm", "ranlib"], &["--plugin"]),
+    takes(&["nm", "ranlib"], &["--plugin"]),
     takes(&["mount", "umount"], &["-i", "-o", "-t", "--options", "--types"]),
     takes(&["useradd", "usermod", "chsh"], &["-s", "--shell"]),
     takes(&["nano", "pico", "rnano"], &["-f", "-s", "--rcfile", "--speller"]),

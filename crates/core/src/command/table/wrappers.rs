@@ -223,17 +223,17 @@ pub(super) const JOINERS: &[Row] = &[
     ),
     row(
         &["parallel", "entr", "pexec", "rush", "sem"],
-        Kind::Joins(Joiner { reads: true, ..JOINER }),
+        Kind::Joins(Joiner { reads: true, is_shell: true, ..JOINER }),
     ),
     // They start a shell unless they are given a command.
     row(
         &["su", "cmd", "newgrp", "runuser", "screen", "script", "sg", "tmux"],
-        Kind::Joins(Joiner { reads: true, ..JOINER }),
+        Kind::Joins(Joiner { reads: true, is_shell: true, ..JOINER }),
     ),
     row(&["powershell", "pwsh"], Kind::Joins(Joiner { has_scripts: true, ..JOINER })),
     row(
         &["eval", "hyperfine", "mispipe", "pee", "scriptreplay", "sudoedit", "watch"],
-        Kind::Joins(JOINER),
+        Kind::Joins(Joiner { is_shell: true, ..JOINER }),
     ),
     row(
         &[

@@ -1,11 +1,17 @@
 //! Lines for a shell: what becomes of their input, their arguments and their variables.
 //!
-//! What a line hands on is followed: through pipes, `read`, assignments and substitutions. Where
-//! it becomes a program, whatever it came from is one.
+//! What a line hands on is followed: through pipes, `read`, assignments, substitutions and files
+//! that it writes. Where it becomes a program, whatever it came from is one. In which order that
+//! happens does not count: loops go round, and what a variable may hold anywhere it may hold
+//! everywhere. What is not followed is named ([`Found::unfollowed`]).
+
+mod files;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::files::Files;
 use super::super::line::{Line, LineCommand, LineWord, line};
+use super::super::shape::{Unfollowed, unfollowed};
 use super::super::variables::{configures, loads};
 use super::super::{Input, Place, Programs, Rule, Why, Word};
 use super::{DEPTH_MAX, read_at, variable};
@@ -19,16 +25,33 @@ pub(super) struct Found {
     pub(super) expands: bool,
     /// The variables that become a program or an option, its arguments among them.
     pub(super) variables: BTreeMap<String, Why>,
+    /// What it does that nothing is followed through.
+    pub(super) unfollowed: Option<Unfollowed>,
+    /// Whether a shell in it reads its input.
+    pub(super) feeds_shell: bool,
 }
+
+/// How often a line is gone through until nothing new is found.
+const PASSES_MAX: usize = 8;
 
 /// Reads a line that stands in so many commands.
 pub(super) fn read_line(text: &str, programs: &dyn Programs, depth: usize) -> Found {
     if depth >= DEPTH_MAX {
         return Found { input: Some(Input::Program), ..Found::default() };
     }
-    let mut lines =
-        Lines { programs, depth, found: Found::default(), known: BTreeMap::new(), all: own() };
-    lines.line(&line(text));
+    let found = Found { unfollowed: unfollowed(text), ..Found::default() };
+    let (known, files) = (BTreeMap::new(), Files::default());
+    let mut lines = Lines { programs, depth, found, known, all: own(), files };
+    let parsed = line(text);
+    for _ in 0..PASSES_MAX {
+        let before = lines.weight();
+        lines.line(&parsed);
+        if lines.weight() == before {
+            return lines.found;
+        }
+    }
+    let what = "hands values on in too many steps";
+    lines.found.unfollowed.get_or_insert(Unfollowed { what, near: String::new() });
     lines.found
 }
 
@@ -41,16 +64,20 @@ const RESERVED: [&str; 17] = [
 /// Words that open what one input is read in.
 const OPENING: [&str; 6] = ["case", "for", "if", "until", "while", "{"];
 
-/// Commands of a shell that run nothing, whatever they are given.
+/// Words that close it, behind which all that was written there goes on.
+const CLOSING: [&str; 4] = ["done", "esac", "fi", "}"];
+
+/// Commands of a shell that run nothing and read nothing, whatever they are given.
 const INERT: [&str; 20] = [
     ":", "[", "[[", "break", "case", "cd", "continue", "echo", "exit", "false", "function",
     "printf", "return", "select", "set", "shift", "test", "true", "umask", "unset",
 ];
 
-/// Commands that do not read their input, so that nothing of it is in what they write.
-const UNREAD: [&str; 20] = [
-    "basename", "date", "df", "dirname", "du", "find", "hostname", "id", "ls", "mktemp", "nproc",
-    "pwd", "readlink", "realpath", "seq", "type", "uname", "uptime", "which", "whoami",
+/// Programs that do not read their input, whatever their options, so that nothing of it is in
+/// what they write.
+const UNREAD: [&str; 15] = [
+    "basename", "df", "dirname", "id", "ls", "mktemp", "nproc", "pwd", "readlink", "realpath",
+    "seq", "type", "uname", "uptime", "whoami",
 ];
 
 /// What something was made of: the line's input, and variables.
@@ -74,19 +101,31 @@ impl Feed {
     fn is_empty(&self) -> bool {
         !self.input && self.variables.is_empty()
     }
+
+    fn weight(&self) -> usize {
+        usize::from(self.input) + self.variables.len()
+    }
 }
 
 struct Lines<'w> {
     programs: &'w dyn Programs,
     depth: usize,
     found: Found,
-    /// What variables were made of that the line itself sets.
+    /// What else variables were made of, where the line itself sets them.
     known: BTreeMap<String, Feed>,
     /// What is read by commands that stand in a group behind a pipe.
     all: Feed,
+    /// What the line writes.
+    files: Files,
 }
 
 impl Lines<'_> {
+    /// How much is known. It only grows.
+    fn weight(&self) -> usize {
+        let known = self.known.values().map(|feed| feed.weight() + 1);
+        known.sum::<usize>() + self.all.weight() + self.files.weight()
+    }
+
     /// The commands of a line, and what their output is made of.
     fn line(&mut self, line: &Line) -> Feed {
         if line.is_cut {
@@ -98,20 +137,27 @@ impl Lines<'_> {
             if command.is_piped && is_opening(command) {
                 self.all.add(&input);
             }
-            let is_group = command.words.first().is_some_and(|word| word.text == "}");
             last = self.command(command, &input);
             written.add(&last);
             // What a group writes is what all of its commands do.
-            if is_group {
+            if closes(command) {
                 last = written.clone();
+                self.all.add(&input);
             }
+            self.write_all(command, &last);
         }
         written
     }
 
     fn input_of(&mut self, command: &LineCommand, last: &Feed) -> Feed {
         match &command.input {
-            Some(word) => self.feed(word),
+            Some(word) => {
+                let mut feed = self.feed(word);
+                if command.reads_file && self.files.holds(word) {
+                    feed.add(&self.files.content);
+                }
+                feed
+            }
             None if command.is_piped => last.clone(),
             None => self.all.clone(),
         }
@@ -121,15 +167,29 @@ impl Lines<'_> {
     fn feed(&mut self, word: &LineWord) -> Feed {
         let mut feed = Feed::default();
         for name in &word.variables {
-            match self.known.get(name) {
-                Some(known) => feed.add(known),
-                None => drop(feed.variables.insert(name.clone())),
-            }
+            feed.add(&self.variable(name));
         }
         for line in &word.outputs {
             let output = self.line(line);
             feed.add(&output);
         }
+        // A shell computes with the text of a variable, which may hold a command.
+        for name in &word.computed {
+            let computed = self.variable(name);
+            self.note(&computed, Why { rule: Rule::Text, program: "sh" });
+            feed.add(&computed);
+        }
+        // Names of files that the line makes.
+        if word.text.contains(['*', '?', '[']) {
+            feed.add(&self.files.content);
+        }
+        feed
+    }
+
+    /// What a variable is made of: itself, if the line was given it, and what the line sets.
+    fn variable(&self, name: &str) -> Feed {
+        let mut feed = self.known.get(name).cloned().unwrap_or_default();
+        feed.variables.insert(name.to_owned());
         feed
     }
 
@@ -161,11 +221,24 @@ impl Lines<'_> {
                 self.note(feed, Why { rule: Rule::Joined, program: "trap" });
                 self.nested(&word.text, input);
             }),
+            // From elsewhere, other files have the names that the line runs.
+            "cd" => self.note(&output, Why { rule: Rule::Value, program: "cd" }),
             inert if INERT.contains(&inert) => {}
-            _ => self.perform(&given, input),
+            _ => {
+                let mut content = output.clone();
+                content.add(input);
+                if self.perform(&given, input, &content) {
+                    self.feeds_shell(command);
+                }
+            }
         }
         if reads_input(&name, &given) {
             output.add(input);
+        }
+        // `ls` tells the names of files, and the others that read nothing do not.
+        let is_silent = INERT.contains(&name.as_str()) || UNREAD.contains(&name.as_str());
+        if !is_silent || name == "ls" {
+            output.add(&self.files.content);
         }
         output
     }
@@ -176,7 +249,19 @@ impl Lines<'_> {
         if loads(name) || configures(name) {
             self.note(feed, Why { rule: Rule::Value, program: "a program" });
         }
-        self.known.insert(name.to_owned(), feed.clone());
+        let mut feed = feed.clone();
+        // Where it is computed with, a text that names a variable stands for it.
+        if word.lead.is_none() {
+            let value = word.text.get(name.len() + 1..).unwrap_or_default();
+            let names = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let is_name =
+                |name: &&str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            for other in names.filter(is_name).filter(|other| self.known.contains_key(*other)) {
+                feed.add(&self.variable(other));
+            }
+            feed.variables.extend(Some(value.to_owned()).filter(|value| variable_name(value)));
+        }
+        self.known.entry(name.to_owned()).or_default().add(&feed);
     }
 
     fn set(&mut self, word: Option<&(&LineWord, &Feed)>, feed: &Feed) {
@@ -197,7 +282,12 @@ impl Lines<'_> {
     }
 
     /// A program and its arguments.
-    fn perform(&mut self, given: &[(&LineWord, &Feed)], input: &Feed) {
+    /// Says whether a shell in it reads its input.
+    fn perform(&mut self, given: &[(&LineWord, &Feed)], input: &Feed, content: &Feed) -> bool {
+        // `env NAME=value` sets variables of what it runs.
+        for (word, feed) in given.iter().filter(|(word, _)| assigns(word)) {
+            self.assign(word, feed);
+        }
         let words: Vec<Word<'_>> = given.iter().enumerate().map(word).collect();
         let reading = read_at(self.depth, &words, self.programs);
         self.found.expands |= reading.expands;
@@ -207,12 +297,33 @@ impl Lines<'_> {
             }
         }
         for (name, why) in &reading.variables {
-            let feed =
-                self.feed(&LineWord { variables: vec![name.clone()], ..LineWord::default() });
+            let feed = self.variable(name);
             self.note(&feed, *why);
         }
         if reading.input != Input::Data {
             self.reads(input, reading.input, "a program");
+        }
+        self.made(given, &words, &reading, content);
+        if let Some(unfollowed) = reading.unfollowed {
+            self.found.unfollowed.get_or_insert(unfollowed);
+        }
+        reading.feeds_shell
+    }
+
+    /// A shell that reads its input is given variables too: what it reads is a line like this
+    /// one, or a file like a script, or nobody knows what.
+    fn feeds_shell(&mut self, command: &LineCommand) {
+        match &command.input {
+            Some(_) if command.reads_file => {}
+            Some(word) => {
+                let text = word.text.clone();
+                self.nested(&text, &Feed::default());
+            }
+            None if command.is_piped => {
+                let what = "feeds a shell what another command writes";
+                self.found.unfollowed.get_or_insert(Unfollowed { what, near: String::new() });
+            }
+            None => self.found.feeds_shell = true,
         }
     }
 
@@ -222,6 +333,13 @@ impl Lines<'_> {
         self.found.expands |= found.expands;
         if let Some(read) = found.input {
             self.reads(input, read, "sh");
+        }
+        if let Some(unfollowed) = found.unfollowed {
+            self.found.unfollowed.get_or_insert(unfollowed);
+        }
+        for (name, why) in &found.variables {
+            let feed = self.variable(name);
+            self.note(&feed, *why);
         }
     }
 
@@ -261,11 +379,34 @@ fn is_opening(command: &LineCommand) -> bool {
     command.words.first().is_none_or(|word| OPENING.contains(&word.text.as_str()))
 }
 
+/// Whether a text names a variable.
+fn variable_name(text: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty()
+        && text.chars().all(is_letter)
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a command closes a group, or is only where one writes to.
+fn closes(command: &LineCommand) -> bool {
+    let first = command.words.first();
+    first.is_none_or(|word| CLOSING.contains(&word.text.as_str()))
+}
+
 /// Whether what a command writes may hold what it reads.
 fn reads_input(name: &str, given: &[(&LineWord, &Feed)]) -> bool {
-    let names_file = |(word, _): &(&LineWord, &Feed)| !word.text.starts_with('-');
+    let is_option = |word: &LineWord| word.text.starts_with('-') && word.text.len() > 1;
+    let is_file = |word: &LineWord| {
+        let is_device = word.text.contains("/dev/") || word.text.contains("/proc/");
+        word.lead.is_none() && !is_device && word.text != "-"
+    };
+    let mut operands = given.iter().skip(1).map(|(word, _)| *word).filter(|word| !is_option(word));
     let is_unread = INERT.contains(&name) || UNREAD.contains(&name);
-    let reads_file = name == "cat" && given.iter().skip(1).any(names_file);
+    // `cat` reads the files that it is given, if none of them is the input by another name.
+    let reads_file = name == "cat"
+        && operands.clone().next().is_some()
+        && operands.all(is_file)
+        && given.iter().skip(1).all(|(word, _)| word.lead != Some(0));
     !is_unread && !reads_file
 }
 

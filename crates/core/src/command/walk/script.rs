@@ -3,8 +3,9 @@
 use super::super::interpreter::{
     Brings, EVALUATING_MODULES, First, Interpreter, PLAIN_MODULES, Rest, Where,
 };
+use super::super::shape::Unfollowed;
 use super::super::{Input, Rule, Word};
-use super::{Walk, is_input};
+use super::{Walk, is_input, may_be_input};
 
 impl Walk<'_, '_> {
     /// The arguments of an interpreter. If it is not sure to be one, only what follows `-c` and
@@ -34,7 +35,10 @@ impl Walk<'_, '_> {
             };
             match next {
                 Next::Goes => {}
-                Next::Reads if sure => return self.reads(Input::Program),
+                Next::Reads if sure => {
+                    self.feeds_shell |= kind.is_shell;
+                    return self.reads(Input::Program);
+                }
                 Next::Reads => return,
                 Next::Data if seen.opens => {
                     (seen.at..to).for_each(|at| self.refuse(at, Rule::Script, program));
@@ -45,6 +49,7 @@ impl Walk<'_, '_> {
             }
         }
         if sure && !seen.has_program && kind.first == First::Script {
+            self.feeds_shell |= kind.is_shell;
             self.reads(Input::Program);
         }
     }
@@ -77,15 +82,16 @@ impl Walk<'_, '_> {
             Brings::Script(place) => {
                 seen.has_program = true;
                 self.refuse(at, Rule::Script, seen.program);
-                let path = match place {
-                    Where::Here(path) => Some(path),
-                    Where::Next => self.word(seen.at).and_then(Word::written),
+                let is_read = match place {
+                    Where::Here("") => !word.is_whole,
+                    Where::Here(path) => is_input(path),
+                    Where::Next => self.word(seen.at).is_some_and(may_be_input),
                 };
                 if place == Where::Next && kind.first == First::Data {
                     self.refuse(seen.at, Rule::Script, seen.program);
                 }
                 self.values(usize::from(place == Where::Next), seen);
-                if path.is_some_and(is_input) && seen.sure {
+                if is_read && seen.sure {
                     self.reads(Input::Program);
                 }
                 if kind.first == First::Script {
@@ -117,6 +123,16 @@ impl Walk<'_, '_> {
             self.refuse(at, Rule::Script, seen.program);
         }
         Next::Goes
+    }
+
+    /// A line for a shell that reads lines in another way is not followed.
+    fn foreign(&mut self, program: &'static str, from: usize, to: usize) {
+        if ["sh", "ash", "bash", "dash", "rbash"].contains(&program) {
+            return;
+        }
+        let what = "is for a shell that is not `sh`, `bash` or `dash`";
+        (from..to).for_each(|at| self.refuse(at, Rule::Unfollowed, what));
+        self.unfollowed.get_or_insert(Unfollowed { what, near: program.to_owned() });
     }
 
     /// A long option that is spelled out behind a letter, or in the next argument.
@@ -195,6 +211,7 @@ impl Walk<'_, '_> {
             seen.has_program = true;
             if let (true, Some(line)) = (kind.is_shell, word.text) {
                 self.line(line, seen.at, seen.to);
+                self.foreign(seen.program, seen.at, seen.to);
             }
             return if kind.rest == Rest::Data { Next::Data } else { Next::Goes };
         }

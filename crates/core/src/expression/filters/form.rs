@@ -84,6 +84,9 @@ pub(in crate::expression) fn matches(value: &Value, pattern: &Regex) -> Result<(
 
 /// A pattern for whole texts.
 pub(in crate::expression) fn pattern(text: &str) -> Result<Regex, String> {
+    if !crate::pattern::is_small(text) {
+        return Err("the pattern is too large".to_owned());
+    }
     let whole = format!(r"\A(?:{text})\z");
     let built = RegexBuilder::new(&whole).size_limit(PATTERN_MAX).dfa_size_limit(1 << 20).build();
     // What closes the group must not open another meaning.

@@ -112,6 +112,18 @@ fn shapes() -> Vec<(&'static str, String)> {
                 format!("      f{n}: {{ type: string, pattern: '^(a{{1,99}}b{n}){{1,50}}$' }}\n")
             }),
         ),
+        ("large patterns", {
+            let field = |n| format!("      f{n}: {{ type: string, pattern: '^\\w{{250}}{n}$' }}\n");
+            let fields: String = (0..199).map(field).collect();
+            format!("name: Test\n{NODES}triggers:\n  - type: manual\n    input:\n{fields}")
+        }),
+        ("large patterns of a filter", {
+            let text = |n| format!("{{{{ event.payload.x | matches('^\\\\pL{{250}}{n}$') }}}}");
+            let text: String = (0..199).map(text).collect();
+            format!(
+                "name: Test\ngraph:\n  nodes:\n    - {{ id: a, type: log, message: \"{text}\" }}\n"
+            )
+        }),
         (
             "patterns",
             nodes(|n, each| {
@@ -236,4 +248,16 @@ fn what_takes_long_is_limited_and_told() {
         "name: Test\ngraph:\n  nodes:\n    - {{ id: a, type: log, message: \"{text}\" }}\n"
     );
     assert_eq!(told_of(&node), [": there are 201 patterns; at most 200 may be"]);
+    let field =
+        |n: usize, pattern: &str| format!("      f{n}: {{ type: string, pattern: '{pattern}' }}\n");
+    let input = |fields: String| {
+        told_of(&format!("name: Test\n{NODES}triggers:\n  - type: manual\n    input:\n{fields}"))
+    };
+    let found = input(field(0, r"(\w{50}){50}"));
+    assert!(
+        found.len() == 1 && found[0].contains("/f0/pattern: this pattern has the size"),
+        "{found:?}"
+    );
+    let found = input((0..20).map(|n| field(n, r"^\w{250}$")).collect());
+    assert!(found.len() == 1 && found[0].contains("are larger than 4000000 together"), "{found:?}");
 }
