@@ -86,7 +86,8 @@ impl Target {
         for field in self.plan.env.iter().filter(|field| field.secret) {
             let name = field.name.as_str();
             // One that is not there, or cannot be read, is told of as such.
-            let held = home::block_on(async { Ok(self.vault.signing(&scope, name, 0).await.ok()) })?;
+            let held =
+                home::block_on(async { Ok(self.vault.signing(&scope, name, 0).await.ok()) })?;
             let Some(held) = held.as_ref().and_then(|held| held.first()) else { continue };
             let found = std::slice::from_ref(&self.found);
             let Some(misfit) = shape::misfit(found, name, &held.secret) else { continue };

@@ -69,7 +69,8 @@ pub(super) async fn trust(
 ) -> Result<()> {
     let session = claims.session;
     if root.is_none() && !confirmed(&format!("letting {session} do this here"))? {
-        let folder = how.workspace.as_ref().map(|folder| format!(" --workspace {}", folder.display()));
+        let folder =
+            how.workspace.as_ref().map(|folder| format!(" --workspace {}", folder.display()));
         return Err(Error::Unasked {
             message: format!("nobody said that {session} may go on here"),
             suggestion: format!(

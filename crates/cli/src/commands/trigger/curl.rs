@@ -77,7 +77,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         config.output.object(&request)?;
         return Ok(Exit::Success);
     }
-    let mut lines = vec![format!("curl -sS --fail-with-body -w '\\n' -X {method} {}", quoted(&url))];
+    let mut lines =
+        vec![format!("curl -sS --fail-with-body -w '\\n' -X {method} {}", quoted(&url))];
     lines.push(format!("  -H {}", quoted("content-type: application/json")));
     lines.extend(
         signed.iter().map(|(name, value)| format!("  -H {}", quoted(&format!("{name}: {value}")))),

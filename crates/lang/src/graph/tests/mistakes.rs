@@ -550,3 +550,39 @@ fn what_follows_from_a_step_that_is_not_there_is_not_told() {
     w/workflow.yaml:7:38: error[unknown_name] /graph/nodes/1/inputs/0: there is no step `aa`; did you mean `a`?
     ");
 }
+
+#[test]
+fn a_mistake_that_many_make_is_told_with_what_to_write() {
+    let node = |rest: &str| format!("name: T\ngraph: {{nodes: [{{id: a, {rest}}}]}}\n");
+    let log = "type: log, message: x";
+    for (text, wanted, count) in [
+        (format!("rate_limit: 60\n{}", node(log)), "write `60/min`", 1),
+        (node(&format!("{log}, retry: 3")), "write `retry: { max: 3 }`", 1),
+        (
+            format!("on_error: project.other\n{}", node(log)),
+            "`on_error: { trigger_workflow: project.other }`",
+            1,
+        ),
+        (
+            "name: T\ngraph:\n  entry: a\n  nodes:\n    - {id: a, type: log, message: x}\n    - {id: b, type: log, message: y}\n".to_owned(),
+            "did you forget `next: b` at `a`?",
+            1,
+        ),
+        ("name: T\ngraph:\n\tnodes: []\n".to_owned(), "indent with blanks", 1),
+        (node("type: log, message: Go: now"), "goes in quotes", 1),
+        (format!("nodes: []\n{}", node(log)), "`nodes` belongs under `graph:`", 1),
+        (node("type: log, message: '{{ event.text | xyzzyx }}'"), "`cairn help reference/filters` lists them", 1),
+        (
+            format!("triggers: [{{type: webhook, path: /x, secret: NOPE}}]\n{}", node(log)),
+            "declare it: `env: [{ name: NOPE, widget: secret }]`",
+            1,
+        ),
+        (node("type: human, prompt: Go?, cases: {approved: end}"), "add `rejected: <step>` to its cases; `rejected: end` ends there", 1),
+        (node("type: http, ulr: 'https://x.example/'"), "did you mean `url`?", 1),
+    ] {
+        let found = compile(&text).unwrap_err();
+        let told = lines(&found);
+        assert!(told.contains(wanted), "{text}: {told}");
+        assert_eq!(found.iter().filter(|d| d.severity == Severity::Error).count(), count, "{told}");
+    }
+}
