@@ -147,8 +147,8 @@ fn data_that_would_become_program_text() {
     w/workflow.yaml:8:43: error[tainted_value] /graph/nodes/2/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:8:71: error[tainted_value] /graph/nodes/2/command/1: what `event` brings was sent by somebody, and cannot be a script or an option of an interpreter; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:9:63: error[tainted_value] /graph/nodes/3/query: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
-    w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
-    w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot choose the host of an address; write the domain out, as in `https://{{ … | slug }}.example.com/`, take the host from `env`, or let it be one of a few: `| one_of("a.example.com", …)`
+    w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot choose the host of an address; write the domain out, as in `https://{{ … | slug }}.example.com/`, take the host from `env`, or let it be one of a few: `| one_of("a.example.com", …)`
     w/workflow.yaml:12:38: error[tainted_value] /graph/nodes/6/script: `{{…}}` cannot stand in a path; write the path itself
     "#);
     let fine = with_nodes(
