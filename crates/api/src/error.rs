@@ -215,6 +215,9 @@ pub enum Error {
     /// No token has this id or name.
     #[error("there is no token `{0}`")]
     TokenUnknown(String),
+    /// The token is good no more already.
+    #[error("the token `{0}` is revoked already")]
+    TokenRevoked(String),
     /// The file with the tokens cannot be trusted.
     #[error("the tokens in {} cannot be used: {what}", .path.display())]
     TokensUnusable {
@@ -364,6 +367,7 @@ impl Error {
             Self::TokensTried { .. } => "AUTH_TOO_MANY_TRIES",
             Self::Forbidden { .. } => "AUTH_FORBIDDEN",
             Self::WorkspaceDenied => "WORKSPACE_DENIED",
+            Self::TokenRevoked(_) => "ACCESS_TOKEN_REVOKED",
             Self::TokenUnknown(_) => "ACCESS_TOKEN_NOT_FOUND",
             Self::TokensUnusable { .. } => "ACCESS_TOKENS_UNUSABLE",
             Self::KeyReused => "REQUEST_KEY_REUSED",

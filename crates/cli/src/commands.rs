@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use cairn_api::Exit;
 use cairn_api::error::{Error, Result};
+use cairn_lang::diagnostic::nearest;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Config, Globals};
@@ -110,11 +112,62 @@ pub(crate) fn usage_error(error: &clap::Error, args: &[OsString]) -> Error {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let mut parts = text.split("\n\n");
     let message = joined(parts.next().unwrap_or_default());
-    let suggestion = match parts.find_map(|part| part.trim().strip_prefix("tip: ")) {
-        Some(tip) => joined(tip),
-        None => format!("see `{} --help`", named(args).0),
+    let tip = parts.find_map(|part| part.trim().strip_prefix("tip: "));
+    let suggestion = match (elsewhere(error, args), tip) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, Some(tip)) => joined(tip),
+        (None, None) => format!("see `{} --help`", named(args).0),
     };
     Error::Usage { message, suggestion }
+}
+
+/// Words that people bring along from other programs, and what they are called here.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("cairn log", "cairn runs events RUN"),
+    ("cairn logs", "cairn runs events RUN"),
+    ("cairn ps", "cairn runs list"),
+    ("cairn runs kill", "cairn runs cancel RUN"),
+    ("cairn runs logs", "cairn runs events RUN"),
+    ("cairn runs retry", "cairn runs replay RUN"),
+    ("cairn runs stop", "cairn runs cancel RUN"),
+    ("cairn serve --host", "cairn serve --listen ADDRESS:PORT"),
+    ("cairn serve --port", "cairn serve --listen 127.0.0.1:PORT"),
+    ("cairn start", "cairn serve"),
+    ("cairn stop", "cairn runs cancel RUN"),
+];
+
+/// The command that was meant by one that is not there: under another word, or below another.
+fn elsewhere(error: &clap::Error, args: &[OsString]) -> Option<String> {
+    let (path, command) = named(args);
+    let kind = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        _ => return None,
+    };
+    let Some(ContextValue::String(given)) = error.get(kind) else { return None };
+    let given = given.split(['=', ' ']).next().unwrap_or_default();
+    let typed = format!("{path} {given}");
+    if let Some((_, meant)) = OTHER_WORDS.iter().find(|(other, _)| *other == typed) {
+        return Some((*meant).to_owned());
+    }
+    // One on this level is what the parser finds itself.
+    let shown = |command: &&clap::Command| !command.is_hide_set();
+    let here: Vec<&str> =
+        command.get_subcommands().filter(shown).map(clap::Command::get_name).collect();
+    if path != "cairn" || nearest(given, here).is_some() {
+        return None;
+    }
+    let below = command.get_subcommands().filter(shown).flat_map(|group| {
+        let name = group.get_name();
+        group.get_subcommands().filter(shown).map(move |leaf| (name, leaf.get_name()))
+    });
+    let below: Vec<(&str, &str)> = below.collect();
+    let near = nearest(given, below.iter().map(|(_, leaf)| *leaf))?;
+    let mut groups = below.iter().filter(|(_, leaf)| *leaf == near);
+    match (groups.next(), groups.next()) {
+        (Some((group, leaf)), None) => Some(format!("cairn {group} {leaf}")),
+        _ => None,
+    }
 }
 
 /// Says which commands there are below one that does nothing by itself.
@@ -197,6 +250,10 @@ mod tests {
             format!("{error} → {}", error.envelope().suggestion)
         };
         insta::assert_snapshot!(told(&["cairn", "sesion"]), @"unrecognized subcommand 'sesion' → a similar subcommand exists: 'session'");
+        insta::assert_snapshot!(told(&["cairn", "valdate"]), @"unrecognized subcommand 'valdate' → did you mean `cairn workflow validate`?");
+        insta::assert_snapshot!(told(&["cairn", "runs", "stop"]), @"unrecognized subcommand 'stop' → did you mean `cairn runs cancel RUN`?");
+        insta::assert_snapshot!(told(&["cairn", "logs"]), @"unrecognized subcommand 'logs' → did you mean `cairn runs events RUN`?");
+        insta::assert_snapshot!(told(&["cairn", "serve", "--port", "80"]), @"unexpected argument '--port' found → did you mean `cairn serve --listen 127.0.0.1:PORT`?");
         insta::assert_snapshot!(told(&["cairn", "session", "show"]), @"the following required arguments were not provided: <ID> → see `cairn session show --help`");
         insta::assert_snapshot!(told(&["cairn", "session", "list", "--limit", "x"]), @"invalid value 'x' for '--limit <N>': a whole number from 1 to 200 → see `cairn session list --help`");
         insta::assert_snapshot!(told(&["cairn", "session", "list", "--helth", "x"]), @"unexpected argument '--helth' found → a similar argument exists: '--health'");

@@ -9,7 +9,7 @@ mod lines;
 
 pub use address::{host, without_port};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::expression::{self, Expr};
 use crate::plan::{Action, ConfirmedBy, DataTable, EnvField, Plan, ResolveFrom, Step};
@@ -103,6 +103,8 @@ pub struct SecretUse {
     pub hosts: Vec<String>,
     /// The steps and triggers that are given it.
     pub used_by: Vec<Slug>,
+    /// The paths whose requests are signed with it; those are never told the secret itself.
+    pub signs: Vec<String>,
 }
 
 /// A file that the plan names.
@@ -326,7 +328,11 @@ fn secrets(plan: &Plan) -> Vec<SecretUse> {
         let by = steps.iter().filter(|(_, names)| names.contains(&field.name)).map(|(id, _)| *id);
         let named = |config: &Value| texts(config).contains(&field.name.as_str());
         let triggers = plan.triggers.iter().filter(|trigger| named(&trigger.config.0));
+        let signed = plan.triggers.iter().map(|trigger| &trigger.config.0);
+        let signed = signed.filter(|config| config.get("secret") == Some(&json!(field.name)));
+        let path = |config: &Value| config.get("path").and_then(Value::as_str).map(str::to_owned);
         SecretUse {
+            signs: signed.filter_map(path).collect(),
             name: field.name.clone(),
             hosts: field.hosts.clone(),
             used_by: by.chain(triggers.map(|trigger| &trigger.id)).cloned().collect(),

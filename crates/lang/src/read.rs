@@ -105,6 +105,8 @@ pub(crate) struct Spot<'a> {
 pub(crate) struct Fields<'a> {
     pub(crate) spot: Spot<'a>,
     entries: BTreeMap<&'a str, &'a Entry>,
+    /// Those that no field of this map is called.
+    unknown: Vec<&'a str>,
 }
 
 impl<'a> Spot<'a> {
@@ -340,15 +342,23 @@ impl<'a> Spot<'a> {
             self.wrong_type("a map");
             return None;
         };
+        let mut unknown = Vec::new();
         for entry in entries.iter().filter(|entry| !names.contains(&entry.key.as_str())) {
+            unknown.push(entry.key.as_str());
             let here = self.child(&entry.key, &entry.node);
             let message = format!("the field `{}` is not known here", short(&entry.key));
-            let hint = || Some(meant(&entry.key, names).unwrap_or_else(|| known(names)));
+            let hint = || match entry.key.as_str() {
+                // Who forgets the level between has the name right.
+                "nodes" | "edges" if names.contains(&"graph") => {
+                    Some(format!("`{}` belongs under `graph:`", entry.key))
+                }
+                key => Some(meant(key, names).unwrap_or_else(|| known(names))),
+            };
             let hint = self.hint(hint);
             here.say(Severity::Error, entry.key_at, Code::UnknownField, message, hint);
         }
         let entries = entries.iter().map(|entry| (entry.key.as_str(), entry)).collect();
-        Some(Fields { spot: self.clone(), entries })
+        Some(Fields { spot: self.clone(), entries, unknown })
     }
 }
 
@@ -365,7 +375,9 @@ impl<'a> Fields<'a> {
     /// A field that must be there.
     pub(crate) fn need(&self, name: &str) -> Option<Spot<'a>> {
         let found = self.get(name);
-        if found.is_none() {
+        // Whoever misspelt it is told so, and once is enough.
+        let is_misspelt = self.unknown.iter().any(|given| nearest(given, [name]).is_some());
+        if found.is_none() && !is_misspelt {
             self.spot.error(Code::MissingField, format!("the field `{name}` is missing"));
         }
         found

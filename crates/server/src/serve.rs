@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_api::error::{Error, Result};
+use cairn_core::event::EventData;
 use cairn_engine::flow::Left;
 use cairn_store::Store;
 use hyper::body::Incoming;
@@ -178,6 +179,15 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
             }
         }
     };
+    let failures = {
+        let app = Arc::clone(app);
+        async move {
+            tokio::select! {
+                () = tell_failures(&app) => {}
+                () = app.phase.closing() => {}
+            }
+        }
+    };
     let clock = {
         let app = Arc::clone(app);
         async move { app.schedule.keep(app.watched.timetable(), app.phase.draining()).await }
@@ -190,12 +200,28 @@ fn background(app: &Arc<App>, telemetry: Option<Telemetry>) -> Vec<JoinHandle<()
     tasks.extend([
         tokio::spawn(refusals),
         tokio::spawn(others),
+        tokio::spawn(failures),
         tokio::spawn(crate::watched::look(Arc::clone(app))),
         tokio::spawn(clock),
         tokio::spawn(recover),
         tokio::spawn(tidy),
     ]);
     tasks
+}
+
+/// Has the log say which runs fail.
+async fn tell_failures(app: &App) {
+    let mut watch = app.automation.engine.watch();
+    while let Some(told) = watch.next().await {
+        for event in told.events.iter() {
+            let (EventData::RunFailed(failed), Some(run)) = (&event.data, event.scope.run()) else {
+                continue;
+            };
+            let at = failed.instance.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
+            let (code, message) = (&failed.error.code, &failed.error.message);
+            app.automation.engine.tell_news(&format!("{run} failed{at}: {code}: {message}"));
+        }
+    }
 }
 
 async fn accept(

@@ -194,7 +194,13 @@ impl Tokens {
             token.id == given || (token.name == given && token.revoked_ms.is_none())
         };
         let content = self.read().await?;
-        let id = content.tokens.iter().find(is_meant).ok_or_else(unknown)?.id.clone();
+        let was = |token: &&Record| token.id == given || token.name == given;
+        let found = content.tokens.iter().find(is_meant);
+        let found = found.or_else(|| content.tokens.iter().find(was)).ok_or_else(unknown)?;
+        if found.revoked_ms.is_some() {
+            return Err(Error::TokenRevoked(found.name.clone()));
+        }
+        let id = found.id.clone();
         let deed = on_behalf.deed(Action::RevokeToken, named(id.clone()), &json!({"given": given}));
         let work = self.change(|content| {
             let found = content.tokens.iter_mut().find(|token| token.id == id);

@@ -1,6 +1,6 @@
 //! The triggers of all workflows, as their files are now.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -210,12 +210,21 @@ impl Watched {
 pub(crate) async fn look(shared: Shared) {
     let documents = Arc::clone(&shared.store.documents);
     let mut kept: Option<Arc<View>> = None;
+    // What keeps a trigger from firing is told once.
+    let mut obstacles = BTreeSet::new();
     loop {
         let watched = Arc::clone(&shared.watched);
         // What cannot be read now may be read the next time; until then nothing changes.
         let looked = tokio::task::spawn_blocking(move || watched.look()).await;
         let view = shared.watched.view();
         if view.is_known && !kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &view)) {
+            for place in view.places.iter().filter(|place| place.enabled) {
+                let why = place.obstacle(&shared.automation.vault).await;
+                if let Some(why) = why.filter(|why| obstacles.insert(why.clone())) {
+                    let what = format!("`{}` of {}: {why}", place.trigger, place.workflow);
+                    shared.automation.engine.tell_trouble(&what);
+                }
+            }
             match shared.watched.catalog.keep(&*documents, &view.found).await {
                 Ok(()) => kept = Some(view),
                 // It is tried again; until then a restart has the plans of before.

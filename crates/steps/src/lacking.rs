@@ -19,8 +19,10 @@ pub struct Lack {
     pub field: &'static str,
     /// What is not there.
     pub message: String,
-    /// How the operator gives it.
-    pub hint: String,
+    /// The lines of the configuration that give it.
+    pub lines: String,
+    /// What comes of the step until then.
+    pub until: &'static str,
 }
 
 /// What the steps of a plan lack under these settings, in the order of the plan.
@@ -32,19 +34,20 @@ pub fn lacking(plan: &Plan, settings: &Settings) -> Vec<Lack> {
 fn lack(step: &Step, settings: &Settings) -> Option<Lack> {
     let Action::Typed { config, r#type } = &step.action else { return None };
     let text = |name: &str| config.0.get(name).and_then(Value::as_str);
-    let (field, message, hint) = match r#type.as_str() {
+    let (field, message, lines, until) = match r#type.as_str() {
         "db_query" => {
             let name = text("database").filter(|name| !settings.databases.contains_key(*name))?;
             let message = format!("the configuration has no database `{name}`");
-            ("database", message, format!("add `[databases.{name}]` with its `url` to it"))
+            let lines = format!("`[databases.{name}]` and `url = \"…\"`");
+            ("database", message, lines, "the step fails with `DB_UNKNOWN`")
         }
         "http" => {
             let url = text("url")?;
             let Host::Literal(authority) = capabilities::host(url) else { return None };
             let scheme = url.split_once("://").map_or("https", |(scheme, _)| scheme);
             let denied = guard::check(&format!("{scheme}://{authority}/"), &settings.guard.policy);
-            let hint = "until then the step fails with `HTTP_DENIED`".to_owned();
-            ("url", denied.err()?.to_string(), hint)
+            let lines = format!("`[http]` and `allow = [\"{authority}\"]`");
+            ("url", denied.err()?.to_string(), lines, "the step fails with `HTTP_DENIED`")
         }
         _ => {
             let given = config.0.get("env").and_then(Value::as_object)?;
@@ -54,14 +57,11 @@ fn lack(step: &Step, settings: &Settings) -> Option<Lack> {
                 "a workflow may not set `{name}`, which changes what programs do, unless the \
                  operator allows it"
             );
-            let hint = format!(
-                "leave it out, or add `allow_env = [\"{name}\"]` under `[processes]`; until then \
-                 the step fails with `SHELL_ENV`"
-            );
-            ("env", message, hint)
+            let lines = format!("`[processes]` and `allow_env = [\"{name}\"]`");
+            ("env", message, lines, "the step fails with `SHELL_ENV`")
         }
     };
-    Some(Lack { step: step.id.clone(), field, message, hint })
+    Some(Lack { step: step.id.clone(), field, message, lines, until })
 }
 
 #[cfg(test)]

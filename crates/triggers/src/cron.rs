@@ -200,9 +200,36 @@ fn line(text: &str) -> Result<croner::Cron, SettingFault> {
     }
 }
 
+/// The parts of a line, the last five of six: what each is called, and its numbers.
+const PARTS: [(&str, u32, u32); 6] = [
+    ("second", 0, 59),
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day of the month", 1, 31),
+    ("month", 1, 12),
+    ("day of the week", 0, 7),
+];
+
+/// A number of a line that its part cannot have.
+fn outside(text: &str) -> Option<String> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let first = PARTS.len().checked_sub(fields.len()).filter(|first| *first < 2)?;
+    fields.iter().zip(PARTS.get(first..)?).find_map(|(field, (name, min, max))| {
+        // What stands behind `/` is a step, and no number of the part.
+        let ranges = field.split(',').filter_map(|part| part.split('/').next());
+        let numbers =
+            ranges.flat_map(|range| range.split('-')).filter_map(|n| n.parse::<u32>().ok());
+        let number = numbers.into_iter().find(|number| !(*min..=*max).contains(number))?;
+        Some(format!("{number} is no {name}, which is a number from {min} to {max}"))
+    })
+}
+
 /// What the parser says, in words that name what stands in the line.
 fn why(text: &str, error: &croner::errors::CronError) -> String {
     use croner::errors::CronError as E;
+    if let Some(outside) = outside(text) {
+        return outside;
+    }
     match error {
         E::EmptyPattern => "it is empty".to_owned(),
         E::InvalidPattern(_) if text.starts_with('@') => "no such name is known".to_owned(),

@@ -72,6 +72,8 @@ pub(super) const ANSWERS: &[Answer] = &[
         "give the file mode 0600, or put a backup in its place; the admin token works meanwhile"),
     answer("ACCESS_TOKEN_NOT_FOUND", 404, Exit::NotFound, NEVER,
         "list the tokens there are with `cairn token list`"),
+    answer("ACCESS_TOKEN_REVOKED", 409, Exit::Conflict, NEVER,
+        "nothing is left to do; `cairn token list` shows which tokens are good"),
     person("ADMIN_TOKEN_UNUSABLE", 500, Exit::Denied, NEVER,
         "give the file mode 0600, or delete it: the next `cairn serve` makes a new token"),
     person("AUDIT_BROKEN", 500, Exit::Invalid, NEVER,

@@ -13,8 +13,9 @@ use cairn_api::error::{Error, Result};
 use cairn_api::guided::answer as wire;
 use cairn_api::token::{Holder, Scope};
 use cairn_core::event::guided::{Autonomy, RiskPolicy};
+use cairn_core::token::compact::Label;
 use cairn_engine::guided::answer::{Answer, Lifecycle, Standing};
-use cairn_engine::guided::ask::{At, Continue, Intent, Start, Tokens, Wanted};
+use cairn_engine::guided::ask::{At, Continue, Intent, Resume, Start, Tokens, Wanted};
 use cairn_mcp::{Door, Reach};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -47,8 +48,8 @@ pub(crate) struct Args {
     #[arg(value_name = "ID|FILE", required_unless_present = "continue")]
     workflow: Option<String>,
 
-    /// Continue where a token stands, or join a run that waits for an agent
-    #[arg(long, value_name = "TOKEN|RUN", conflicts_with_all = ["workflow", "set"])]
+    /// Continue where a token stands or the run with a label, or join a run that waits for an agent
+    #[arg(long, value_name = "TOKEN|LABEL|RUN", conflicts_with_all = ["workflow", "set"])]
     r#continue: Option<String>,
 
     /// Read the answers to the steps from a file, or from `-`
@@ -265,7 +266,10 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
             let run = runs::find(run, &door.automations).await?;
             door.join(run).await?
         }
-        Some(token) => door.proceed(back(token)).await?,
+        Some(token) => {
+            let token = labelled(token, &door).await?;
+            door.proceed(back(&token)).await?
+        }
         None => {
             let context = args.set.iter().map(|set| fact(set)).collect::<Result<Map<_, _>>>()?;
             let context = (!context.is_empty()).then_some(Value::Object(context));
@@ -277,6 +281,26 @@ async fn begin(args: &Args, config: &Config) -> Result<(Door, Answer)> {
         }
     };
     Ok((door, answer))
+}
+
+/// The token of the only run with a label; any other text is taken for a token itself.
+async fn labelled(text: &str, door: &Door) -> Result<String> {
+    if !text.contains('-') || Label::new(text).is_none() {
+        return Ok(text.to_owned());
+    }
+    let query = Some(text.to_owned());
+    let ask = Resume { query, git_branch: None, git_head_sha: None, workspace: None };
+    let found = door.guide.resume(ask).await?;
+    let runs: Vec<_> = found.into_iter().filter(|run| run.label == text && !run.branch).collect();
+    match runs.as_slice() {
+        [run] => Ok(run.continue_token.clone()),
+        // What it is then is said by whoever reads tokens.
+        [] => Ok(text.to_owned()),
+        several => Err(Error::Usage {
+            message: format!("{} runs are called `{text}`", several.len()),
+            suggestion: format!("find the one you mean with `cairn session resume --query {text}`"),
+        }),
+    }
 }
 
 impl Args {

@@ -43,14 +43,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         name == topic || name.eq_ignore_ascii_case(&topic) || last == topic
     };
     let Some((name, text)) = PAGES.iter().find(|(name, _)| is_meant(name)) else {
-        let near = nearest(&topic, PAGES.iter().map(|(name, _)| *name));
-        return Err(Error::Usage {
-            message: format!("there is no topic `{topic}`"),
-            suggestion: near.map_or_else(
-                || "list the topics with `cairn help`".to_owned(),
-                |near| format!("did you mean `cairn help {near}`?"),
-            ),
-        });
+        return Err(unknown(&topic));
     };
     if output.json {
         output.object(&json!({"topic": name, "markdown": text}))?;
@@ -58,6 +51,29 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
         output.bytes(text.as_bytes())?;
     }
     Ok(Exit::Success)
+}
+
+/// How many pages are named that have a word.
+const NAMED_MAX: usize = 5;
+
+/// There is no such topic: a page whose name is near, or those that speak of it.
+fn unknown(topic: &str) -> Error {
+    let near = nearest(topic, PAGES.iter().map(|(name, _)| *name));
+    let word = topic.to_lowercase();
+    let count = |text: &str| text.to_lowercase().matches(&word).count();
+    let mut having: Vec<(usize, &str)> =
+        PAGES.iter().map(|(name, text)| (count(text), *name)).filter(|(n, _)| *n > 0).collect();
+    having.sort_by_key(|(count, name)| (std::cmp::Reverse(*count), *name));
+    let pages = having.iter().take(NAMED_MAX).map(|(_, name)| format!("`cairn help {name}`"));
+    let pages: Vec<String> = pages.collect();
+    Error::Usage {
+        message: format!("there is no topic `{topic}`"),
+        suggestion: match (near, pages.is_empty()) {
+            (Some(near), _) => format!("did you mean `cairn help {near}`?"),
+            (None, false) => format!("these have the word: {}", pages.join(", ")),
+            (None, true) => "list the topics with `cairn help`".to_owned(),
+        },
+    }
 }
 
 /// The help of the command that some words name, if all of them do.

@@ -218,7 +218,11 @@ fn unknown(key: &str, line: usize) -> Fault {
 fn wrong(key: &str, wanted: &str, value: &Spanned<DeValue<'_>>, line: usize) -> Fault {
     let found = match value.get_ref().as_str() {
         Some(text) => format!("\"{text}\""),
-        None => format!("of type {}", value.get_ref().type_str()),
+        None => match value.get_ref() {
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Boolean(flag) => flag.to_string(),
+            other => format!("of type {}", other.type_str()),
+        },
     };
     let what = format!("`{key}` is {found}, and should be {wanted}");
     Fault { line: Some(line), what, nearest: None }

@@ -31,6 +31,7 @@ mod large;
 mod list;
 mod mcp;
 mod new;
+mod newcomer;
 mod newer;
 mod pages;
 mod processes;

@@ -136,13 +136,15 @@ fn a_failed_command_says_what_it_printed() {
     --- stdout
     run_[id]  project.broken  failed
     asked for directly at [time]
+    recorded in sess_[fresh]
 
     STEP   STATUS  CASE  TRIES  TIME OUTPUT
-    build  failed  -     1      [while] SHELL_EXIT: the command ended with exit code 3
+    build  failed  -     1      [while] SHELL_EXIT
 
     SHELL_EXIT: the command ended with exit code 3
       first
       no space left
+      → go on with `cairn runs fork run_[id] --from build`
     ");
     let events = env.run(&["runs", "events", id]).stdout;
     let told = "SHELL_EXIT: the command ended with exit code 3 (no space left); the run fails";

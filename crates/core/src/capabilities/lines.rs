@@ -37,6 +37,14 @@ impl Capabilities {
             lines.extend(block("table", &format!("{} ({access})", table.r#ref)));
         }
         for secret in &self.secrets {
+            // What only signatures are checked with goes nowhere.
+            if !secret.signs.is_empty() && secret.signs.len() == secret.used_by.len() {
+                let paths: Vec<String> =
+                    secret.signs.iter().map(|path| format!("/hooks{path}")).collect();
+                let text = format!("{} signs requests to {}", secret.name, paths.join(", "));
+                lines.extend(block("secret", &text));
+                continue;
+            }
             let hosts = match secret.hosts.is_empty() {
                 true => "any host that a step reaches".to_owned(),
                 false => secret.hosts.join(", "),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::catalog::{Cases, StepSettings, Takes};
+use cairn_core::catalog::{Cases, StepSettings, StepType, Takes};
 use cairn_core::expression::{Expr, Fault, Template};
 use cairn_core::text::Slug;
 use serde_json::{Map, Value, json};
@@ -34,6 +34,7 @@ impl Build<'_> {
     pub(super) fn config(&self, place: usize, flow: &Flow) -> Map<String, Value> {
         self.settings(place);
         let mut config = Map::new();
+        let mut is_whole = true;
         let Some(draft) = self.drafts.get(place) else { return config };
         let Some(fields) = &draft.fields else { return config };
         if draft.kind.is_none() {
@@ -63,6 +64,8 @@ impl Build<'_> {
                 TRUSTS => self.trusting(place, &spot),
                 _ => {}
             }
+            // What is refused is told of, and not again as something that is missing.
+            is_whole &= value.is_some();
             if let Some(value) = value {
                 match takes {
                     Some(Takes::AssetFor(other)) => {
@@ -99,7 +102,8 @@ impl Build<'_> {
         self.programs(draft);
         let whole = Value::Object(config);
         let settings = StepSettings { config: &whole, file: &|path| self.bytes_of(path) };
-        for fault in draft.kind.map(|kind| (kind.check)(&settings)).unwrap_or_default() {
+        let check = |kind: &StepType| (kind.check)(&settings);
+        for fault in draft.kind.filter(|_| is_whole).map(check).unwrap_or_default() {
             trigger::told(fields, &fault);
         }
         let Value::Object(config) = whole else { return Map::new() };

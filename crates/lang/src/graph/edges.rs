@@ -395,7 +395,12 @@ impl<'a> Build<'a> {
             written.as_ref().unwrap_or(&draft.spot).error_hint(
                 Code::MissingDefault,
                 message,
-                "add `default: <step>` to its cases; `default: end` ends there",
+                match missing.as_slice() {
+                    [one] if *one != DEFAULT => {
+                        format!("add `{one}: <step>` to its cases; `{one}: end` ends there")
+                    }
+                    _ => "add `default: <step>` to its cases; `default: end` ends there".to_owned(),
+                },
             );
         }
     }

@@ -6,6 +6,9 @@ use super::schema;
 use crate::diagnostic::Code;
 use crate::read::meant;
 
+/// How many names are listed where none is near.
+const LISTED_MAX: usize = 12;
+
 /// What is wrong with a part of a text: where, what, and what to do.
 pub(super) type Wrong = (usize, Code, String, Option<String>);
 
@@ -18,7 +21,12 @@ pub(super) fn told(fault: Fault) -> Wrong {
         FaultKind::TooDeep => (at, Code::TooDeep, message, hint),
         FaultKind::Unsupported => (at, Code::Unsupported, message, hint),
         FaultKind::Unknown { given, known } => {
-            let hint = meant(&given, &known).or_else(|| schema::known_are(&known));
+            // A long list says less than the page that explains what is in it.
+            let listed = || match known.len() <= LISTED_MAX {
+                true => schema::known_are(&known),
+                false => Some("`cairn help reference/filters` lists them".to_owned()),
+            };
+            let hint = meant(&given, &known).or_else(listed);
             (at, Code::UnknownName, message, hint)
         }
     }

@@ -28,6 +28,15 @@ impl Flow {
 }
 
 impl Build<'_> {
+    /// The step that stands before one in the file, when it leads nowhere.
+    fn forgot_next(&self, draft: &Draft<'_>) -> Option<String> {
+        let place = self.places.get(draft.id.as_str())?;
+        let before = place.checked_sub(1)?;
+        let earlier = self.drafts.get(before).filter(|other| other.around == draft.around)?;
+        let leads = self.links.iter().any(|link| link.from == before);
+        (!leads && !earlier.is("end")).then(|| earlier.id.to_string())
+    }
+
     /// The steps at which a run begins, unless its trigger names another.
     pub(super) fn entry(&self, graph: &Fields<'_>, triggers: &[Trigger]) -> Vec<Slug> {
         if let Some(spot) = graph.get("entry") {
@@ -137,8 +146,14 @@ impl Build<'_> {
                 level.iter().filter(|p| !reached.contains(p)).filter_map(|p| self.drafts.get(*p))
             {
                 let message = format!("nothing leads to `{}`", draft.id);
-                let hint =
+                let usual =
                     "lead an edge to it, make it the `entry_node` of a trigger, or leave it out";
+                let hint = match self.forgot_next(draft) {
+                    Some(before) => {
+                        format!("did you forget `next: {}` at `{before}`? Else {usual}", draft.id)
+                    }
+                    None => usual.to_owned(),
+                };
                 draft.spot.error_hint(Code::Unreachable, message, hint);
             }
         }

@@ -6,6 +6,7 @@ use cairn_core::plan::{Policy, RateLimit, Retention};
 use crate::diagnostic::Code;
 use crate::ids::{self, IdStatus, InvalidId, SourceKind};
 use crate::read::{Fields, Spot};
+use crate::source::Value;
 
 /// The fields of a workflow.
 pub(super) const FIELDS: &[&str] = &[
@@ -109,6 +110,11 @@ pub(super) fn millis(seconds: u32) -> u64 {
 }
 
 fn error_workflow(spot: &Spot<'_>) -> Option<String> {
+    if let Some(name) = spot.node.as_text() {
+        let hint = format!("write `on_error: {{ trigger_workflow: {name} }}`");
+        spot.error_hint(Code::WrongType, "a map should stand here, not text", hint);
+        return None;
+    }
     let id = spot.fields(&["trigger_workflow"])?.need("trigger_workflow")?;
     let text = id.filled()?;
     if ids::check(text, SourceKind::Bundled).is_err() {
@@ -139,6 +145,12 @@ pub(super) fn hosts(spot: &Spot<'_>) -> Vec<String> {
 /// `60/min`, or `{max: 60, per_sec: 60}`.
 fn rate_limit(spot: &Spot<'_>) -> Option<RateLimit> {
     let Some(text) = spot.node.as_text() else {
+        if let Value::Number(number) = &spot.node.value {
+            let message = format!("{number} is not a rate: it does not say in which time");
+            let hint = format!("write `{number}/min`, or `{{max: {number}, per_sec: 60}}`");
+            spot.error_hint(Code::InvalidValue, message, hint);
+            return None;
+        }
         let fields = spot.fields(&["max", "per_sec"])?;
         let runs_max = fields.need("max").and_then(|spot| spot.whole(1, 1_000_000));
         let seconds = fields.get("per_sec").map_or(Some(60), |spot| spot.whole(1, SECONDS_MAX));

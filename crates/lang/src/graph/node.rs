@@ -282,6 +282,11 @@ fn on_interrupt(fields: &Fields<'_>) -> Option<OnInterrupt> {
 }
 
 fn retry(spot: &Spot<'_>) -> Option<RetryPolicy> {
+    if let source::Value::Number(number) = &spot.node.value {
+        let hint = format!("write `retry: {{ max: {number} }}`");
+        spot.error_hint(Code::WrongType, "a map should stand here, not a number", hint);
+        return None;
+    }
     let fields = spot.fields(&["backoff", "delay_sec", "jitter", "max", "max_delay_sec", "on"])?;
     let retries = fields.need("max").and_then(|spot| spot.whole(1, 100));
     let backoff = fields.get("backoff").map_or(Some(Backoff::Exponential), |spot| {

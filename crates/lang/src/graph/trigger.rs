@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::limits::TRIGGERS_MAX;
 use super::{Build, env, schema};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, nearest};
 use crate::read::{Fields, Spot};
 use crate::source;
 
@@ -99,9 +99,19 @@ impl Build<'_> {
         let Some(name) = spot.node.as_text() else { return };
         let secrets =
             self.env.values().filter(|field| field.secret).map(|field| field.name.as_str());
-        if !self.env.get(name).is_some_and(|field| field.secret) {
-            spot.unknown("secret", name, secrets);
+        if self.env.get(name).is_some_and(|field| field.secret) {
+            return;
         }
+        let secrets: Vec<&str> = secrets.collect();
+        if nearest(name, secrets.iter().copied()).is_some() {
+            return spot.unknown("secret", name, secrets);
+        }
+        let message = format!("there is no secret `{name}`");
+        let hint = format!(
+            "declare it: `env: [{{ name: {name}, widget: secret }}]`; `cairn secret set {name} \
+             --generate` then gives it a value"
+        );
+        spot.error_hint(Code::UnknownName, message, hint);
     }
 }
 

@@ -23,7 +23,13 @@ pub(super) fn read(text: &str) -> Result<Node, Fault> {
             match error.info() {
                 // The parser has a limit of its own, beyond ours.
                 info if info.contains("recursion limit") => too_deep(at),
-                info => Fault::new(at, Code::Malformed, format!("not YAML: {info}")),
+                info => {
+                    let fault = Fault::new(at, Code::Malformed, format!("not YAML: {info}"));
+                    match advice(&info) {
+                        Some(advice) => fault.hint(advice),
+                        None => fault,
+                    }
+                }
             }
         })?;
         let at = position(span.start.line(), span.start.col());
@@ -60,6 +66,15 @@ pub(super) fn read(text: &str) -> Result<Node, Fault> {
         }
     }
     document.ok_or_else(|| Fault::new(Position::START, Code::Malformed, "the file is empty"))
+}
+
+/// What to do about the mistakes that people make most.
+fn advice(info: &str) -> Option<&'static str> {
+    if info.contains("tabs") {
+        return Some("indent with blanks");
+    }
+    info.contains("flow mapping")
+        .then_some("in `{ … }`, text with `: ` or `,` in it goes in quotes")
 }
 
 fn add(parent: &mut Open, node: Node) -> Result<(), Fault> {

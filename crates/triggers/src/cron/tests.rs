@@ -158,7 +158,7 @@ fn a_wrong_line_is_told() {
         "x * * * *",
     ];
     insta::assert_snapshot!(lines.map(told).concat(), @r"
-    cron: `61 * * * *` is not a schedule: number out of bounds
+    cron: `61 * * * *` is not a schedule: 61 is no minute, which is a number from 0 to 59
     cron: `*/0 * * * *` is not a schedule: step cannot be zero
     cron: `0 0 30 2 *` is not a schedule: there is no such day
     cron: `0 0 31 4,6 *` is not a schedule: there is no such day

@@ -50,7 +50,7 @@ impl<'a> Screen<'a> {
         };
         let title = output.paint(Style::Strong, &plain(&pending.title));
         output.line(&format!("\n{title}  {}  {label}", pending.step_id))?;
-        output.line(&self.indented(&pending.prompt))?;
+        output.line(&self.indented(&for_people(&pending.prompt)))?;
         self.warn(answer)?;
         if answer.next_intent == NextIntent::AwaitUserConfirmation {
             let asks = "  The run waits for your yes: answer when you agree with what was done.";
@@ -64,13 +64,19 @@ impl<'a> Screen<'a> {
         let output = self.output;
         for warning in &answer.warnings {
             let code = output.paint(Style::Warning, warning.code.name());
-            output.line(&format!("{code}  {}", self.wrapped(&plain(&warning.message), 2)))?;
+            output.line(&format!(
+                "{code}  {}",
+                self.wrapped(&plain(&for_people(&warning.message)), 2)
+            ))?;
         }
         for blocker in &answer.blockers {
             let code = output.paint(Style::Bad, blocker.code.name());
-            output.line(&format!("{code}  {}", self.wrapped(&plain(&blocker.message), 2)))?;
+            output.line(&format!(
+                "{code}  {}",
+                self.wrapped(&plain(&for_people(&blocker.message)), 2)
+            ))?;
             if let Some(fix) = &blocker.suggested_fix {
-                output.line(&format!("  → {}", self.wrapped(&plain(fix), 4)))?;
+                output.line(&format!("  → {}", self.wrapped(&plain(&for_people(fix)), 4)))?;
             }
         }
         Ok(())
@@ -145,7 +151,7 @@ impl<'a> Screen<'a> {
             self.output.remark("\nnotes (`.` ends them, `:help` shows more):");
         } else {
             self.output.remark(
-                "\nwhat you typed is kept: add to it, `.` sends it, `:draft` shows it, `:drop` discards it",
+                "\nyour draft is still here: add to it, `.` sends it, `:draft` shows it, `:drop` discards it",
             );
         }
         while let Some(line) = next_line().await? {
@@ -236,6 +242,19 @@ impl<'a> Screen<'a> {
     pub(super) fn leave(&self, token: &str) {
         self.output.remark(&format!("the run waits; go on with\n  cairn guide --continue {token}"));
     }
+}
+
+/// A text that is written for agents, which send fields, as it is for people, who type.
+fn for_people(text: &str) -> String {
+    const INSTEAD: [(&str, &str); 6] = [
+        ("send `output.artifacts` with", "type `:artifact` with"),
+        ("send `output.notesMarkdown` with", "type notes with"),
+        ("in `output.artifacts`", "with `:artifact`"),
+        ("`output.artifacts", "`:artifact"),
+        ("in `output.notesMarkdown`", "in your notes"),
+        ("`output.notesMarkdown`", "your notes"),
+    ];
+    INSTEAD.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// The next line of standard input, if there is one.

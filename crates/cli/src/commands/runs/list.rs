@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::fresh;
-use crate::output::Style;
+use crate::output::{Style, plain};
 use crate::render::{self, Cell, Narrow};
 use crate::sources;
 
@@ -67,7 +67,8 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         nobody(&engine, summary, &mut run.status).await;
         // What came from elsewhere and cannot be read is listed all the same.
         let forked_from = engine.forked_from(summary).await.ok().flatten();
-        rows.push(Row { run, forked_from });
+        let place = summary.place.clone().unwrap_or_default();
+        rows.push(Row { run, forked_from, place });
     }
     rows.retain(|row| args.status.is_empty() || args.status.contains(&row.run.status));
     let (output, hidden) = (&config.output, engine.hidden());
@@ -94,7 +95,7 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
         let run = &row.run;
         vec![
             Cell::styled(Style::Strong, run.run_id.to_string()),
-            Cell::new(&run.workflow_id),
+            Cell::new(row.workflow(&rows)),
             Cell::styled(status_style(&run.status), status(run)),
             Cell::new(row.origin()),
             Cell::new(render::ago(now_ms, run.queued_at.as_deref())),
@@ -118,9 +119,21 @@ pub(crate) async fn run(args: &Args, config: &Config) -> Result<Exit> {
 struct Row {
     run: Run,
     forked_from: Option<RunId>,
+    /// Where the file of its workflow is, as far as it is known.
+    place: String,
 }
 
 impl Row {
+    /// The workflow; with its file where others of these have the same id and another file.
+    fn workflow(&self, rows: &[Self]) -> String {
+        let id = &self.run.workflow_id;
+        let is_other = |row: &Self| row.run.workflow_id == *id && row.place != self.place;
+        match rows.iter().any(is_other) {
+            true if !self.place.is_empty() => format!("{id} ({})", plain(&self.place)),
+            _ => id.clone(),
+        }
+    }
+
     /// What started it: a trigger, or another run.
     fn origin(&self) -> String {
         match (self.forked_from, self.run.parent_run_id, &self.run.trigger_id) {

@@ -78,17 +78,31 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Why a run is offered; nothing of one that only moved lately.
+const fn in_words(why: WhyMatched) -> Option<&'static str> {
+    Some(match why {
+        WhyMatched::MatchedIdentifier => "it has this name",
+        WhyMatched::MatchedHeadSha => "of this commit",
+        WhyMatched::MatchedBranch => "of this branch",
+        WhyMatched::MatchedGoal => "its goal matches",
+        WhyMatched::MatchedNotes => "its last notes match",
+        WhyMatched::MatchedWorkflowId => "its workflow matches",
+        WhyMatched::MatchedEarlierNotes => "its earlier notes match",
+        WhyMatched::RecencyFallback => return None,
+    })
+}
+
 fn lines(run: &Resumable) -> Vec<(Style, String)> {
-    let why: Vec<&str> = run.why.iter().map(|why| why.name()).collect();
+    let why: Vec<&str> = run.why.iter().filter_map(|why| in_words(*why)).collect();
+    let why: String = why.iter().map(|why| format!("{why}, ")).collect();
     let mut lines = vec![
         (Style::Strong, format!("{}  {}", run.label, plain(&run.workflow_id))),
         (
             Style::Faint,
             format!(
-                "  {}, moved {} ago, {}, {}",
+                "  {}, moved {} ago, {why}{}",
                 run.status,
                 render::span(run.idle_sec * 1_000),
-                why.join(", "),
                 run.run.session
             ),
         ),

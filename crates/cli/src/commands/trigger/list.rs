@@ -1,9 +1,13 @@
 //! `cairn trigger list`: every trigger, and when the clock fires it next.
 
+use std::sync::Arc;
+
 use cairn_api::Exit;
 use cairn_api::call::{Trigger, Triggers};
 use cairn_api::error::Result;
+use cairn_engine::catalog::Found;
 use cairn_server::watched;
+use serde_json::Value;
 
 use crate::config::Config;
 use crate::output::{Output, Style, plain};
@@ -33,7 +37,7 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     } else if items.is_empty() {
         output.remark("no workflow has a trigger");
     } else {
-        print(&items, output)?;
+        print(&items, &found, output)?;
     }
     for broken in found.iter().filter(|found| found.outcome.is_err()) {
         let path = broken.path.display();
@@ -53,7 +57,23 @@ pub(crate) fn run(_: &Args, config: &Config) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn print(items: &[Trigger], output: &Output) -> Result<()> {
+/// The workflows whose failures a trigger takes, in words; none for one of another type.
+fn failures(item: &Trigger, found: &[Arc<Found>]) -> Option<String> {
+    let found = found.iter().find(|found| found.id == item.workflow_id)?.in_force();
+    let triggers = &found.compiled().ok()?.plan.triggers;
+    let trigger = triggers.iter().find(|trigger| trigger.id.as_str() == item.trigger_id)?;
+    if trigger.r#type.as_str() != "error" {
+        return None;
+    }
+    let named = trigger.config.0.get("workflows").and_then(Value::as_array);
+    let named: Vec<&str> = named.into_iter().flatten().filter_map(Value::as_str).collect();
+    Some(match named.as_slice() {
+        [] => "when a run fails whose `on_error` names it".to_owned(),
+        named => format!("when a run of {} fails", named.join(" or ")),
+    })
+}
+
+fn print(items: &[Trigger], found: &[Arc<Found>], output: &Output) -> Result<()> {
     let heading = ["WORKFLOW", "TRIGGER", "TYPE", "FIRES"];
     let mut rows = vec![heading.map(|name| Cell::styled(Style::Faint, name)).into()];
     rows.extend(items.iter().map(|item| {
@@ -65,7 +85,7 @@ fn print(items: &[Trigger], output: &Output) -> Result<()> {
             }
             (Some(at), _) => Cell::new(format!("at {at}")),
             (None, Some(path)) => Cell::new(format!("on requests to {path}")),
-            (None, None) => Cell::new("-"),
+            (None, None) => Cell::new(failures(item, found).unwrap_or_else(|| "-".to_owned())),
         };
         vec![
             Cell::styled(Style::Strong, &item.workflow_id),

@@ -65,7 +65,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 fn find(name: &str) -> Result<&'static Template> {
     templates::find(name).ok_or_else(|| {
         let names: Vec<&str> = templates::ALL.iter().map(|template| template.name).collect();
+        // A part of a name is enough to be understood.
+        let part = |whole: &&str| {
+            whole.split('-').any(|part| nearest(name, [part]).is_some() && name.len() > 2)
+        };
         let near = nearest(name, names.iter().copied());
+        let near = near.or_else(|| names.iter().copied().find(part));
         let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Error::Usage {
             message: format!("there is no template `{name}`{meant}"),

@@ -164,7 +164,10 @@ fn print(output: &Output, plan: &Plan, id: &Slug, level: usize) -> Result<()> {
 
 fn notes(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(performed(step).map(|kind| format!("the engine does it: {kind}")));
+    notes.extend(performed(step).map(|kind| match kind.as_str() {
+        "human" => "a person answers".to_owned(),
+        kind => format!("the engine does it: {kind}"),
+    }));
     if step.condition.is_some() {
         notes.push("on a condition".to_owned());
     }

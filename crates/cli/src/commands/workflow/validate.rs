@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{marks, sarif};
 use crate::commands::trigger;
-use crate::config::Config;
+use crate::config::{Config, usual_file};
 use crate::output::plain;
 use crate::render;
 use crate::sources;
@@ -75,10 +75,13 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
     });
     across(&mut found, &catalog.list()?);
     let settings = config.step_settings()?;
+    let file = config.file.clone().or_else(usual_file);
+    let file = file.map_or_else(|| "config.toml".to_owned(), |file| file.display().to_string());
     let told: Vec<Vec<Diagnostic>> = found
         .iter()
         .map(|found| {
-            let here = here(found, &settings).into_iter().map(|told| Diagnostic::from(&told));
+            let here =
+                here(found, &settings, &file).into_iter().map(|told| Diagnostic::from(&told));
             sources::diagnostics(found).into_iter().chain(here).collect()
         })
         .collect();
@@ -122,11 +125,12 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<Exit> {
 }
 
 /// What a workflow asks for that is not set up on this machine.
-fn here(found: &Found, settings: &Settings) -> Vec<diagnostic::Diagnostic> {
+fn here(found: &Found, settings: &Settings, file: &str) -> Vec<diagnostic::Diagnostic> {
     let Ok(compiled) = &found.outcome else { return Vec::new() };
     let lacks = lacking(&compiled.plan, settings).into_iter().map(|lack| {
         let place = ("/graph/nodes", lack.step.as_str(), lack.field);
-        found.warning_at(place, Code::NotConfigured, (lack.message, lack.hint))
+        let hint = format!("add {} to {file}; until then {}", lack.lines, lack.until);
+        found.warning_at(place, Code::NotConfigured, (lack.message, hint))
     });
     let types = trigger::types();
     let triggers = compiled.plan.triggers.iter().filter_map(|trigger| {

@@ -147,8 +147,8 @@ fn data_that_would_become_program_text() {
     w/workflow.yaml:8:43: error[tainted_value] /graph/nodes/2/command/0: what `event` brings was sent by somebody, and cannot name a program; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:8:71: error[tainted_value] /graph/nodes/2/command/1: what `event` brings was sent by somebody, and cannot be a script or an option of an interpreter; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
     w/workflow.yaml:9:63: error[tainted_value] /graph/nodes/3/query: `{{…}}` cannot stand here: what a run brings is data, not program text; hand the value over as an argument: in SQL as `$1` with `args`, in jq as `input`
-    w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
-    w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot be the host of an address; write it out, take it from `env`, or pass it through `one_of(…)`, `slug` or `int`
+    w/workflow.yaml:10:45: error[tainted_value] /graph/nodes/4/url: what `event` brings was sent by somebody, and cannot choose the host of an address; write the domain out, as in `https://{{ … | slug }}.example.com/`, take the host from `env`, or let it be one of a few: `| one_of("a.example.com", …)`
+    w/workflow.yaml:11:37: error[tainted_value] /graph/nodes/5/url: what `event` brings was sent by somebody, and cannot choose the host of an address; write the domain out, as in `https://{{ … | slug }}.example.com/`, take the host from `env`, or let it be one of a few: `| one_of("a.example.com", …)`
     w/workflow.yaml:12:38: error[tainted_value] /graph/nodes/6/script: `{{…}}` cannot stand in a path; write the path itself
     "#);
     let fine = with_nodes(
@@ -549,4 +549,40 @@ fn what_follows_from_a_step_that_is_not_there_is_not_told() {
     a typo in the inputs of a merge:
     w/workflow.yaml:7:38: error[unknown_name] /graph/nodes/1/inputs/0: there is no step `aa`; did you mean `a`?
     ");
+}
+
+#[test]
+fn a_mistake_that_many_make_is_told_with_what_to_write() {
+    let node = |rest: &str| format!("name: T\ngraph: {{nodes: [{{id: a, {rest}}}]}}\n");
+    let log = "type: log, message: x";
+    for (text, wanted, count) in [
+        (format!("rate_limit: 60\n{}", node(log)), "write `60/min`", 1),
+        (node(&format!("{log}, retry: 3")), "write `retry: { max: 3 }`", 1),
+        (
+            format!("on_error: project.other\n{}", node(log)),
+            "`on_error: { trigger_workflow: project.other }`",
+            1,
+        ),
+        (
+            "name: T\ngraph:\n  entry: a\n  nodes:\n    - {id: a, type: log, message: x}\n    - {id: b, type: log, message: y}\n".to_owned(),
+            "did you forget `next: b` at `a`?",
+            1,
+        ),
+        ("name: T\ngraph:\n\tnodes: []\n".to_owned(), "indent with blanks", 1),
+        (node("type: log, message: Go: now"), "goes in quotes", 1),
+        (format!("nodes: []\n{}", node(log)), "`nodes` belongs under `graph:`", 1),
+        (node("type: log, message: '{{ event.text | xyzzyx }}'"), "`cairn help reference/filters` lists them", 1),
+        (
+            format!("triggers: [{{type: webhook, path: /x, secret: NOPE}}]\n{}", node(log)),
+            "declare it: `env: [{ name: NOPE, widget: secret }]`",
+            1,
+        ),
+        (node("type: human, prompt: Go?, cases: {approved: end}"), "add `rejected: <step>` to its cases; `rejected: end` ends there", 1),
+        (node("type: http, ulr: 'https://x.example/'"), "did you mean `url`?", 1),
+    ] {
+        let found = compile(&text).unwrap_err();
+        let told = lines(&found);
+        assert!(told.contains(wanted), "{text}: {told}");
+        assert_eq!(found.iter().filter(|d| d.severity == Severity::Error).count(), count, "{told}");
+    }
 }
