@@ -7,6 +7,7 @@
 pub mod condition;
 pub mod decide;
 pub mod judge;
+pub mod keys;
 pub mod label;
 pub mod performed;
 pub mod probe;

@@ -16,7 +16,7 @@ mod widget;
 pub use check::{Invalid, limits};
 pub use env::{DataTable, EnvField, TableAccess, VisibleWhen};
 pub use guide::{Assessment, Dimension, Guide, ModelTier, Reference, ResolveFrom};
-pub use prompt::{Check, Consequence, Fragment, InjectedText, Prompt};
+pub use prompt::{Check, Consequence, ContextKey, Fragment, InjectedText, Prompt};
 pub use repeat::{Loop, LoopVariables, Repeat};
 pub use step::{
     Action, Backoff, Confirmation, ConfirmedBy, FailureKind, OnFailure, OnInterrupt, Origin,

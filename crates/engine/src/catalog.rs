@@ -538,10 +538,11 @@ impl Source {
     }
 }
 
-/// The workflow that was most likely meant, by its id or the name part of it.
-fn meant<'a>(given: &str, ids: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let names = ids.clone().filter_map(|id| id.split_once('.').map(|(_, name)| name));
-    nearest(given, ids.chain(names))
+/// The id of the workflow that was most likely meant, by its id or the name part of it.
+fn meant<'a>(given: &str, mut ids: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let name = |id: &'a str| id.split_once('.').map(|(_, name)| name);
+    let near = nearest(given, ids.clone().chain(ids.clone().filter_map(name)))?;
+    ids.find(|id| *id == near || name(id) == Some(near))
 }
 
 /// The same outcome with more said about it.

@@ -23,12 +23,14 @@ use std::sync::Arc;
 use cairn_core::event::guided::{AdvanceOutcome, OutputChannel, SessionCreated, SourceKind};
 use cairn_core::event::{By, NewEvent, Scope, limits};
 use cairn_core::guided::decide::{self, Decided, Rejection};
-use cairn_core::guided::judge::Submission;
+use cairn_core::guided::judge::{self, Asked, Submission};
+use cairn_core::guided::scene::scene;
 use cairn_core::id::{AttemptId, EventId, NodeId, RunId, SessionId};
 use cairn_core::keyring::Keyring;
 use cairn_core::plan::Mode;
+use cairn_core::reason::Consequence;
 use cairn_core::text::truncate;
-use cairn_core::token::compact::Attempt;
+use cairn_core::token::compact::{Attempt, Kind};
 use cairn_lang::ids;
 use cairn_store as store;
 use cairn_store::{AppendPlan, Blob, Store};
@@ -39,14 +41,14 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::performer::Performers;
 use crate::record::{Action, Deed, Object, Record};
-use answer::{AfterCheckpoint, Answer, Checkpointed, Resumable, SessionOpened};
+use answer::{AfterCheckpoint, Answer, Behind, Checkpointed, Resumable, SessionOpened};
 use ask::{At, Checkpoint, Continue, Intent, Output, Resume, Start, Tokens, Wanted};
 use blobs::Cache;
 use position::Position;
 use session::{Known, Session};
 use tokens::{Spot, Target};
 
-pub use input::context;
+pub use input::{context, empty_goal};
 
 /// How often a call is decided again because the run moved meanwhile.
 const TRIES_MAX: usize = 16;
@@ -110,6 +112,11 @@ impl Guide {
 
     /// Finds the runs that somebody most likely means. Writes nothing.
     pub async fn resume(&self, ask: Resume) -> Result<Vec<Resumable>> {
+        Ok(self.look_for(ask).await?.0)
+    }
+
+    /// The same, with how many more there are than are given.
+    pub async fn look_for(&self, ask: Resume) -> Result<(Vec<Resumable>, usize)> {
         resume::resume(&self.inner, ask).await
     }
 
@@ -192,7 +199,9 @@ impl Inner {
         let position = Position::load(self, &session, run, node).await?;
         let facts = reply::Facts::begun(&found, id_warning, run, workspace);
         let keys = self.store.keys.load().await?;
-        reply::answer(self, &session, &position, &keys, ask.tokens, facts).await
+        let mut answer = reply::answer(self, &session, &position, &keys, ask.tokens, facts).await?;
+        answer.warnings.extend(input::empty_goal(ask.goal.as_deref()));
+        Ok(answer)
     }
 
     /// Looks a workflow up, with what is to be said about its id, on a thread that may read and
@@ -263,6 +272,7 @@ impl Inner {
             }
             let position = Position::load(self, &session, run, node).await?;
             input::total(&position.context, &context)?;
+            input::gaps(ask.output.as_ref(), &position.gaps)?;
             if position.is_owed_by_engine() {
                 self.perform(&mut session, run, node, attempt, Some(ack)).await?;
                 continue;
@@ -379,10 +389,46 @@ impl Inner {
                 return self.checkpointed(&session, (run, at), &keys, tokens, same).await;
             }
             let position = Position::load(self, &session, run, node).await?;
+            if ask.replaces_notes {
+                self.check_correction(&session, &position, &ask).await?;
+            }
             let decided = noted(&*self.host, &session, &position, attempt, &ask)?;
             self.append_or_look(&mut session, run, decided).await?;
         }
         Err(store::Error::Busy { session: session.id, waiting: TRIES_MAX }.into())
+    }
+
+    /// Holds notes that take the place of others to what their step asks of notes.
+    async fn check_correction(
+        &self,
+        session: &Session,
+        position: &Position,
+        ask: &Checkpoint,
+    ) -> Result<()> {
+        let dag = session.dag(position.run)?;
+        let Some(parent) = dag.node(position.node).and_then(|node| node.parent) else {
+            return Ok(());
+        };
+        let before = Position::load(self, session, position.run, parent).await?;
+        let Some(step) = before.step() else { return Ok(()) };
+        let loop_stack = before.loop_stack();
+        let scene = scene(&before.plan, &position.context, loop_stack);
+        let asked =
+            Asked { plan: &before.plan, step, loop_stack, scene: &scene, gaps: &before.gaps };
+        let notes = ask.output.notes.as_deref().unwrap_or_default();
+        let problems = judge::correction(asked, notes);
+        let blocks = |problem: &&judge::Problem| {
+            let autonomy = position.preferences.autonomy;
+            !matches!(problem.reason.under(autonomy), Consequence::Disclose(..))
+        };
+        match problems.iter().find(blocks) {
+            None => Ok(()),
+            Some(problem) => Err(Error::Invalid {
+                message: format!("{}; nothing was replaced", problem.message),
+                fix: problem.fix.clone().unwrap_or_default(),
+                details: json!({"field": "output.notesMarkdown"}),
+            }),
+        }
     }
 
     /// The answer of a checkpoint that stands at a node.
@@ -394,24 +440,52 @@ impl Inner {
         (go, note, tokens): (Attempt, Attempt, Tokens),
         recorded: bool,
     ) -> Result<Checkpointed> {
-        let place = Spot::new(session, run, node);
         let position = Position::load(self, session, run, node).await?;
-        let next = match position.state.is_complete() {
+        let gone = session.gone_on(run, node, recorded)?;
+        let behind = match gone {
+            Some(gone) => Some(self.behind(session, &position, gone, keys).await?),
+            None => None,
+        };
+        let next = match (&behind, position.state.is_complete()) {
             _ if session.is_notes(run) => AfterCheckpoint::Notes,
-            true => AfterCheckpoint::Complete,
-            false => AfterCheckpoint::Step,
+            (Some(behind), _) => AfterCheckpoint::Behind(behind.clone()),
+            (None, true) => AfterCheckpoint::Complete,
+            (None, false) => AfterCheckpoint::Step,
         };
-        let warning = match recorded {
-            true => reply::warnings::cut_notes(session.view.outputs.notes(node)),
-            false => Some(reply::warnings::other_checkpoint()),
+        let warnings = match (recorded, &behind) {
+            (false, _) => vec![reply::warnings::other_checkpoint()],
+            (true, behind) => {
+                let cut = reply::warnings::cut_notes(session.view.outputs.notes(node));
+                let behind = behind.as_ref().map(reply::warnings::recorded_behind);
+                behind.into_iter().chain(cut).collect()
+            }
         };
-        Ok(Checkpointed {
-            label: place.label(),
-            node,
-            tokens: place.set(session, keys, tokens, go, note)?,
-            recorded,
-            next,
-            warnings: warning.into_iter().collect(),
+        // What was not recorded belongs to where the run stands, and the tokens lead there.
+        let (place, go, note) = match gone.filter(|_| !recorded) {
+            Some(gone) => {
+                let attempt = self.fresh()?;
+                (Spot::new(session, run, gone), attempt, attempt)
+            }
+            None => (Spot::new(session, run, node), go, note),
+        };
+        let (label, tokens) = (place.label(), place.set(session, keys, tokens, go, note)?);
+        Ok(Checkpointed { label, node, tokens, recorded, next, warnings })
+    }
+
+    /// Where a run stands that has gone on from the step of a checkpoint.
+    async fn behind(
+        &self,
+        session: &Session,
+        position: &Position,
+        gone: NodeId,
+        keys: &Keyring,
+    ) -> Result<Behind> {
+        let now = Position::load(self, session, position.run, gone).await?;
+        let spot = Spot::new(session, position.run, gone);
+        Ok(Behind {
+            step: position.step().map(|step| step.id.to_string()).unwrap_or_default(),
+            at: now.step().map(|step| step.id.to_string()),
+            continue_token: spot.token(session, Kind::Continue, Attempt::FIRST, keys)?,
         })
     }
 

@@ -14,6 +14,7 @@ mod follow;
 mod function;
 mod header;
 mod items;
+mod keys;
 mod named;
 mod output;
 mod prompt;

@@ -76,7 +76,7 @@ impl Door {
         if self.automations.gave_out(token).await? {
             return Err(Error::Engine(engine::Error::TokenScope {
                 message: "the token is one of an automation, which keeps no checkpoints: every step that is done is kept already".to_owned(),
-                instead: "send what is worth keeping as `output.notesMarkdown` of continue_workflow when the step is done".to_owned(),
+                instead: "finish the step and send what it asks for with continue_workflow; the token alone shows that again".to_owned(),
             }));
         }
         let ask = Checkpoint { by: Some(self.holder.by.clone()), ..ask };
@@ -92,11 +92,12 @@ impl Door {
         }
         self.reach.require(ask.workspace.as_deref())?;
         let words = ask.query.clone().unwrap_or_default();
-        let waiting = self.automations.waiting_for_agents(&self.holder.roles()).await?;
+        let waiting = self.automations.offered_to(&self.holder.by, &self.holder.roles()).await?;
         let waiting = waiting.into_iter().filter(|run| speaks_of(run, &words));
-        let found = self.guide.resume(ask).await?;
+        let (found, more) = self.guide.look_for(ask).await?;
         let untrusted = self.guide.untrusted().await?;
-        Ok(Resumed::new(found, &untrusted).with_waiting(waiting.take(WAITING_MAX)))
+        let resumed = Resumed { more, ..Resumed::new(found, &untrusted) };
+        Ok(resumed.with_waiting(waiting.take(WAITING_MAX)))
     }
 
     /// Claims a run that waits for an agent, and gives its step.
@@ -122,12 +123,16 @@ impl Door {
             }
         };
         let kind = "manual".to_owned();
-        let event = TriggerEvent { payload: input, kind, ..TriggerEvent::default() };
+        // What the run is for, in the place that a person's words have in other events.
+        let goal = ask.goal.as_deref().map(str::trim).filter(|goal| !goal.is_empty());
+        let more = goal.map(|goal| ("text".to_owned(), json!(goal))).into_iter().collect();
+        let event = TriggerEvent { payload: input, kind, more };
         let (key, roles) = (None, self.holder.roles());
         let by = self.holder.by.clone();
         let request = RunRequest { workflow, trigger, key, event, depth: 0, by, roles };
         let mut answer = self.automations.start_held(request).await?;
         answer.warnings.extend((ask.tokens == Tokens::Pair).then(compact_only));
+        answer.warnings.extend(engine::guided::empty_goal(ask.goal.as_deref()));
         if ask.preferences != Wanted::default() {
             let message = "an automation has no preferences; what you sent means nothing to it";
             let warning =
@@ -140,7 +145,8 @@ impl Door {
 
 /// Whether all of these words are in what is known of a run.
 fn speaks_of(run: &WaitingRun, words: &str) -> bool {
-    let text = format!("{} {} {} {}", run.label, run.workflow, run.step, run.prompt);
+    let WaitingRun { label, workflow, step, prompt, given, .. } = run;
+    let text = format!("{label} {workflow} {step} {prompt} {given}");
     let text = text.to_lowercase();
     words.split_whitespace().all(|word| text.contains(&word.to_lowercase()))
 }

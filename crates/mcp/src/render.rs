@@ -16,9 +16,8 @@ use cairn_api::guided::answer::{
 use cairn_core::canonical::StrictValue;
 use cairn_core::error::Retry;
 use cairn_core::projection::resume::WhyMatched;
-use cairn_core::reason::{Blocker, Pointer};
 use cairn_core::text::inert;
-use cairn_engine::guided::answer as engine;
+use cairn_engine::guided::answer::{self as engine, Asks, NotesAsked};
 use serde_json::{Map, Value, json};
 
 use crate::advice;
@@ -37,21 +36,24 @@ const LATER: &str = "To continue another day, stop here and tell the user: this 
 /// An answer about a run.
 pub(crate) fn answer(found: engine::Answer) -> Reply<Answer> {
     let references = supplement::references(found.lifecycle, &found.references);
-    let asked = Asked::of(found.pending.as_ref());
+    let asks = found.pending.as_ref().map(|pending| pending.asks.clone()).unwrap_or_default();
     let data = Answer::from(found);
-    let mut texts = vec![primary(&data, asked)];
+    let mut texts = vec![primary(&data, &asks)];
     texts.extend(references);
     texts.extend(supplement::all(&data));
     Reply { data, texts }
 }
 
 /// The step to do, or why there is none, and what to call next.
-fn primary(data: &Answer, asked: Asked) -> String {
+fn primary(data: &Answer, asks: &Asks) -> String {
     let mut text = match (&data.kind, &data.pending) {
-        (Kind::Blocked, pending) => blocked(data, pending.as_ref(), asked),
-        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, asked)),
+        (Kind::Blocked, pending) => blocked(data, pending.as_ref(), asks),
+        (Kind::Ok, Some(pending)) => format!("{}{RULE}{}", pending.prompt, next(data, asks)),
         (Kind::Ok, None) => over(data),
     };
+    if let Some(done) = done_before(data) {
+        text = format!("{done}{RULE}{text}");
+    }
     if let Some(warning) = unrecorded(data) {
         let message = warning.message.trim_start_matches("not recorded: ");
         text = format!("NOT RECORDED: {message}.{RULE}{text}");
@@ -65,21 +67,44 @@ fn unrecorded(data: &Answer) -> Option<&Warning> {
     data.warnings.iter().find(|warning| warning.code == NOT_RECORDED)
 }
 
-fn next(data: &Answer, asked: Asked) -> String {
+/// What is said first of a step that is shown again and was done before.
+fn done_before(data: &Answer) -> Option<String> {
+    let pending = data.pending.as_ref().filter(|_| data.kind == Kind::Ok)?;
+    let newest = data.branches.first().filter(|_| unrecorded(data).is_none())?;
+    let stands = match (&newest.pending_step_id, newest.is_complete) {
+        (_, true) => "the run is complete there".to_owned(),
+        (Some(at), false) => format!("the run is at `{at}` there"),
+        (None, false) => "the run continues there by itself".to_owned(),
+    };
+    let again = match data.run {
+        None => "makes a new branch",
+        Some(_) => "starts a new run",
+    };
+    Some(format!(
+        "DONE BEFORE: `{}` is done already, and {stands}. To see that, call continue_workflow with \
+         continueToken \"{}\" alone. What follows is the step as it was; the call that it shows \
+         {again}.",
+        pending.step_id, newest.continue_token
+    ))
+}
+
+fn next(data: &Answer, asks: &Asks) -> String {
     let (before, call) = match data.next_intent {
+        NextIntent::PerformPendingThenContinue if done_before(data).is_some() => {
+            ("To do the step another way,", done(data, asks))
+        }
         NextIntent::PerformPendingThenContinue if unrecorded(data).is_some() => {
             let before = match data.run {
                 None => "To record what you sent as a new branch,",
                 Some(_) => "To record what you sent in a new run,",
             };
-            (before, done(data, asked))
+            (before, done(data, asks))
         }
-        NextIntent::PerformPendingThenContinue => ("When the step is done,", done(data, asked)),
-        NextIntent::AwaitUserConfirmation => (
-            "Do the step, show the user the result and wait for their yes. Then",
-            done(data, asked),
-        ),
-        NextIntent::RehydrateOnly | NextIntent::Complete => {
+        NextIntent::PerformPendingThenContinue => ("When the step is done,", done(data, asks)),
+        NextIntent::AwaitUserConfirmation => {
+            ("Do the step, show the user the result and wait for their yes. Then", done(data, asks))
+        }
+        NextIntent::RehydrateOnly | NextIntent::Complete | NextIntent::Ended => {
             ("To see where the run stands,", tokens(data, false))
         }
     };
@@ -101,8 +126,11 @@ fn next(data: &Answer, asked: Asked) -> String {
     text
 }
 
-fn blocked(data: &Answer, pending: Option<&Pending>, asked: Asked) -> String {
-    let mut text = String::from("BLOCKED: the run stays at this step.\n");
+fn blocked(data: &Answer, pending: Option<&Pending>, asks: &Asks) -> String {
+    let mut text = String::from(match data.run {
+        None => "BLOCKED: the run stays at this step.\n",
+        Some(_) => "BLOCKED: this is not what the step asks for, and nothing of it was recorded.\n",
+    });
     for (place, blocker) in data.blockers.iter().enumerate() {
         let code = blocker.code.name();
         let _ = write!(text, "\n{}. {code}: {}", place + 1, blocker.message);
@@ -111,9 +139,8 @@ fn blocked(data: &Answer, pending: Option<&Pending>, asked: Asked) -> String {
         }
     }
     let token = data.retry_continue_token.as_ref().unwrap_or(&data.continue_token);
-    let of_contract = |blocker: &Blocker| matches!(blocker.pointer, Pointer::OutputContract { .. });
-    let artifact = asked.artifact || data.blockers.iter().any(of_contract);
-    let call = json!({"continueToken": token, "output": Asked { artifact, ..asked }.example()});
+    let mut call = json!({"continueToken": token});
+    fill(&mut call, asks);
     // An automation takes no context with a step.
     let recorded = match data.run {
         None => " Context and preferences that you sent are recorded; send only what changed.",
@@ -125,8 +152,8 @@ fn blocked(data: &Answer, pending: Option<&Pending>, asked: Asked) -> String {
     };
     let _ = write!(
         text,
-        "{RULE}nextIntent: {}. {first}, then send the whole output again with the \
-         retryContinueToken as continueToken.{recorded}\n{call}",
+        "{RULE}nextIntent: {}. {first}, then send the whole output again; the continueToken below \
+         is the `retryContinueToken` of this answer.{recorded}\n{call}",
         data.next_intent.name()
     );
     if let Some(pending) = pending {
@@ -150,52 +177,38 @@ fn over(data: &Answer) -> String {
          the user its outcome."
             .to_owned()
     } else {
-        format!("There is no step to do now.{RULE}{}", next(data, Asked::default()))
+        format!("There is no step to do now.{RULE}{}", next(data, &Asks::default()))
     }
 }
 
 /// The call that says that a step is done.
-fn done(data: &Answer, asked: Asked) -> String {
+fn done(data: &Answer, asks: &Asks) -> String {
     let mut call = tokens_value(data, true);
-    if let Some(fields) = call.as_object_mut() {
-        fields.insert("output".to_owned(), asked.example());
-    }
+    fill(&mut call, asks);
     call.to_string()
 }
 
-/// What the answer to a step brings.
-#[derive(Clone, Copy)]
-struct Asked {
-    /// Notes: nobody is asked for some that would not be recorded.
-    notes: bool,
-    /// An artifact, without which the answer is not whole.
-    artifact: bool,
+/// The output to fill in for a step.
+fn output(asks: &Asks) -> Value {
+    let mut output = Map::new();
+    // Nobody is asked for notes that would not be recorded.
+    if asks.notes != NotesAsked::NotRecorded {
+        output.insert("notesMarkdown".to_owned(), json!("<what you did in this step alone>"));
+    }
+    if !asks.artifacts.is_empty() {
+        output.insert("artifacts".to_owned(), json!(asks.artifacts));
+    }
+    Value::Object(output)
 }
 
-impl Default for Asked {
-    fn default() -> Self {
-        Self { notes: true, artifact: false }
-    }
-}
-
-impl Asked {
-    fn of(pending: Option<&engine::Pending>) -> Self {
-        pending.map_or_else(Self::default, |pending| Self {
-            notes: pending.records_notes,
-            artifact: pending.needs_artifact,
-        })
-    }
-
-    /// An output to fill in.
-    fn example(self) -> Value {
-        let mut output = Map::new();
-        if self.notes {
-            output.insert("notesMarkdown".to_owned(), json!("<what you did in this step alone>"));
-        }
-        if self.artifact {
-            output.insert("artifacts".to_owned(), json!(["<as asked for above>"]));
-        }
-        Value::Object(output)
+/// Adds what a step brings to the call that says it is done.
+fn fill(call: &mut Value, asks: &Asks) {
+    let Some(fields) = call.as_object_mut() else { return };
+    fields.insert("output".to_owned(), output(asks));
+    if !asks.context.is_empty() {
+        let keys =
+            asks.context.iter().map(|(name, told)| (name.clone(), json!(format!("<{told}>"))));
+        fields.insert("context".to_owned(), Value::Object(keys.collect()));
     }
 }
 
@@ -230,7 +243,7 @@ fn names(data: &Answer) -> String {
 
 /// A checkpoint was recorded, or not.
 pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
-    let (recorded, next) = (found.recorded, found.next);
+    let (recorded, next) = (found.recorded, found.next.clone());
     let data = Checkpointed::from(found);
     let mut text = match recorded {
         true => "Recorded.".to_owned(),
@@ -239,15 +252,16 @@ pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
     for warning in &data.warnings {
         let _ = write!(text, " {}: {}.", warning.code, warning.message);
     }
-    match next {
+    match &next {
         engine::AfterCheckpoint::Step => {
-            let output = Asked::default().example();
-            let call = json!({"continueToken": data.continue_token, "output": output});
+            let call = json!({"continueToken": data.continue_token});
             let _ = write!(
                 text,
-                " The step is still pending; when it is done, call continue_workflow with\n{call}"
+                " The step is still pending; when it is done, send what it asks for with this \
+                 continueToken; alone it shows the step again:\n{call}"
             );
         }
+        engine::AfterCheckpoint::Behind(behind) => after_behind(&mut text, behind),
         engine::AfterCheckpoint::Complete => text.push_str(" The run is complete."),
         engine::AfterCheckpoint::Notes => {}
     }
@@ -260,6 +274,20 @@ pub(crate) fn checkpointed(found: engine::Checkpointed) -> Reply<Checkpointed> {
     Reply { data, texts: vec![text] }
 }
 
+/// What follows a checkpoint at a step that the run has left.
+fn after_behind(text: &mut String, behind: &engine::Behind) {
+    let stands = match &behind.at {
+        Some(at) => format!("the run is at `{at}`"),
+        None => "the run is complete".to_owned(),
+    };
+    let call = json!({"continueToken": behind.continue_token});
+    let _ = write!(
+        text,
+        " `{}` is done, and {stands}; to see where it stands, call continue_workflow with\n{call}",
+        behind.step
+    );
+}
+
 /// A session was opened.
 pub(crate) fn session_opened(data: &SessionOpened) -> String {
     format!(
@@ -269,44 +297,89 @@ pub(crate) fn session_opened(data: &SessionOpened) -> String {
     )
 }
 
-/// Runs that may be meant.
-pub(crate) fn resumed(data: &Resumed, asked: bool) -> String {
+/// Runs that may be meant. `asked` says by what they were looked for.
+pub(crate) fn resumed(data: &Resumed, asked: &Looked) -> String {
     let untrusted = format!("{}{}", waiting(data), untrusted(data));
     if data.candidates.is_empty() && !data.waiting.is_empty() {
-        return format!("There is no earlier run to resume.{untrusted}");
+        return format!("No guided run matches.{untrusted}");
     }
     if data.candidates.is_empty() {
         let none = "There is no run to resume. Choose a workflow with list_workflows.";
         return format!("{none}{untrusted}");
     }
     let nothing = [WhyMatched::RecencyFallback.name()];
-    let matched = data.candidates.iter().any(|found| found.why_matched != nothing);
-    let mut text = match (matched, asked) {
-        (true, _) => "Runs, best match first.",
-        (false, true) => "No run matches; these moved last.",
-        (false, false) => "These runs moved last.",
-    }
-    .to_owned();
+    let matched = data.candidates.iter().filter(|found| found.why_matched != nothing).count();
+    let mut text = match (matched, asked.any()) {
+        (0, true) => format!("No run matches {}; these moved last.", asked.told()),
+        (0, false) => "These runs moved last.".to_owned(),
+        (some, _) if some == data.candidates.len() => "Runs, best match first.".to_owned(),
+        (some, _) => format!("Runs, best match first; only the first {some} match."),
+    };
     text.push_str(
         " Take the one that fits, or ask the user; then call continue_workflow with its \
          continueToken alone.",
     );
+    if asked.folder && !asked.words {
+        text.push_str(
+            " workspacePath puts runs on its git branch and commit first, and leaves none out: \
+             `project` says where each was started.",
+        );
+    }
     for (place, found) in data.candidates.iter().enumerate() {
         let _ = write!(text, "\n\n{}. {}", place + 1, candidate(found));
+    }
+    match data.more {
+        0 => {}
+        more => {
+            let _ = write!(
+                text,
+                "\n\n{more} more are not shown; words in `query` that tell the run apart find it."
+            );
+        }
     }
     text.push_str(&untrusted);
     text
 }
 
+/// By what runs were looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) words: bool,
+    /// A branch or commit.
+    pub(crate) place: bool,
+    pub(crate) folder: bool,
+}
+
+impl Looked {
+    const fn any(&self) -> bool {
+        self.words || self.place || self.folder
+    }
+
+    fn told(&self) -> String {
+        let all = [
+            (self.words, "all of these words"),
+            (self.place, "that branch or commit"),
+            (self.folder && !self.words, "the branch or commit of that folder"),
+        ];
+        let told = all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, told)| told);
+        told.collect::<Vec<_>>().join(" or ")
+    }
+}
+
 fn candidate(found: &Candidate) -> String {
+    let nothing = [WhyMatched::RecencyFallback.name()];
+    let why = match found.why_matched == nothing {
+        // That it moved last is said above.
+        true => String::new(),
+        false => format!(" ({})", found.why_matched.join(", ")),
+    };
     let mut text = format!(
-        "{}: {}, {}{}, moved {} ago ({})",
+        "{}: {}, {}{}, moved {} ago{why}",
         found.session.label,
         found.workflow_id,
         found.status,
         if found.branch { ", another branch" } else { "" },
         age(found.idle_sec),
-        found.why_matched.join(", "),
     );
     let line = |name: &str, value: &str| format!("\n   {name}: {}", inert(value));
     text.extend(found.goal.as_deref().map(|goal| line("goal", goal)));
@@ -338,7 +411,15 @@ fn waiting(data: &Resumed) -> String {
             "\n\n- {}: {}, pending step: {}, since {since}",
             run.session.label, run.workflow_id, run.pending_step,
         );
-        if let Some(until) = &run.claimed_until {
+        if let Some(until) = run.claimed_until.as_ref().filter(|_| run.claimed_as_you) {
+            let _ = write!(
+                text,
+                "\n  claimed under your name until {until}. If that was you, in a chat that is over, \
+                 this token takes the run over; if another agent of the user works on it, leave it\
+                 \n  continueToken: \"{}\"",
+                run.continue_token
+            );
+        } else if let Some(until) = &run.claimed_until {
             let _ = write!(
                 text,
                 "\n  claimed by another agent until {until}; if that agent is gone, tell the user: \

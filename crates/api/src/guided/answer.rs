@@ -161,6 +161,7 @@ pub enum NextIntent {
     AwaitUserConfirmation,
     RehydrateOnly,
     Complete,
+    Ended,
 }
 
 impl NextIntent {
@@ -172,6 +173,7 @@ impl NextIntent {
             Self::AwaitUserConfirmation => "await_user_confirmation",
             Self::RehydrateOnly => "rehydrate_only",
             Self::Complete => "complete",
+            Self::Ended => "ended",
         }
     }
 }
@@ -270,7 +272,13 @@ pub struct Branch {
     pub node_id: String,
     /// Whether it holds the newest work.
     pub preferred: bool,
+    /// How many steps, checkpoints and blocked attempts it holds.
     pub nodes: usize,
+    /// Whether the run is over at its end.
+    pub is_complete: bool,
+    /// The step that is pending at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_step_id: Option<String>,
     pub summary: String,
     /// Continues at its end.
     pub continue_token: String,
@@ -314,6 +322,9 @@ pub struct SessionOpened {
 pub struct Resumed {
     /// At most five, the likeliest first.
     pub candidates: Vec<Candidate>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: usize,
     /// Runs of automations that wait for an agent, whoever started them; at most five.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingRun>,
@@ -337,6 +348,9 @@ pub struct WaitingRun {
     /// Until when another agent has claimed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_until: Option<String>,
+    /// Whether that agent has your name: it may be you, in an earlier chat.
+    #[serde(skip_serializing_if = "is_false")]
+    pub claimed_as_you: bool,
     /// Sent alone, it claims the run for you and returns the step.
     pub continue_token: String,
 }

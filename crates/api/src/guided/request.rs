@@ -19,7 +19,7 @@ pub struct StartWorkflow {
     pub context: Option<Map<String, Value>>,
     /// Only what the user asked for.
     pub preferences: Option<Preferences>,
-    /// Adds the run to a session: sessionId of an earlier answer.
+    /// Adds the run to a session: session.sessionId of an earlier answer.
     pub session_id: Option<String>,
     /// Absolute path of the project you work on.
     pub workspace_path: Option<String>,
@@ -62,7 +62,7 @@ pub struct CheckpointWorkflow {
     pub state_token: Option<String>,
     /// Instead of the others, in a session without a run.
     pub session_token: Option<String>,
-    /// What to record.
+    /// What to record, such as {"notesMarkdown": "…"}.
     pub output: Kept,
     /// `pair` adds stateToken and ackToken.
     pub tokens: Option<Tokens>,
@@ -72,14 +72,14 @@ pub struct CheckpointWorkflow {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeSession {
-    /// Words that all occur in its goal, notes, context or workflow name. Default: the runs that
-    /// moved last.
+    /// Words that all occur in its goal, notes, context or workflow name, in one or in several of
+    /// them. Default: the runs that moved last.
     pub query: Option<String>,
     /// Branch you are on.
     pub git_branch: Option<String>,
     /// Commit you are on.
     pub git_head_sha: Option<String>,
-    /// Absolute path of the project; its branch and commit are then looked up.
+    /// Absolute path of the project: runs on its git branch and commit come first.
     pub workspace_path: Option<String>,
 }
 

@@ -12,17 +12,19 @@ pub use meaning::{Claim, Divergence};
 
 use serde_json::Value;
 
+use super::condition::lookup;
 use super::decide::Role;
 use super::render::needs_notes;
 use super::scene::Scene;
-use super::walk;
+use super::{keys, walk};
+use crate::event::limits;
 use crate::id::GapId;
-use crate::plan::{Action, Contract, Plan, Prompt, Repeat, Step};
+use crate::plan::{Action, Contract, OutputContract, Plan, Prompt, Repeat, Step};
 use crate::projection::gaps::Gap;
 use crate::reason::{ContractViolation, GapReason, Pointer, Reason};
 use crate::schema;
 use crate::snapshot::{LoopDecision, LoopFrame};
-use crate::text::Slug;
+use crate::text::{Slug, truncate};
 
 /// What an agent answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,6 +116,8 @@ pub mod kinds {
     pub const GAP_RESOLUTION: &str = "wr.gap_resolution";
     /// Where the procedure was left.
     pub const DIVERGENCE: &str = "wr.workflow_divergence";
+    /// The outcome of a review.
+    pub const REVIEW_VERDICT: &str = "wr.review_verdict";
     /// Whether a loop goes round again.
     pub const LOOP_CONTROL: &str = "wr.loop_control";
     /// What only the user can provide.
@@ -126,6 +130,7 @@ pub fn judge(asked: Asked<'_>, given: Submission<'_>) -> Judged {
     let mut judged = Judged { artifacts: given.artifacts.to_vec(), ..Judged::default() };
     let Action::Prompt(prompt) = &asked.step.action else { return judged };
     notes(asked, prompt, given, &mut judged.problems);
+    context(asked, &mut judged.problems);
     contracts(asked, given, &mut judged.problems);
     assess::judge(asked, prompt, &mut judged);
     meaning::read(asked, prompt, given, &mut judged);
@@ -140,6 +145,10 @@ pub fn kind(artifact: &Value) -> Option<&str> {
 
 fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mut Vec<Problem>) {
     let notes = given.notes.map(str::trim).filter(|notes| !notes.is_empty());
+    // What is recorded is what counts: a check must not pass on an end that is cut off.
+    let is_cut = given.notes.is_some_and(|notes| notes.len() > limits::NOTES);
+    let notes = notes.map(|notes| truncate(notes, limits::NOTES));
+    let notes = notes.as_deref();
     let at = |reason, message, fix| Problem {
         reason: Reason::Contract(reason),
         pointer: Pointer::WorkflowStep { step_id: asked.step.id.clone() },
@@ -155,7 +164,17 @@ fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mu
             "give notes: what you did in this step, what you produced, what is open".to_owned(),
         )),
         (notes, Some(check)) => {
-            let faults = checks::faults(check, notes.unwrap_or_default(), asked);
+            let mut faults = checks::faults(check, notes.unwrap_or_default(), asked);
+            if is_cut && !faults.is_empty() {
+                faults.insert(
+                    0,
+                    format!(
+                        "they are longer than {} bytes, and only what is recorded is checked: \
+                         shorten them",
+                        limits::NOTES
+                    ),
+                );
+            }
             if !faults.is_empty() {
                 problems.push(at(
                     ContractViolation::InvalidRequiredOutput,
@@ -166,6 +185,57 @@ fn notes(asked: Asked<'_>, prompt: &Prompt, given: Submission<'_>, problems: &mu
         }
         _ => {}
     }
+}
+
+/// What is wrong with notes that are to take the place of those of a step that is done.
+#[must_use]
+pub fn correction(asked: Asked<'_>, notes: &str) -> Vec<Problem> {
+    let Action::Prompt(prompt) = &asked.step.action else { return Vec::new() };
+    let mut problems = Vec::new();
+    let given = Submission { notes: Some(notes), artifacts: &[] };
+    self::notes(asked, prompt, given, &mut problems);
+    problems
+}
+
+/// Holds the context to what the author declares of it.
+fn context(asked: Asked<'_>, problems: &mut Vec<Problem>) {
+    for key in keys::of(asked.plan, asked.step) {
+        let is_set = lookup(asked.scene, key.name).is_some();
+        let counts = key.declared.is_some() && (is_set || key.is_required());
+        let Some(fault) = key.fault(asked.scene).filter(|_| counts) else { continue };
+        let reason = match is_set {
+            true => ContractViolation::InvalidRequiredOutput,
+            false => ContractViolation::MissingRequiredOutput,
+        };
+        let pointer = match key.name.parse::<Slug>() {
+            Ok(key) => Pointer::ContextKey { key },
+            Err(_) => at_step(&asked.step.id),
+        };
+        problems.push(Problem {
+            reason: Reason::Contract(reason),
+            pointer,
+            message: format!("the context key {fault}"),
+            fix: Some(format!(
+                "send it beside `output`: `\"context\": {{\"{}\": …}}`, with one of: {}",
+                key.name,
+                key.told()
+            )),
+        });
+    }
+}
+
+/// An artifact to fill in for each that the answer must bring.
+#[must_use]
+pub fn examples(plan: &Plan, step: &Step, prompt: &Prompt) -> Vec<Value> {
+    let of = |wanted: &OutputContract| {
+        let found = plan.contracts.iter().find(|contract| contract.r#ref == wanted.r#ref)?;
+        shown(step, found).or_else(|| found.example.as_ref().map(|example| example.0.clone()))
+    };
+    let contracts = step.output_contracts.iter().filter(|wanted| wanted.required).filter_map(of);
+    let known = plan.guide.as_ref().map(|guide| guide.assessments.as_slice()).unwrap_or_default();
+    let judged = prompt.assessments.iter();
+    let judged = judged.filter_map(|id| known.iter().find(|assessment| assessment.id == *id));
+    contracts.chain(judged.map(assess::example)).collect()
 }
 
 /// Holds artifacts to the contracts of the step.
@@ -183,6 +253,7 @@ fn contracts(asked: Asked<'_>, given: Submission<'_>, problems: &mut Vec<Problem
         for artifact in artifacts {
             let mut faults = schema::faults(&contract.schema.0, artifact, "the artifact");
             faults.extend(other_loop(asked, contract, artifact));
+            faults.extend(verdict(artifact));
             if !faults.is_empty() {
                 let message = format!("{}: {}", named(contract), faults.join("; "));
                 let reason = ContractViolation::InvalidRequiredOutput;
@@ -204,6 +275,28 @@ fn other_loop(asked: Asked<'_>, contract: &Contract, artifact: &Value) -> Option
     };
     (decided && !stands_in(named))
         .then(|| format!("`loopId` is `{named}`, and the step stands in the loop `{}`", found.id))
+}
+
+/// What is wrong with the verdict of a review: it follows from the gravest finding.
+fn verdict(artifact: &Value) -> Option<String> {
+    if kind(artifact) != Some(kinds::REVIEW_VERDICT) {
+        return None;
+    }
+    let findings = artifact.get("findings")?.as_array()?;
+    let has = |wanted: &str| {
+        findings.iter().any(|found| found.get("severity").and_then(Value::as_str) == Some(wanted))
+    };
+    let (gravest, follows) = match () {
+        () if has("critical") => ("is critical", "blocking"),
+        () if has("major") => ("is major", "blocking"),
+        () if has("minor") => ("is minor", "minor"),
+        () if has("nit") => ("is a nit", "clean"),
+        () => ("is none", "clean"),
+    };
+    let given = artifact.get("verdict")?.as_str()?;
+    (given != follows).then(|| {
+        format!("`verdict` is `{given}`, and the gravest finding {gravest}: it must be `{follows}`")
+    })
 }
 
 fn named(contract: &Contract) -> String {

@@ -1,6 +1,6 @@
 //! What an agent is shown: the pending step's instructions, made from the pinned plan.
 
-mod mode;
+pub(super) mod mode;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::condition::{holds, lookup};
-use super::judge::kinds;
+use super::judge::{self, kinds};
+use super::keys;
 use super::probe;
 use super::scene::Scene;
 use crate::canonical;
@@ -97,7 +98,7 @@ pub fn prompt(stage: Stage<'_>, telling: Telling, beside: &str) -> Shown {
     section(&mut text, &functions(stage, prompt, telling, beside));
     let mut shown = fill(&text, scene);
     // What follows is written here or by the compiler: what stands in braces there is meant so.
-    section(&mut shown.prompt, &requirements(step, prompt));
+    section(&mut shown.prompt, &requirements(stage, prompt));
     if telling.mode {
         section(&mut shown.prompt, &mode::all(plan, stage.preferences));
     }
@@ -203,20 +204,50 @@ fn bullets(title: &str, lines: &[String]) -> String {
 }
 
 /// What is asked of the answer.
-fn requirements(step: &Step, prompt: &Prompt) -> String {
-    let mut lines = prompt.requirements.clone();
-    if needs_notes(step, prompt) {
-        lines.insert(0, "Give notes on what you did in this step alone.".to_owned());
-    }
-    let all = lines.len();
-    lines.truncate(REQUIREMENTS_MAX);
-    match all {
-        0 => String::new(),
-        _ if all == lines.len() => bullets("What the answer needs", &lines),
-        _ => bullets(
+fn requirements(stage: Stage<'_>, prompt: &Prompt) -> String {
+    let notes = match needs_notes(stage.step, prompt) {
+        true => "Give notes on what you did in this step alone.",
+        false => "Notes are optional in this step.",
+    };
+    let mut lines = vec![notes.to_owned()];
+    lines.extend(asks(stage).context.iter().map(|(name, told)| {
+        format!("Set the context key `{name}` ({told}), in `context` beside `output`.")
+    }));
+    // What the engine asks for itself is always told.
+    let all = prompt.requirements.len();
+    lines.extend(prompt.requirements.iter().take(REQUIREMENTS_MAX).cloned());
+    match all > REQUIREMENTS_MAX {
+        false => bullets("What the answer needs", &lines),
+        true => bullets(
             &format!("What the answer needs, the first {REQUIREMENTS_MAX} of {all} demands"),
             &lines,
         ),
+    }
+}
+
+/// What the answer to a step brings.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Asks {
+    /// Whether there must be notes.
+    pub notes: bool,
+    /// One to fill in for each artifact that must come.
+    pub artifacts: Vec<Value>,
+    /// The keys of the context that are to be set and are not, each with what it may be.
+    pub context: Vec<(String, String)>,
+}
+
+/// What the answer to a step brings.
+#[must_use]
+pub fn asks(stage: Stage<'_>) -> Asks {
+    let Action::Prompt(prompt) = &stage.step.action else {
+        return Asks { notes: false, ..Asks::default() };
+    };
+    let open = |key: &keys::Key<'_>| key.fault(stage.scene).is_some();
+    let context = keys::of(stage.plan, stage.step).into_iter().filter(open);
+    Asks {
+        notes: needs_notes(stage.step, prompt),
+        artifacts: judge::examples(stage.plan, stage.step, prompt),
+        context: context.map(|key| (key.name.to_owned(), key.told())).collect(),
     }
 }
 
@@ -255,7 +286,7 @@ fn functions(stage: Stage<'_>, prompt: &Prompt, telling: Telling, beside: &str) 
     let is_own = |function: &&Function| own.iter().any(|known| known.name == function.name);
     let other: Vec<&Function> = all.filter(mentioned).filter(|f| !is_own(f)).collect();
     let mut text = String::new();
-    section(&mut text, &list("Functions that are mentioned above:", &own, FUNCTIONS_MAX));
+    section(&mut text, &list("Functions for this step:", &own, FUNCTIONS_MAX));
     let room = FUNCTIONS_MAX.saturating_sub(text.len());
     section(&mut text, &list("Functions that other branches mention:", &other, room));
     text
@@ -312,6 +343,13 @@ pub fn fill(text: &str, scene: &Scene<'_>) -> Shown {
     }
     shown.prompt.push_str(rest);
     shown
+}
+
+/// The paths that a text takes values from.
+pub(super) fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split("{{").skip(1);
+    let inner = parts.filter_map(|part| part.split_once("}}").map(|(inner, _)| inner.trim()));
+    inner.filter(|inner| is_path(inner))
 }
 
 fn is_path(text: &str) -> bool {

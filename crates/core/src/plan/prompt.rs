@@ -30,6 +30,9 @@ pub struct Prompt {
     /// What follows from assessments, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<Consequence>,
+    /// The keys of the context that the answer sets, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context_keys: Vec<ContextKey>,
     /// Text that is added when a condition holds, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragments: Vec<Fragment>,
@@ -51,6 +54,18 @@ pub struct Prompt {
     pub requirements: Vec<String>,
     /// The text.
     pub text: String,
+}
+
+/// A key of the context that an answer sets.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ContextKey {
+    /// Its name.
+    pub name: String,
+    /// Whether the answer is not whole without it.
+    pub required: bool,
+    /// What it may be, in the keywords of [`Check::Schema`].
+    pub schema: StrictValue,
 }
 
 /// Text that is added to a prompt when a condition holds.
@@ -136,13 +151,17 @@ impl Check {
             Self::Any { checks } => format!("At least one of: {}", joined(checks, " / ")),
             Self::Not { check } => format!("Not: {}", check.told()),
             Self::Contains { message, value, .. } => {
-                format!("{message} (your notes contain `{value}`)")
+                format!("{message} (your notes contain {})", fenced(value))
             }
-            Self::Regex { message, pattern, .. } => {
-                format!("{message} (your notes match `{pattern}`)")
+            Self::Regex { message, pattern, flags, .. } => {
+                let (pattern, meaning) = pattern_told(pattern, flags);
+                format!("{message} (your notes match the pattern {}{meaning})", fenced(pattern))
             }
             Self::Schema { message, schema, .. } => {
-                format!("{message} (your notes are JSON of the schema `{}`)", schema.0)
+                format!(
+                    "{message} (your notes are JSON of the schema {})",
+                    fenced(&schema.0.to_string())
+                )
             }
             Self::Length { message, min, max, .. } => {
                 let bounds = match (min, max) {
@@ -155,6 +174,35 @@ impl Check {
             }
         }
     }
+}
+
+/// A text between marks that it does not hold itself, so that its ends cannot be mistaken.
+fn fenced(text: &str) -> String {
+    match text.contains('`') {
+        false => format!("`{text}`"),
+        true => format!("between the double brackets ⟪{text}⟫"),
+    }
+}
+
+/// A pattern without the switches that it begins with, and what those mean for it, in words.
+fn pattern_told<'p>(pattern: &'p str, flags: &str) -> (&'p str, String) {
+    let inline = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+    let is_switch = |switches: &&str| switches.chars().all(|switch| "ims".contains(switch));
+    let inline = inline.filter(|(switches, _)| !switches.is_empty() && is_switch(switches));
+    let (switches, rest) = inline.unwrap_or(("", pattern));
+    let is_on = |switch: char| switches.contains(switch) || flags.contains(switch);
+    let mut meaning = String::new();
+    if is_on('i') {
+        meaning.push_str(", in upper or lower case");
+    }
+    // Without these in the pattern the switches change nothing.
+    if is_on('s') && rest.contains('.') {
+        meaning.push_str(", where `.` is also the end of a line");
+    }
+    if is_on('m') && rest.contains(['^', '$']) {
+        meaning.push_str(", where `^` and `$` are the ends of any line");
+    }
+    (rest, meaning)
 }
 
 /// What follows from an assessment: more is to be done before the run goes on.

@@ -46,24 +46,6 @@ impl Contexts {
         self.changes.entry(run).or_default().push(change);
     }
 
-    /// The names and texts that a run was given when it began, for whoever looks for it.
-    #[must_use]
-    pub fn given(&self, run: RunId) -> Option<String> {
-        let changes = self.changes.get(&run)?;
-        let first = changes.iter().find(|change| change.node.is_none())?;
-        let mut text = String::new();
-        for (name, value) in &first.members {
-            text.push_str(name);
-            text.push(' ');
-            match value {
-                Value::String(value) => text.push_str(value),
-                other => text.push_str(&other.to_string()),
-            }
-            text.push('\n');
-        }
-        Some(text)
-    }
-
     /// The context at a node: the changes on its path, in order, merged key by key.
     #[must_use]
     pub fn at(&self, dag: &RunDag, node: NodeId) -> Map<String, Value> {
@@ -75,6 +57,22 @@ impl Contexts {
         }
         context
     }
+}
+
+/// The names and values of a context as text, for whoever looks for a run by them.
+#[must_use]
+pub fn text(context: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    for (name, value) in context {
+        text.push_str(name);
+        text.push(' ');
+        match value {
+            Value::String(value) => text.push_str(value),
+            other => text.push_str(&other.to_string()),
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// Puts members over a context: a value replaces, `null` removes.

@@ -83,6 +83,15 @@ impl Gaps {
         self.told.get(&node).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The gaps that a node closed, oldest first.
+    #[must_use]
+    pub fn closed_at(&self, node: NodeId) -> Vec<&Gap> {
+        let is_closed = |gap: &&Gap| self.closed.get(&gap.id).is_some_and(|at| at.contains(&node));
+        let mut closed: Vec<&Gap> = self.told.values().flatten().filter(is_closed).collect();
+        closed.sort_by_key(|gap| gap.index);
+        closed
+    }
+
     /// The gaps that were disclosed on the way to a node and not closed on it, oldest first.
     #[must_use]
     pub fn open_at(&self, dag: &RunDag, node: NodeId) -> Vec<&Gap> {

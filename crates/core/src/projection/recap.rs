@@ -117,6 +117,19 @@ pub(super) fn noted<'d>(
     way_back(dag, node).filter_map(|node| Some((node.id, outputs.notes(node.id)?)))
 }
 
+/// The nodes whose outputs a recap tells of, latest first: those of a blocked attempt while
+/// nothing came of it.
+#[must_use]
+pub fn told_nodes(dag: &RunDag, node: NodeId) -> Vec<NodeId> {
+    let mut done = false;
+    let told = way_back(dag, node).filter(move |at| {
+        let told = !(at.kind == NodeKind::BlockedAttempt && done);
+        done |= at.kind == NodeKind::Step;
+        told
+    });
+    told.map(|node| node.id).collect()
+}
+
 /// The nodes on the way to a node, latest first, each behind the checkpoints that were left at
 /// it before the run went on: a checkpoint goes nowhere, so it counts whichever token of its
 /// step the run went on with.

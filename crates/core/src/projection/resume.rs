@@ -3,7 +3,8 @@
 //! Matches are layers, not scores: a run that is named comes before any found by its commit,
 //! that before any found by its branch, and so on. Among runs found by words, those that have
 //! the words next to each other, as they were asked for, in their goal or in one note come
-//! first. Within a layer what is not over comes first, and then what moved last.
+//! first, then those that have all of them in one field, then those that have them in several
+//! fields together. Within a layer what is not over comes first, and then what moved last.
 //!
 //! [`rank`] is a function of its candidates alone. Whoever finds them may leave out those that
 //! no word of the query is in, as long as the latest runs are there to fall back on.
@@ -49,8 +50,8 @@ pub struct Candidate {
     pub run: RunId,
     /// Its preferred tip, or the end of the branch.
     pub tip: NodeId,
-    /// Whether it is another branch than the preferred one. It is offered only when words are
-    /// found in what it alone holds.
+    /// Whether it is another branch than the preferred one. It is offered when words are found in
+    /// what it alone holds, or when it is not over and the preferred one is.
     pub branch: bool,
     /// Whether it is over.
     pub finished: bool,
@@ -68,8 +69,10 @@ pub struct Candidate {
     /// The notes that hold at the tip.
     pub notes: Option<String>,
     /// The words of each text on the way to the tip, in order, with a space between them: notes,
-    /// those of blocked attempts too, the latest first, then the context that the run began with.
+    /// those of blocked attempts too, the latest first.
     pub texts: Vec<String>,
+    /// The words of the context that holds at the tip; of a branch, of what it alone holds.
+    pub context: Vec<String>,
     /// The workflow's id.
     pub workflow_id: String,
     /// The workflow's name.
@@ -102,7 +105,7 @@ impl Candidate {
             spaced(uncut(self.notes.as_deref().unwrap_or_default())),
             spaced(&format!("{} {name}", self.workflow_id)),
         ];
-        own.into_iter().chain(self.texts.iter().cloned()).collect()
+        own.into_iter().chain(self.texts.iter().chain(&self.context).cloned()).collect()
     }
 }
 
@@ -117,6 +120,8 @@ pub enum WhyMatched {
     MatchedNotes,
     MatchedWorkflowId,
     MatchedEarlierNotes,
+    MatchedContext,
+    MatchedTogether,
     RecencyFallback,
 }
 
@@ -132,6 +137,8 @@ impl WhyMatched {
             Self::MatchedNotes => "matched_notes",
             Self::MatchedWorkflowId => "matched_workflow_id",
             Self::MatchedEarlierNotes => "matched_earlier_notes",
+            Self::MatchedContext => "matched_context",
+            Self::MatchedTogether => "matched_together",
             Self::RecencyFallback => "recency_fallback",
         }
     }
@@ -148,10 +155,27 @@ pub struct Offer {
     pub snippet: String,
 }
 
-/// The runs that are most likely meant, best first.
+/// The runs that are offered, and how many more would be.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ranked {
+    /// The likeliest, best first.
+    pub offers: Vec<Offer>,
+    /// How many more there are of the kind that is offered, as far as they are known.
+    pub more: usize,
+}
+
+/// The runs that are most likely meant, best first. Where some match the words, those that do not
+/// match are left out. Another branch of a run is offered when words are found in what it alone holds, or when
+/// it is not over and the run's newest branch is.
 #[must_use]
-pub fn rank(query: &Query, candidates: impl IntoIterator<Item = Candidate>) -> Vec<Offer> {
+pub fn rank(query: &Query, candidates: impl IntoIterator<Item = Candidate>) -> Ranked {
     let asked = Asked::new(query);
+    let candidates: Vec<Candidate> = candidates.into_iter().collect();
+    let over: BTreeSet<(SessionId, RunId)> = candidates
+        .iter()
+        .filter(|of| !of.branch && of.finished)
+        .map(|of| (of.session, of.run))
+        .collect();
     let mut offers: Vec<(Closeness, Offer)> = candidates
         .into_iter()
         .map(|candidate| {
@@ -159,16 +183,25 @@ pub fn rank(query: &Query, candidates: impl IntoIterator<Item = Candidate>) -> V
             let snippet = truncate(candidate.notes.as_deref().unwrap_or_default(), SNIPPET_MAX);
             (asked.closeness(&why, &candidate), Offer { why, snippet, candidate })
         })
-        .filter(|(_, offer)| !offer.candidate.branch || offer.why.iter().any(|why| why.is_words()))
+        .filter(|(_, offer)| {
+            let of = &offer.candidate;
+            let is_left = !of.finished && over.contains(&(of.session, of.run));
+            !of.branch || is_left || offer.why.iter().any(|why| why.is_words())
+        })
         .collect();
+    let is_match = |offer: &Offer| offer.why.first() != Some(&WhyMatched::RecencyFallback);
+    if !asked.words.is_empty() && offers.iter().any(|(_, offer)| is_match(offer)) {
+        offers.retain(|(_, offer)| is_match(offer));
+    }
     offers.sort_by_key(|(closeness, offer)| {
         let of = &offer.candidate;
         // Ids compare as their texts do.
         let latest = Reverse((of.last_ms, of.last_activity));
         (*closeness, offer.why.first().copied(), of.finished, latest, of.session, of.run, of.tip)
     });
+    let more = offers.len().saturating_sub(CANDIDATES_MAX);
     offers.truncate(CANDIDATES_MAX);
-    offers.into_iter().map(|(_, offer)| offer).collect()
+    Ranked { offers: offers.into_iter().map(|(_, offer)| offer).collect(), more }
 }
 
 /// How close a run is to what was asked for, before its layer counts.
@@ -187,7 +220,7 @@ enum Closeness {
 impl WhyMatched {
     /// Whether words in texts of the run led to it.
     const fn is_words(self) -> bool {
-        matches!(self, Self::MatchedNotes | Self::MatchedEarlierNotes)
+        matches!(self, Self::MatchedNotes | Self::MatchedEarlierNotes | Self::MatchedContext)
     }
 }
 
@@ -213,8 +246,9 @@ impl<'q> Asked<'q> {
         let name = candidate.workflow_name.as_deref().unwrap_or_default();
         let goal = spaced(candidate.goal.as_deref().unwrap_or_default());
         let in_notes = self.all_in([notes.as_str()]);
-        let earlier = || self.all_in(candidate.texts.iter().map(String::as_str));
-        let tests = [
+        let id = spaced(&format!("{} {name}", candidate.workflow_id));
+        let texts = |of: &[String]| self.all_in(of.iter().map(String::as_str));
+        let mut tests = vec![
             (WhyMatched::MatchedIdentifier, self.words.iter().any(|word| is_name(word, candidate))),
             (WhyMatched::MatchedHeadSha, sha.is_some() && sha == candidate.git_head_sha),
             (
@@ -223,12 +257,15 @@ impl<'q> Asked<'q> {
             ),
             (WhyMatched::MatchedGoal, self.all_in([goal.as_str()])),
             (WhyMatched::MatchedNotes, in_notes),
-            (
-                WhyMatched::MatchedWorkflowId,
-                self.all_in([spaced(&format!("{} {name}", candidate.workflow_id)).as_str()]),
-            ),
-            (WhyMatched::MatchedEarlierNotes, !in_notes && earlier()),
+            (WhyMatched::MatchedWorkflowId, self.all_in([id.as_str()])),
+            (WhyMatched::MatchedEarlierNotes, !in_notes && texts(&candidate.texts)),
+            (WhyMatched::MatchedContext, texts(&candidate.context)),
         ];
+        // Only where no field has all of them: what is told is the best reason there is.
+        if !tests.iter().any(|(why, holds)| *holds && *why >= WhyMatched::MatchedGoal) {
+            let together = texts(&candidate.words());
+            tests.push((WhyMatched::MatchedTogether, together));
+        }
         let matched: Vec<_> =
             tests.into_iter().filter(|(_, holds)| *holds).map(|(why, _)| why).collect();
         if matched.is_empty() { vec![WhyMatched::RecencyFallback] } else { matched }
@@ -244,7 +281,8 @@ impl<'q> Asked<'q> {
         let goal = spaced(candidate.goal.as_deref().unwrap_or_default());
         let notes = spaced(uncut(candidate.notes.as_deref().unwrap_or_default()));
         let own = [goal.as_str(), notes.as_str()];
-        let mut texts = own.into_iter().chain(candidate.texts.iter().map(String::as_str));
+        let given = candidate.texts.iter().chain(&candidate.context).map(String::as_str);
+        let mut texts = own.into_iter().chain(given);
         match texts.clone().any(|text| text.contains(&self.phrase)) {
             true => Closeness::Phrase,
             false if texts.any(|text| self.all_in([text])) => Closeness::Together,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::capabilities::Capabilities;
-use super::context::Contexts;
+use super::context::{self, Contexts};
 use super::dag::RunDag;
 use super::gaps::Gaps;
 use super::outputs::Outputs;
@@ -214,7 +214,7 @@ impl SessionView {
         let Some((tip, last_activity)) = dag.preferred_tip().zip(dag.last_activity()) else {
             return Vec::new();
         };
-        let given = self.contexts.given(run);
+        let given = self.contexts.at(dag, tip.id);
         let notes = noted(dag, &self.outputs, tip.id).map(|(_, notes)| notes);
         let whole = Candidate {
             session,
@@ -228,7 +228,8 @@ impl SessionView {
             git_branch: observed(ObservationKey::GitBranch),
             goal: view.goal.clone(),
             notes: self.outputs.notes(tip.id).map(str::to_owned),
-            texts: searchable(notes.chain(given.as_deref())),
+            texts: searchable(notes),
+            context: searchable([context::text(&given).as_str()]),
             workflow_id: view.workflow_id.clone().unwrap_or_default(),
             workflow_name: None,
         };
@@ -236,6 +237,8 @@ impl SessionView {
         let others = others.map(|end| {
             let own = |(id, _): &(NodeId, &str)| !dag.is_on_path(*id, tip.id);
             let notes = noted(dag, &self.outputs, end.id).filter(own).map(|(_, notes)| notes);
+            let mut own = self.contexts.at(dag, end.id);
+            own.retain(|key, value| given.get(key) != Some(value));
             Candidate {
                 tip: end.id,
                 branch: true,
@@ -243,6 +246,7 @@ impl SessionView {
                 goal: None,
                 notes: self.outputs.notes(end.id).map(str::to_owned),
                 texts: searchable(notes),
+                context: searchable([context::text(&own).as_str()]),
                 ..whole.clone()
             }
         });

@@ -9,6 +9,7 @@ mod follow;
 mod fork;
 pub(super) mod log;
 mod output;
+mod reads;
 mod reply;
 mod waiting;
 
@@ -21,6 +22,7 @@ use cairn_core::flow::{Command, Rejection};
 use cairn_core::guided::label::label;
 use cairn_core::id::{EventIndex, RunId, SessionId};
 use cairn_core::keyring::Keyring;
+use cairn_core::reason::Blocker;
 use cairn_core::token::compact::{Attempt, CompactToken, Kind, Label};
 use cairn_store as store;
 use serde_json::{Value, json};
@@ -34,6 +36,7 @@ use crate::guided::{input, is_advance};
 use crate::record::{Action, Deed};
 use claims::ClaimId;
 use follow::Since;
+use output::{Handed, Taken};
 use reply::{Replies, Reply, text};
 
 pub use claims::Claimant;
@@ -180,15 +183,20 @@ impl Hand {
     /// Takes what an agent says of a step.
     async fn take(&self, spot: &Spot, task: &TaskOpened, ask: &Continue) -> Result<Answer> {
         let (claim, by) = (ClaimId::of(spot.attempt), asker(ask));
-        let request = payload::value(&self.flow.store, &task.request).await?;
         let mut past = self.flow.reading.past(spot.run).await?;
-        let taken = match output::judge(&task.instance.step, &request, ask.output.as_ref())? {
+        let judged = self.judge(&past, task, ask.output.as_ref()).await?;
+        let is_done = log::answered(&past.events, task.task_id).is_some();
+        let taken = match judged {
             Ok(taken) => taken,
+            // What is wrong with another answer to a step that is done keeps nothing waiting.
+            Err(_) if is_done => {
+                return self.not_taken(&past, spot, task, ask.output.as_ref()).await;
+            }
             Err(blockers) => {
                 return self.replies().make(Reply::blocked(&past, spot, blockers)).await;
             }
         };
-        if log::answered(&past.events, task.task_id).is_none() {
+        if !is_done {
             if past.state.end.is_none() {
                 self.hold(&past, claim, &by).await?;
             }
@@ -207,6 +215,19 @@ impl Hand {
         self.replies().make(reply.under(claim)).await
     }
 
+    /// What comes of what an agent sent for a step.
+    async fn judge(
+        &self,
+        past: &Past,
+        task: &TaskOpened,
+        sent: Option<&Output>,
+    ) -> Result<std::result::Result<Taken, Vec<Blocker>>> {
+        let step = &task.instance.step;
+        let request = payload::value(&self.flow.store, &task.request).await?;
+        let reads = self.replies().reads(past, step).await?;
+        output::judge(Handed { step, request: &request, reads: &reads }, sent)
+    }
+
     /// Comes back to a step that was done with another output than the one that was sent now.
     async fn not_taken(
         &self,
@@ -218,7 +239,14 @@ impl Hand {
         let answer = self.rewound(past, spot, task).await?;
         let mut answer =
             answer.ok_or_else(|| Error::Broken("an answer left no record".to_owned()))?;
-        answer.warnings.insert(0, other_input(sent));
+        let now = log::last_stop(&past.events);
+        let at = now.handed().next().map(|open| open.task.instance.to_string());
+        let stands = match (now.end.is_some(), at) {
+            (true, _) => "the run is over".to_owned(),
+            (false, Some(at)) => format!("the run is at `{at}`"),
+            (false, None) => "the run continues by itself".to_owned(),
+        };
+        answer.warnings.insert(0, other_input(sent, &stands));
         Ok(answer)
     }
 
@@ -275,6 +303,7 @@ impl Hand {
         if log::last_stop(&past.events).handed().next().is_some() {
             self.claim(&past, claim, by).await?;
         }
+        let (claim, _) = claim.settled();
         self.replies().make(Reply::back(&past).under(claim)).await
     }
 }
@@ -303,7 +332,7 @@ fn nothing_else(ask: &Continue) -> Result<()> {
     Ok(())
 }
 
-fn other_input(sent: Option<&Output>) -> Warning {
+fn other_input(sent: Option<&Output>, stands: &str) -> Warning {
     let notes = sent.and_then(|sent| sent.notes.as_ref()).map(|_| "notes");
     let artifacts = sent.filter(|sent| !sent.artifacts.is_empty()).map(|_| "artifacts");
     let sent: Vec<&str> = notes.into_iter().chain(artifacts).collect();
@@ -311,9 +340,9 @@ fn other_input(sent: Option<&Output>) -> Warning {
     Warning {
         code: WarningCode::ReplayedWithOtherInput,
         message: format!(
-            "not recorded: {sent}. This step was done before with another output; this answer shows \
-             it again, and its continueToken starts a new run from it. To continue the recorded run \
-             instead, use the continueToken in branches"
+            "not recorded: {sent}. This step is done, with another output, and {stands}. This \
+             answer shows the step again, and its continueToken starts a new run from it. To \
+             continue the recorded run instead, use the continueToken in `branches`"
         ),
     }
 }

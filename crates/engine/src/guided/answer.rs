@@ -109,29 +109,52 @@ pub struct TokenSet {
 }
 
 /// A step to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Pending {
     pub step_id: String,
     pub title: String,
     pub prompt: String,
     pub require_confirmation: bool,
-    /// Whether the answer must bring an artifact.
-    pub needs_artifact: bool,
-    /// Whether notes that come with the answer are recorded.
-    pub records_notes: bool,
+    /// What the answer brings.
+    pub asks: Asks,
     /// Whether the engine does it as soon as the run goes on, and nobody need say anything.
     pub is_owed: bool,
 }
 
+/// What the answer to a step brings, as the call is shown that says it is done.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Asks {
+    /// What becomes of notes.
+    pub notes: NotesAsked,
+    /// One to fill in for each artifact that must come.
+    pub artifacts: Vec<Value>,
+    /// The keys of the context that the step sets, each with something that says what it may be.
+    pub context: Vec<(String, String)>,
+}
+
+/// What becomes of notes that come with an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NotesAsked {
+    /// There must be some.
+    #[default]
+    Required,
+    /// They are recorded when they come.
+    Optional,
+    /// They are not recorded, so nobody is asked for some.
+    NotRecorded,
+}
+
 /// The only safe thing to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the other names say it")]
 pub enum NextIntent {
     PerformPendingThenContinue,
     AwaitUserConfirmation,
     RehydrateOnly,
     Complete,
+    /// The run is over, and did not succeed.
+    Ended,
 }
 
 impl NextIntent {
@@ -143,6 +166,7 @@ impl NextIntent {
             Self::AwaitUserConfirmation => "await_user_confirmation",
             Self::RehydrateOnly => "rehydrate_only",
             Self::Complete => "complete",
+            Self::Ended => "ended",
         }
     }
 }
@@ -177,14 +201,18 @@ pub struct Warning {
 pub enum WarningCode {
     Branched,
     CapabilityUnavailable,
+    CheckpointBehind,
     CompleteWithGaps,
     ContextUnset,
     ForkRepeats,
     Forked,
+    GapClosed,
     GapRecorded,
+    GoalEmpty,
     LegacyWorkflowId,
     NotesNotKept,
     NotesTruncated,
+    OutputUnread,
     PinnedDrift,
     PreferencesUnused,
     RecommendationExceeded,
@@ -201,14 +229,18 @@ impl WarningCode {
         match self {
             Self::Branched => "branched",
             Self::CapabilityUnavailable => "capability_unavailable",
+            Self::CheckpointBehind => "checkpoint_behind",
             Self::CompleteWithGaps => "complete_with_gaps",
             Self::ContextUnset => "context_unset",
             Self::ForkRepeats => "fork_repeats",
             Self::Forked => "forked",
+            Self::GapClosed => "gap_closed",
             Self::GapRecorded => "gap_recorded",
+            Self::GoalEmpty => "goal_empty",
             Self::LegacyWorkflowId => "legacy_workflow_id",
             Self::NotesNotKept => "notes_not_kept",
             Self::NotesTruncated => "notes_truncated",
+            Self::OutputUnread => "output_unread",
             Self::PinnedDrift => "pinned_drift",
             Self::PreferencesUnused => "preferences_unused",
             Self::RecommendationExceeded => "recommendation_exceeded",
@@ -238,6 +270,10 @@ pub struct BranchSummary {
     pub preferred: bool,
     /// How many nodes lie behind it, itself included.
     pub nodes: usize,
+    /// Whether the run is over at its end.
+    pub is_complete: bool,
+    /// The step that is pending at its end.
+    pub at: Option<String>,
     /// The latest notes on the way to its end.
     pub summary: String,
     /// The token that continues at its end.
@@ -270,8 +306,19 @@ pub struct Checkpointed {
     pub warnings: Vec<Warning>,
 }
 
+/// Where a run stands that has gone on from the step of a checkpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Behind {
+    /// The step of the checkpoint.
+    pub step: String,
+    /// The step that is pending; none when the run is over.
+    pub at: Option<String>,
+    /// Sent alone, it shows that step.
+    pub continue_token: String,
+}
+
 /// What comes next where a checkpoint was left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AfterCheckpoint {
     /// A step is pending.
     Step,
@@ -279,6 +326,8 @@ pub enum AfterCheckpoint {
     Notes,
     /// The run is over.
     Complete,
+    /// The run has gone on from the step before.
+    Behind(Behind),
 }
 
 /// A session to leave notes in.

@@ -4,9 +4,13 @@ use std::path::Path;
 
 use cairn_core::canonical;
 use cairn_core::event::limits;
+use cairn_core::guided::judge;
 use cairn_core::projection::context::merge;
+use cairn_core::projection::gaps::Gap;
+use cairn_core::text::truncate;
 use serde_json::{Map, Value, json};
 
+use super::answer::{Warning, WarningCode};
 use super::ask::{Checkpoint, Continue, Intent, Output, Wanted};
 use crate::error::{Error, Result};
 
@@ -100,6 +104,47 @@ pub(super) fn goal(given: Option<&str>) -> Result<Option<&str>> {
         )),
         goal => Ok(goal),
     }
+}
+
+/// A warning when a goal was sent that says nothing.
+#[must_use]
+pub fn empty_goal(given: Option<&str>) -> Option<Warning> {
+    let is_empty = given.is_some_and(|goal| goal.trim().is_empty());
+    is_empty.then(|| Warning {
+        code: WarningCode::GoalEmpty,
+        message: "not recorded: goal. It is empty; what a run is for is said in one sentence when \
+                  it starts"
+            .to_owned(),
+    })
+}
+
+/// A gap that is closed must be one that is open: one that is not is no gap of its own.
+pub(super) fn gaps(output: Option<&Output>, open: &[Gap]) -> Result<()> {
+    let artifacts = output.map(|output| output.artifacts.as_slice()).unwrap_or_default();
+    for (place, artifact) in artifacts.iter().enumerate() {
+        if judge::kind(artifact) != Some(judge::kinds::GAP_RESOLUTION) {
+            continue;
+        }
+        let named = artifact.get("gapId").and_then(Value::as_str).unwrap_or_default();
+        if open.iter().any(|gap| gap.id.to_string() == named) {
+            continue;
+        }
+        let known: Vec<String> =
+            open.iter().map(|gap| format!("{} ({})", gap.id, gap.summary)).collect();
+        let ids: Vec<String> = open.iter().map(|gap| gap.id.to_string()).collect();
+        return Err(invalid(
+            format!("no open gap of this run has the id `{named}`; nothing was recorded"),
+            &match known.is_empty() {
+                true => "leave the artifact out: no gap is open here".to_owned(),
+                false => format!(
+                    "send the `gapId` of an open gap, or leave the artifact out; open: {}",
+                    truncate(&known.join("; "), limits::SUMMARY)
+                ),
+            },
+            json!({"field": format!("output.artifacts[{place}].gapId"), "open": ids}),
+        ));
+    }
+    Ok(())
 }
 
 /// The path to a key with a reserved name.
@@ -214,8 +259,8 @@ pub(crate) fn rehydrate_only(ask: &Continue) -> Result<()> {
         ));
     }
     if ask.output.is_some() || ask.context.is_some() || ask.intent.is_some() {
-        let pair = "to advance, send the `ackToken` too, or a `continueToken` with `output`";
-        let both = "to advance, add `output` (or `\"intent\": \"advance\"`); to see the step again, leave `context` out";
+        let pair = "to advance, send the `ackToken` too, or a `continueToken` with `output`, such as `\"output\": {\"notesMarkdown\": \"…\"}`";
+        let both = "to advance, add `output`, such as `\"output\": {\"notesMarkdown\": \"…\"}` (or `\"intent\": \"advance\"`); to see the step again, leave `context` out";
         let only_context = ask.output.is_none() && ask.intent.is_none();
         return Err(invalid(
             "the call does not say whether to advance or to show the step".to_owned(),

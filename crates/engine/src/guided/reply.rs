@@ -1,25 +1,26 @@
 //! Answers, made from what is recorded and from the pinned plan.
 
 mod branches;
+mod recall;
 pub(super) mod warnings;
 
 use std::path::Path;
 
 use cairn_core::event::guided::{AdvanceOutcome, Autonomy, NodeKind, OutputPayload, Preferences};
 use cairn_core::guided::decide::{self, Role};
-use cairn_core::guided::render;
-use cairn_core::guided::scene::scene;
+use cairn_core::guided::scene::{Scene, scene};
+use cairn_core::guided::{keys, render};
 use cairn_core::id::{AttemptId, NodeId, RunId};
 use cairn_core::keyring::Keyring;
-use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom, Step};
+use cairn_core::plan::{Action, ConfirmedBy, Plan, ResolveFrom};
 use cairn_core::projection::recap::recap_with;
 use cairn_core::reason::{Blocker, BlockerCode};
 use cairn_core::text::truncate;
 use cairn_core::token::compact::{Attempt, Kind};
 
 use super::answer::{
-    Accepted, Answer, BranchSummary, Lifecycle, NextIntent, Pending, Recap, Reference, RunRef,
-    StepContext, Warning, WarningCode,
+    Accepted, Answer, Asks, BranchSummary, Lifecycle, NextIntent, NotesAsked, Pending, Recap,
+    Reference, RunRef, StepContext, Warning, WarningCode,
 };
 use super::ask::Tokens;
 use super::position::Position;
@@ -179,8 +180,8 @@ pub(super) async fn answer(
     let opening = lifecycle != Lifecycle::Advance;
     let coming_back = lifecycle == Lifecycle::Rehydrate;
     let branches = match (coming_back, position.state.is_complete()) {
-        (_, true) => branches::others(inner, session, position, keys, coming_back)?,
-        (true, false) => branches::branches(inner, session, position, keys)?,
+        (_, true) => branches::others(inner, session, position, keys, coming_back).await?,
+        (true, false) => branches::branches(inner, session, position, keys).await?,
         (false, false) => Vec::new(),
     };
     let preferences = told_preferences(session, position, &facts);
@@ -208,6 +209,8 @@ pub(super) async fn answer(
             let mut warnings = mentioned;
             warnings.extend(preferences.and_then(|now| warnings::beyond(&position.plan, now)));
             warnings.extend(warnings::gaps(session, tried.run, to, position.node));
+            warnings.extend(warnings::closed(session, to));
+            warnings.extend(unset_keys(inner, session, position, tried.node, to).await?);
             warnings.extend(warnings::branched(session, tried.run, to));
             warnings.extend(warnings::cut(session, to));
             warnings.extend(warnings::degraded(session, &position.plan, to));
@@ -256,6 +259,22 @@ pub(super) async fn answer(
     })
 }
 
+/// Warnings of keys of the context that a step which was done asks for, and nobody set.
+async fn unset_keys(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    from: NodeId,
+    to: NodeId,
+) -> Result<Vec<Warning>> {
+    let Some(step) = position.step_at(inner, session, from).await? else { return Ok(Vec::new()) };
+    let context = session.view.contexts.at(session.dag(position.run)?, to);
+    let seen = Scene::from(&context);
+    let faults = keys::of(&position.plan, step).into_iter().filter_map(|key| key.fault(&seen));
+    let is_complete = position.state.is_complete();
+    Ok(faults.map(|fault| warnings::unset_key(step, &fault, is_complete)).collect())
+}
+
 /// Who must agree to the pending step.
 type Confirmed = Option<ConfirmedBy>;
 
@@ -298,20 +317,17 @@ async fn pending(
         title: step.title.clone(),
         prompt,
         require_confirmation: asked.is_some(),
-        needs_artifact: needs_artifact(step),
-        records_notes: true,
+        asks: asks(stage),
         is_owed,
     };
     Ok((Some((pending, asked.map(|asked| asked.by))), warnings))
 }
 
-/// Whether an answer to a step is not whole without an artifact.
-fn needs_artifact(step: &Step) -> bool {
-    let judged = match &step.action {
-        Action::Prompt(prompt) => !prompt.assessments.is_empty(),
-        Action::Typed { .. } => false,
-    };
-    judged || step.output_contracts.iter().any(|contract| contract.required)
+/// What the answer to a step brings.
+fn asks(stage: render::Stage<'_>) -> Asks {
+    let render::Asks { notes, artifacts, context } = render::asks(stage);
+    let notes = if notes { NotesAsked::Required } else { NotesAsked::Optional };
+    Asks { notes, artifacts, context }
 }
 
 /// What stands in place of instructions at a step of the engine's that keeps the run.
@@ -417,9 +433,12 @@ async fn told(inner: &Inner, session: &Session, position: &Position) -> Result<O
     let dag = session.dag(position.run)?;
     let run = session.view.runs.get(&position.run);
     let goal = run.and_then(|run| run.goal.as_ref()).map(|goal| format!("Goal: {goal}"));
-    let budget = RECAP_MAX.saturating_sub(goal.as_ref().map_or(0, String::len));
+    let facts = recall::context(&position.context);
+    let artifacts = recall::artifacts(inner, session, position).await?;
+    let mut parts: Vec<String> = goal.into_iter().chain(facts).chain(artifacts).collect();
+    let told: usize = parts.iter().map(String::len).sum();
+    let budget = RECAP_MAX.saturating_sub(told);
     let recap = recap_with(dag, &session.view.outputs, position.node, budget, HEADING_MAX);
-    let mut parts: Vec<String> = goal.into_iter().collect();
     parts.extend(Some(recap.opening()).filter(|opening| !opening.is_empty()));
     for entry in &recap.entries {
         let heading = heading(inner, session, position, entry.node).await?;
@@ -430,7 +449,7 @@ async fn told(inner: &Inner, session: &Session, position: &Position) -> Result<O
 }
 
 /// Which step and turn the notes of a node belong to.
-async fn heading(
+pub(super) async fn heading(
     inner: &Inner,
     session: &Session,
     position: &Position,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cairn_core::event::limits;
 use cairn_core::id::{EventIndex, NodeId, RunId, SessionId};
-use cairn_core::projection::resume::{Candidate, Offer, Query, rank};
+use cairn_core::projection::resume::{Candidate, Offer, Query, Ranked, rank};
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Kind;
 use cairn_store as store;
@@ -26,8 +26,9 @@ const TRIES_MAX: usize = 3;
 /// How many sessions are kept at once, while the list is made.
 const PORTION: usize = 256;
 
-/// The runs that are most likely meant, best first. A damaged session is never offered.
-pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>> {
+/// The runs that are most likely meant, best first, and how many more there are. A damaged session
+/// is never offered.
+pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<(Vec<Resumable>, usize)> {
     let root = ask.workspace.as_ref().or(inner.options.workspace.as_ref());
     // Whoever asks by words means the words: every run of the project is on its branch.
     let root = root.filter(|_| ask.query.is_none());
@@ -40,7 +41,7 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
     };
     let mut candidates = candidates(inner, &query).await?;
     loop {
-        let offers = rank(&query, candidates.clone());
+        let Ranked { offers, more } = rank(&query, candidates.clone());
         let mut found = Vec::new();
         let mut damaged = None;
         for offer in offers {
@@ -55,7 +56,7 @@ pub(super) async fn resume(inner: &Inner, ask: Resume) -> Result<Vec<Resumable>>
             }
         }
         match damaged {
-            None => return Ok(found),
+            None => return Ok((found, more)),
             Some(session) => candidates.retain(|candidate| candidate.session != session),
         }
     }
@@ -238,6 +239,9 @@ struct Kept {
     goal: Option<String>,
     notes: Option<String>,
     texts: Vec<String>,
+    /// Not there in what was kept before it was told from the notes.
+    #[serde(default)]
+    context: Vec<String>,
     workflow_id: String,
     workflow_name: Option<String>,
 }
@@ -255,6 +259,7 @@ fn written(of: &Candidate) -> String {
         "goal": of.goal,
         "notes": of.notes,
         "texts": of.texts,
+        "context": of.context,
         "workflow_id": of.workflow_id,
         "workflow_name": of.workflow_name,
     });
@@ -277,6 +282,7 @@ fn read(session: SessionId, value: &str) -> Option<Candidate> {
         goal: kept.goal,
         notes: kept.notes,
         texts: kept.texts,
+        context: kept.context,
         workflow_id: kept.workflow_id,
         workflow_name: kept.workflow_name,
     })

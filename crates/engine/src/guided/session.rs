@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_core::event::guided::NodeKind;
 use cairn_core::guided::decide;
 use cairn_core::id::{AttemptId, EventIndex, NodeId, RunId, SessionId};
 use cairn_core::projection::dag::{Node, RunDag};
@@ -92,6 +93,33 @@ impl Session {
     pub(super) fn is_notes(&self, run: RunId) -> bool {
         let run = self.view.runs.get(&run);
         run.and_then(|run| run.workflow_id.as_deref()) == Some(catalog::NOTES)
+    }
+
+    /// The latest step that a run came to from the step of a checkpoint, if it has gone on from
+    /// there. A checkpoint that is recorded is told of what was so when it was left, and so is
+    /// whoever repeats the call.
+    pub(super) fn gone_on(
+        &self,
+        run: RunId,
+        checkpoint: NodeId,
+        recorded: bool,
+    ) -> Result<Option<NodeId>> {
+        let dag = self.dag(run)?;
+        let here = dag.node(checkpoint).ok_or_else(|| self.broken("a node is missing"))?;
+        // Corrected notes stand at the step itself.
+        if here.kind != NodeKind::Checkpoint {
+            return Ok(None);
+        }
+        let told = |node: &&Node| !recorded || node.created < here.created;
+        let home = dag.path_back(checkpoint).find(|node| node.kind == NodeKind::Step);
+        let Some(home) = home else { return Ok(None) };
+        let children: Vec<&Node> = dag.went_on(home.id).into_iter().filter(told).collect();
+        let follows = |node: &&Node| {
+            let behind = |child: &&Node| dag.is_on_path(child.id, node.id);
+            node.kind == NodeKind::Step && children.iter().any(behind)
+        };
+        let steps = dag.nodes().iter().filter(told).filter(follows);
+        Ok(steps.max_by_key(|node| node.created).map(|node| node.id))
     }
 
     /// Whether the run has gone on from where a node stands.

@@ -146,13 +146,17 @@ fn field_of(text: &str, keys: &Keyring) -> Option<&'static str> {
 fn unread(text: &str, field: &'static str, source: Fault, keys: &Keyring) -> Error {
     match field_of(text, keys) {
         Some(found) if found != field => Error::TokenScope {
-            message: format!("what came as `{field}` is a `{found}`"),
+            message: format!("what came as `{field}` is {} `{found}`", article(found)),
             instead: format!(
                 "send the `{field}` of the latest answer of this run, or put the `{found}` where it belongs"
             ),
         },
         _ => Error::Token { field, source, instead: instead(field, source) },
     }
+}
+
+fn article(name: &str) -> &'static str {
+    if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 fn short(text: &str, kind: Kind, keys: &Keyring) -> Result<Target> {

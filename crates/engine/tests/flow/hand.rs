@@ -78,7 +78,9 @@ async fn an_agent_gets_its_steps_one_after_the_other() {
     assert_eq!(pending.step_id, "look");
     let (warning, prompt) = pending.prompt.split_once("\n\n").unwrap();
     assert!(warning.starts_with("Text between ⟦untrusted⟧ and ⟦/untrusted⟧ was sent"), "{warning}");
+    let (prompt, asks) = prompt.split_once("\n\n").unwrap();
     assert_eq!(prompt, "Look at ⟦untrusted⟧the door⟦/untrusted⟧");
+    assert!(asks.starts_with("Output required: notes in `output.notesMarkdown`"), "{asks}");
     assert_eq!(first.next_intent, NextIntent::PerformPendingThenContinue);
     assert!(first.label.starts_with("relay-"), "{}", first.label);
     assert_eq!((first.tokens.checkpoint_token.as_ref(), first.session.is_some()), (None, true));
@@ -132,14 +134,18 @@ async fn what_is_not_as_asked_for_blocks_and_writes_nothing() {
         message.contains("`good` must be true or false") && message.contains("`x`"),
         "{message}"
     );
+    assert_eq!(
+        engine.proceed(bad.clone(), &Roles::Any).await.unwrap(),
+        blocked,
+        "blocked is blocked, as long as the step waits"
+    );
     let good = vec![json!({"good": false})];
     let last = engine.proceed(done(token(&blocked), "", good), &Roles::Any).await.unwrap();
     assert!(last.is_complete);
-    assert_eq!(
-        engine.proceed(bad, &Roles::Any).await.unwrap(),
-        blocked,
-        "blocked is blocked, also afterwards"
-    );
+    let late = engine.proceed(bad, &Roles::Any).await.unwrap();
+    assert_eq!(late.blockers, [], "a step that is done waits for nothing");
+    assert_eq!(late.warnings[0].code.name(), "replayed_with_other_input");
+    assert!(late.warnings[0].message.contains("and the run is over"), "{late:?}");
 }
 
 // case: token.other-output
@@ -371,6 +377,10 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     assert_eq!(events(&engine, &first).await, before, "the earlier run stays as it is");
     assert_eq!(engine.proceed(call, &Roles::Any).await.unwrap(), forked, "a fork is made once");
     let other = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
+    let [_, fork] = other.branches.as_slice() else { panic!("{:#?}", other.branches) };
+    assert!(fork.summary.contains("`look` is done: Blue."), "the fork is told of: {fork:?}");
+    let there = engine.proceed(back(&fork.continue_token), &Roles::Any).await;
+    assert!(there.is_err() || step(&there.unwrap()) == "judge");
     let other = engine.proceed(done(token(&other), "Green.", vec![]), &Roles::Any).await.unwrap();
     assert!(![new, first.session.unwrap().run].contains(&other.session.unwrap().run));
     let good = vec![json!({"good": true})];
@@ -482,4 +492,92 @@ async fn going_another_way_behind_an_approval_waits_for_a_new_one() {
     engine.proceed(call, &Roles::Any).await.unwrap();
     let ended = engine.ended(fork).await.unwrap();
     assert_eq!(ended.result, json!("Better."));
+}
+
+/// The law of input, for steps of automations: what a call sends is recorded, refused, or named in
+/// a warning as not recorded.
+#[tokio::test]
+async fn what_a_call_sends_is_recorded_refused_or_named() {
+    const MARK: &str = "marked-by-this-call";
+    let closed = "output_contract: { type: object, properties: { good: { type: boolean } }, additionalProperties: false }, ";
+    let open = "output_contract: { type: object, properties: { good: { type: boolean } } }, ";
+    let artifact = json!({"kind": "g", "name": MARK});
+    let good = json!({"kind": "g", "good": true});
+    // The step's contract, what is sent, and what becomes of it.
+    let table = [
+        ("", MARK, vec![], "recorded"),
+        ("", "", vec![artifact.clone()], "recorded"),
+        ("", "Seen.", vec![artifact.clone()], "recorded"),
+        ("", "Seen.", vec![artifact.clone(), artifact.clone()], "recorded"),
+        (open, MARK, vec![good.clone()], "recorded"),
+        (open, "", vec![artifact.clone()], "recorded"),
+        (closed, MARK, vec![good], "named"),
+        (closed, "", vec![artifact.clone()], "refused"),
+        (closed, MARK, vec![], "refused"),
+        ("done", MARK, vec![], "named"),
+        ("done", "Seen.", vec![artifact], "named"),
+    ];
+    for (row, (contract, notes, artifacts, wanted)) in table.into_iter().enumerate() {
+        let is_done = contract == "done";
+        let contract = if is_done { "" } else { contract };
+        let nodes = format!(
+            "{{ id: g, type: guide, prompt: Look, {contract}next: end }}
+            {{ id: end, type: end, result: fine }}"
+        );
+        let world = World::new(&[("law", &nodes)]);
+        let engine = world.engine();
+        let first = start(&engine, "law").await;
+        if is_done {
+            let before = done(token(&first), "Before.", vec![]);
+            engine.proceed(before, &Roles::Any).await.unwrap();
+        }
+        let told = engine.proceed(done(token(&first), notes, artifacts), &Roles::Any).await;
+        let told = told.unwrap();
+        let recorded = events(&engine, &first).await.iter().any(|data| match data {
+            EventData::TaskAnswered(task) => format!("{:?}", task.answer).contains(MARK),
+            _ => false,
+        });
+        let named = told.warnings.iter().any(|warning| warning.message.contains("not recorded: "));
+        let fate = match (told.blockers.is_empty(), recorded, named) {
+            (true, true, false) => "recorded",
+            (true, false, true) => "named",
+            (false, false, false) => "refused",
+            other => panic!("{row}: {other:?} {told:?}"),
+        };
+        assert_eq!(fate, wanted, "{row}: {told:?}");
+    }
+}
+
+/// What later steps read of a step, the step asks for.
+#[tokio::test]
+async fn an_output_that_lacks_what_later_steps_read_blocks() {
+    // What `end` reads, what is sent, and what is told.
+    let table = [
+        ("{{ steps.g.notes }}", "", json!([{"x": 1}]), "`notes`, which `end` reads"),
+        ("{{ steps.g.notes }}", "Seen.", json!([{"x": 1}]), ""),
+        ("{{ steps.g.score }}", "Seen.", json!([]), "`score`, which `end` reads"),
+        ("{{ steps.g.score }}", "", json!([{"score": 1}]), ""),
+        ("{{ steps.g.score | default(0) }}", "Seen.", json!([]), ""),
+        ("{{ steps.g.artifacts | length }}", "", json!([{"score": 1}]), ""),
+        ("fine", "", json!([{"score": 1}]), ""),
+    ];
+    for (reads, notes, artifacts, wanted) in table {
+        let nodes = format!(
+            "{{ id: g, type: guide, prompt: Look, next: end }}
+            {{ id: end, type: end, result: '{reads}' }}"
+        );
+        let world = World::new(&[("reads", &nodes)]);
+        let engine = world.engine();
+        let first = start(&engine, "reads").await;
+        let artifacts = artifacts.as_array().unwrap().clone();
+        let told =
+            engine.proceed(done(token(&first), notes, artifacts), &Roles::Any).await.unwrap();
+        match wanted {
+            "" => assert_eq!(standing(&told).status, "succeeded", "{reads}: {told:?}"),
+            wanted => {
+                let message = &told.blockers[0].message;
+                assert!(message.contains(wanted), "{reads}: {message}");
+            }
+        }
+    }
 }

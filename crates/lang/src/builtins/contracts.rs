@@ -139,7 +139,8 @@ pub const CONTRACTS: &[ContractPack] = &[
             must(
                 "verdict",
                 Shape::OneOf(&["clean", "minor", "blocking"]),
-                "the gravest finding decides",
+                "the gravest finding decides: blocking when it is critical or major, minor when \
+                 it is minor, clean when there are only nits or none",
             )
             .such_as("\"blocking\""),
             must("confidence", CONFIDENCE, "how sure you are"),

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use cairn_core::canonical::StrictValue;
 use cairn_core::event::guided::Capability;
 use cairn_core::guided::probe;
-use cairn_core::plan::{Action, Fragment, Need, Origin, Prompt, Step, StepSource};
+use cairn_core::plan::{Action, ContextKey, Fragment, Need, Origin, Prompt, Step, StepSource};
 use cairn_core::text::Slug;
+use serde_json::json;
 
 use super::header::Metrics;
 use super::{Build, Scope, header, prompt};
@@ -113,6 +115,14 @@ impl<'a> Build<'a> {
             }
             if Some(&found.id) == last.as_ref() {
                 lines.push(OUTCOME);
+                // Statistics are worth no stop, but what is said for them is to make sense.
+                prompt.context_keys.push(ContextKey {
+                    name: "metrics_outcome".to_owned(),
+                    required: false,
+                    schema: StrictValue::new(
+                        json!({"enum": ["success", "partial", "abandoned", "error"]}),
+                    ),
+                });
                 if profile != Metrics::Outcome {
                     lines.push(REQUESTS);
                 }

@@ -160,7 +160,7 @@ impl<'a> Build<'a> {
 
 fn required(fields: &Fields<'_>, scope: &Scope, blocks: &mut Map<String, Value>) -> Option<String> {
     let members = fields.get("outputRequired")?.members();
-    let mut part = "## Output required".to_owned();
+    let mut part = "## Output required, in your notes".to_owned();
     let mut kept = Map::new();
     for (name, spot) in members {
         let Some(text) = prose(&spot, scope) else { continue };

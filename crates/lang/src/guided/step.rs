@@ -5,6 +5,7 @@ use cairn_core::plan::{
 };
 use cairn_core::text::Slug;
 
+use super::keys::keys;
 use super::{Build, Scope, header};
 use crate::diagnostic::Code;
 use crate::read::{Fields, Spot};
@@ -15,6 +16,7 @@ pub(super) const FIELDS: &[&str] = &[
     "assessmentConsequences",
     "assessmentRefs",
     "audit",
+    "contextKeys",
     "functionCalls",
     "functionDefinitions",
     "functionReferences",
@@ -80,6 +82,7 @@ impl<'a> Build<'a> {
         }
         self.assess(fields, prompt);
         self.choices(fields, prompt);
+        prompt.context_keys = keys(fields);
         contracts
     }
 

@@ -17,7 +17,11 @@ pub(super) fn over(run: &Standing) -> String {
         (None, "cancelled") => "The automation was cancelled.".to_owned(),
         (None, _) => "The automation is complete.".to_owned(),
     };
-    let mut text = format!("nextIntent: complete. {outcome}");
+    let intent = match run.status {
+        "succeeded" => "complete",
+        _ => "ended",
+    };
+    let mut text = format!("nextIntent: {intent}. {outcome}");
     text.push_str(" Call nothing more for this run, and tell the user its outcome.");
     if let Some(result) = &run.result {
         let _ = write!(text, "\n\nResult: {result}");

@@ -112,11 +112,14 @@ fn branches(data: &Answer) -> Option<String> {
     .to_owned();
     for branch in &data.branches {
         let mark = if branch.preferred { ", the newest" } else { "" };
-        let nodes = if branch.nodes == 1 { "node" } else { "nodes" };
+        let stands = match (&branch.pending_step_id, branch.is_complete) {
+            (_, true) => "complete".to_owned(),
+            (Some(at), false) => format!("at `{at}`"),
+            (None, false) => "under way".to_owned(),
+        };
         let _ = write!(
             text,
-            "\n- {} {nodes}{mark}, continueToken \"{}\"\n  {}",
-            branch.nodes,
+            "\n- {stands}{mark}, continueToken \"{}\"\n  {}",
             branch.continue_token,
             branch.summary.replace('\n', "\n  ")
         );

@@ -2,7 +2,7 @@ use cairn_api::guided::answer::{Answer, Resumed};
 use cairn_core::event::guided::{Autonomy, Preferences, RiskPolicy};
 use cairn_core::id::{NodeId, RunId, SessionId};
 use cairn_core::projection::resume::WhyMatched;
-use cairn_core::reason::BlockerCode;
+use cairn_core::reason::{Blocker, BlockerCode, Pointer};
 use cairn_engine::guided::answer as engine;
 use engine::{Lifecycle, NextIntent};
 use insta::assert_snapshot;
@@ -41,8 +41,7 @@ fn advance() -> engine::Answer {
             title: "Plan the fix".into(),
             prompt: "Write a plan.".into(),
             require_confirmation: false,
-            needs_artifact: false,
-            records_notes: true,
+            asks: Asks::default(),
             is_owed: false,
         }),
         is_complete: false,
@@ -119,9 +118,13 @@ fn a_step_comes_with_what_to_call_next() {
 #[test]
 fn the_call_has_a_place_for_the_artifact_that_a_step_owes() {
     let mut found = advance();
-    found.pending = found.pending.map(|p| engine::Pending { needs_artifact: true, ..p });
+    let artifacts = vec![json!({"kind": "a", "x": "<…>"}), json!({"kind": "b"})];
+    let context = vec![("size".to_owned(), "small | large".to_owned())];
+    let asks = Asks { artifacts, context, ..Asks::default() };
+    found.pending = found.pending.map(|p| engine::Pending { asks, ..p });
     let told = read(found);
-    assert!(told.contains(r#""artifacts":["<as asked for above>"]"#), "{told}");
+    assert!(told.contains(r#""artifacts":[{"kind":"a","x":"<…>"},{"kind":"b"}]"#), "{told}");
+    assert!(told.contains(r#""context":{"size":"<small | large>"}"#), "{told}");
     assert!(!read(advance()).contains("artifacts"), "{}", read(advance()));
 }
 
@@ -213,6 +216,8 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
             node: NodeId::mint(1_700_000_000_000, 9),
             preferred: true,
             nodes: 4,
+            is_complete: false,
+            at: Some("ship".into()),
             summary: "Fixed it\nwith a test.".into(),
             continue_token: token("TIP"),
         }],
@@ -223,10 +228,13 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
         ..with_run(Lifecycle::Rehydrate)
     };
     assert_snapshot!(read(found.clone()), @r#"
+    DONE BEFORE: `plan` is done already, and the run is at `ship` there. To see that, call continue_workflow with continueToken "calm-otter-7f3a.TIP" alone. What follows is the step as it was; the call that it shows makes a new branch.
+
+    ---
     Write a plan.
 
     ---
-    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. To do the step another way, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
     Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
@@ -244,7 +252,7 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     > Found the cause.
     =====
     branches: the run has continued from this step before. To continue one of these branches instead of starting another, use its continueToken.
-    - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
+    - at `ship`, the newest, continueToken "calm-otter-7f3a.TIP"
       Fixed it
       with a test.
     "#);
@@ -288,6 +296,8 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
           "nodeId": "node_01hf7yat000000000000000009",
           "preferred": true,
           "nodes": 4,
+          "isComplete": false,
+          "pendingStepId": "ship",
           "summary": "Fixed it\nwith a test.",
           "continueToken": "calm-otter-7f3a.TIP"
         }
@@ -315,8 +325,8 @@ fn a_block_says_what_is_missing_and_how_to_try_again() {
        suggestedFix: add {"kind":"wr.loop_control","decision":"stop"}
 
     ---
-    nextIntent: perform_pending_then_continue. Do each suggestedFix, then send the whole output again with the retryContinueToken as continueToken. Context and preferences that you sent are recorded; send only what changed.
-    {"continueToken":"calm-otter-7f3a.RETRY","output":{"artifacts":["<as asked for above>"],"notesMarkdown":"<what you did in this step alone>"}}
+    nextIntent: perform_pending_then_continue. Do each suggestedFix, then send the whole output again; the continueToken below is the `retryContinueToken` of this answer. Context and preferences that you sent are recorded; send only what changed.
+    {"continueToken":"calm-otter-7f3a.RETRY","output":{"notesMarkdown":"<what you did in this step alone>"}}
     Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run in a new chat.
     Run calm-otter-7f3a.
     "#);
@@ -439,8 +449,8 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
     Session calm-otter-7f3a.
     "#);
     assert_snapshot!(checkpointed(kept).texts[0], @r#"
-    Recorded. The step is still pending; when it is done, call continue_workflow with
-    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    Recorded. The step is still pending; when it is done, send what it asks for with this continueToken; alone it shows the step again:
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
     The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a.
     "#);
@@ -461,9 +471,17 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
     };
     let latest = engine::Resumable { why: vec![WhyMatched::RecencyFallback], ..candidate.clone() };
     let latest = Resumed::new(vec![latest], &[]);
-    assert!(resumed(&latest, true).starts_with("No run matches; these moved last."));
-    assert!(resumed(&latest, false).starts_with("These runs moved last."));
-    assert_snapshot!(resumed(&Resumed::new(vec![candidate], &[]), true), @r#"
+    let (words, nothing) = (Looked { words: true, ..Looked::default() }, Looked::default());
+    let folder = Looked { folder: true, ..nothing };
+    let none = "No run matches all of these words; these moved last.";
+    assert!(resumed(&latest, &words).starts_with(none), "{}", resumed(&latest, &words));
+    let there = resumed(&latest, &folder);
+    assert!(there.contains("leaves none out: `project` says"), "{there}");
+    assert!(resumed(&latest, &nothing).starts_with("These runs moved last."));
+    assert!(!resumed(&latest, &nothing).contains("recency_fallback"));
+    let more = Resumed { more: 6, ..latest };
+    assert!(resumed(&more, &nothing).contains("6 more are not shown"), "{more:?}");
+    assert_snapshot!(resumed(&Resumed::new(vec![candidate], &[]), &words), @r#"
     Runs, best match first. Take the one that fits, or ask the user; then call continue_workflow with its continueToken alone.
 
     1. calm-otter-7f3a: wr.code-review, blocked, moved 2 h ago (matched_branch, matched_notes)
@@ -475,9 +493,9 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
        > Found the cause.
        > It is the cache.
     "#);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[]), false), @"There is no run to resume. Choose a workflow with list_workflows.");
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[]), &nothing), @"There is no run to resume. Choose a workflow with list_workflows.");
     let paper = SessionId::from_bits(7);
-    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper]), false), @r"
+    assert_snapshot!(resumed(&Resumed::new(Vec::new(), &[paper]), &nothing), @r"
     There is no run to resume. Choose a workflow with list_workflows.
 
     1 imported session waits for a person's trust; until then no run of it can be resumed. Tell the user: `cairn session trust sess_00000000000000000000000007` shows what it would do and asks.
@@ -497,7 +515,11 @@ fn standing(status: &'static str) -> engine::Standing {
 
 /// An answer about an automation.
 fn automation(standing: engine::Standing, is_complete: bool) -> engine::Answer {
-    let next_intent = if is_complete { NextIntent::Complete } else { NextIntent::RehydrateOnly };
+    let next_intent = match (is_complete, standing.status) {
+        (true, "succeeded") => NextIntent::Complete,
+        (true, _) => NextIntent::Ended,
+        (false, _) => NextIntent::RehydrateOnly,
+    };
     let standing = Some(standing);
     let found = engine::Answer { is_complete, next_intent, standing, pending: None, ..advance() };
     let mut found = engine::Answer { session: Some(run()), ..found };
@@ -594,7 +616,7 @@ fn the_end_of_an_automation_brings_its_result() {
     };
     let failed = engine::Standing { error: Some(error), ..standing("failed") };
     assert_snapshot!(read(automation(failed, true)), @r"
-    nextIntent: complete. The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run, and tell the user its outcome.
+    nextIntent: ended. The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run, and tell the user its outcome.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     ");
 }

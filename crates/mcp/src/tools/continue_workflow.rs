@@ -19,7 +19,7 @@ impl Tool for ContinueWorkflow {
         WRONG: advancing before the step is done; guessing the next step.\n\
         BLOCKED: the run did not move. Do each suggestedFix, then call again with the \
         retryContinueToken and the whole output.\n\
-        nextIntent await_user_confirmation: get the user's yes. complete: stop.\n\
+        nextIntent await_user_confirmation: get the user's yes. complete, ended: stop.\n\
         Repeating a call returns the same answer. To fork, send an older token alone first.";
     const EFFECT: Effect = Effect::WritesOnce;
     const PERFORMS: bool = true;

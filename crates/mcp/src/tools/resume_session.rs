@@ -21,9 +21,13 @@ impl Tool for ResumeSession {
 
     async fn call(door: &Door, input: Self::Input) -> Result<Reply<Self::Output>> {
         let ask = ask::Resume::try_from(input)?;
-        let asked = ask.query.is_some();
+        let asked = render::Looked {
+            words: ask.query.is_some(),
+            place: ask.git_branch.is_some() || ask.git_head_sha.is_some(),
+            folder: ask.workspace.is_some(),
+        };
         let data = door.resume(ask).await?;
-        let texts = vec![render::resumed(&data, asked)];
+        let texts = vec![render::resumed(&data, &asked)];
         Ok(Reply { data, texts })
     }
 }

@@ -12,7 +12,6 @@ use crate::protocol::{call, door_to, folder};
 
 /// What a call that is shown leaves open.
 const NOTES: &str = "<what you did in this step alone>";
-const ARTIFACT: &str = "<as asked for above>";
 
 /// An answer as an agent has it.
 struct Told {
@@ -41,8 +40,13 @@ impl Told {
         assert_eq!(call["output"]["notesMarkdown"], NOTES, "{}", self.text);
         call["output"]["notesMarkdown"] = json!(notes);
         if !artifacts.is_empty() {
-            assert_eq!(call["output"]["artifacts"], json!([ARTIFACT]), "{}", self.text);
-            call["output"]["artifacts"] = json!(artifacts);
+            let kinds = |all: &Value| {
+                let all = all.as_array().unwrap_or_else(|| panic!("{}", self.text)).iter();
+                all.map(|artifact| artifact["kind"].clone()).collect::<Vec<_>>()
+            };
+            let artifacts = json!(artifacts);
+            assert_eq!(kinds(&call["output"]["artifacts"]), kinds(&artifacts), "{}", self.text);
+            call["output"]["artifacts"] = artifacts;
         }
         call
     }
@@ -239,7 +243,8 @@ async fn a_gap_that_is_closed_with_evidence_no_longer_taints_the_end() {
         assert_eq!(told.data["kind"], kind, "{}", told.text);
         if kind == "ok" {
             assert_eq!(told.data["isComplete"], true);
-            assert_eq!(told.data.get("warnings"), None, "{}", told.text);
+            told.says("gap_closed: this gap is closed: `ready` stays `low`");
+            assert_eq!(told.data["warnings"].as_array().unwrap().len(), 1, "{}", told.text);
         }
     }
 }
@@ -311,4 +316,240 @@ graph:
     forked.says(new.as_str().unwrap());
     let end = go(&door, &forked, "Better.").await;
     assert_eq!(end.data["run"]["result"], "Better.");
+}
+
+/// An automation whose last step reads the notes of the one that the agent does.
+const RELEASE: &str = "
+id: project.release
+name: Release
+description: A step for an agent, which the end reads.
+triggers: [{ type: manual }]
+graph:
+  nodes:
+    - { id: risks, type: guide, prompt: Which changes can break something?, next: write }
+    - id: write
+      type: guide
+      prompt: Write about it.
+      output_contract: { type: object, required: [headline], properties: { headline: { type: string, maxLength: 20 } }, additionalProperties: false }
+      next: done
+    - { id: done, type: end, result: '{{ steps.risks.notes }}: {{ steps.write.headline }}' }
+";
+
+#[tokio::test]
+async fn a_step_of_an_automation_asks_for_what_later_steps_read() {
+    let (_home, catalog) = folder("release", RELEASE);
+    let door = door_to(catalog, Performers::default());
+    let first = start(&door, json!({"workflowId": "project.release"})).await;
+    first.says("Output required: notes in `output.notesMarkdown`");
+    // An artifact alone is not what `done` reads: it would fail when it is too late.
+    let mut call = first.shown();
+    call["output"] = json!({"artifacts": [{"kind": "risks", "text": "The export moved."}]});
+    let blocked = send(&door, call).await;
+    assert_eq!(blocked.data["kind"], "blocked", "{}", blocked.text);
+    blocked.says("the output lacks `notes`, which `done` reads");
+    let mut call = blocked.filled("The export moved.", &[]);
+    call["output"]["artifacts"] = json!([{"kind": "risks", "count": 1}]);
+    let second = send(&door, call).await;
+    assert_eq!(second.step(), "write", "{}", second.text);
+    second.says("output_unread: recorded as `steps.risks.count`");
+    second.says(r#""artifacts":[{"headline":"<string>","kind":"write"}]"#);
+    second.says("Without `kind`, it is held to this JSON schema");
+    assert_eq!(second.shown()["output"].get("notesMarkdown"), None, "{}", second.text);
+    let mut call = second.shown();
+    call["output"]["artifacts"] = json!([{"kind": "write", "headline": "Moved"}]);
+    let end = send(&door, call).await;
+    assert_eq!(end.data["run"]["result"], "The export moved.: Moved");
+    assert_eq!(end.data["nextIntent"], "complete");
+    // What is wrong with another answer to a step that is done does not say that it is pending.
+    let mut late = second.shown();
+    late["output"]["artifacts"] = json!([{"kind": "write", "headline": "x".repeat(30)}]);
+    let late = send(&door, late).await;
+    late.says(
+        "NOT RECORDED: artifacts. This step is done, with another output, and the run is over.",
+    );
+    assert!(!late.text.contains("Still pending"), "{}", late.text);
+    // The old token alone says that the step is done, and where the run stands.
+    let back = send(&door, json!({"continueToken": second.data["continueToken"]})).await;
+    back.says("DONE BEFORE: `write` is done already, and the run is complete there.");
+}
+
+#[tokio::test]
+async fn a_run_that_failed_is_not_called_complete() {
+    let (_home, catalog) = folder(
+        "sad",
+        "
+id: project.sad
+name: Sad
+description: It fails behind the agent's step.
+triggers: [{ type: manual }]
+graph:
+  nodes:
+    - { id: look, type: guide, prompt: Look., next: no }
+    - { id: no, type: fail, message: It cannot be. }
+",
+    );
+    let door = door_to(catalog, Performers::default());
+    let first = start(&door, json!({"workflowId": "project.sad"})).await;
+    let end = go(&door, &first, "Looked.").await;
+    assert_eq!(end.data["nextIntent"], "ended", "{}", end.text);
+    end.says("nextIntent: ended. The automation failed at `no`");
+}
+
+#[tokio::test]
+async fn an_automation_is_found_by_its_goal_and_taken_over_in_a_new_chat() {
+    let (_home, catalog) = folder("release", RELEASE);
+    let mut door = door_to(catalog, Performers::default());
+    door.holder.scopes.push(Scope::Read);
+    let goal = "Release tiny-stats 9.9.9";
+    let first = start(&door, json!({"workflowId": "project.release", "goal": goal})).await;
+    let query = json!({"query": "tiny-stats"});
+    let found = Told::new(call(&door, "resume_session", query).await);
+    found.says("No guided run matches.");
+    found.says("claimed under your name until");
+    let token = &found.data["waiting"][0]["continueToken"];
+    let back = send(&door, json!({"continueToken": token})).await;
+    assert_eq!(back.step(), "risks", "{}", back.text);
+    let next = go(&door, &back, "None.").await;
+    assert_eq!(next.step(), "write", "{}", next.text);
+    // The earlier chat no longer has it.
+    let late =
+        call(&door, "continue_workflow", json!({"continueToken": first.data["continueToken"]}))
+            .await;
+    assert_eq!(late["isError"], false, "it is shown that the step is done: {late:#}");
+    let empty = start(&door, json!({"workflowId": "project.release", "goal": " "})).await;
+    empty.says("goal_empty: not recorded: goal.");
+}
+
+const KEYED: &str = "steps:
+  - id: orient
+    title: Orient
+    prompt: Look at the change.
+    contextKeys: {reviewSize: [small, large], touchesTrust: [true, false]}
+  - {id: trust, title: Trust, prompt: Look closer., runCondition: {var: touchesTrust, equals: true}}
+  - {id: ask, title: Ask, prompt: 'Set the context key `urgent` to true or false.'}
+  - {id: hurry, title: Hurry, prompt: Hurry., runCondition: {var: urgent, equals: true}}
+  - {id: end, title: End, prompt: End it.}
+";
+
+#[tokio::test]
+async fn keys_that_steer_the_run_are_shown_and_checked() {
+    let (_home, door) = guided(KEYED);
+    let first = start(&door, json!({"workflowId": "project.story"})).await;
+    first.says("- Set the context key `reviewSize` (small | large), in `context` beside `output`.");
+    let shown = first.shown();
+    assert_eq!(
+        shown["context"],
+        json!({"reviewSize": "<small | large>", "touchesTrust": "<true | false>"})
+    );
+    let mut call = first.filled("Looked.", &[]);
+    call.as_object_mut().unwrap().remove("context");
+    let blocked = send(&door, call).await;
+    assert_eq!(blocked.data["kind"], "blocked", "{}", blocked.text);
+    blocked.says("the context key `reviewSize` is not set");
+    blocked.says("the context key `touchesTrust` is not set");
+    let mut call = blocked.filled("Looked.", &[]);
+    call["context"] = json!({"reviewSize": "LARGE!", "touchesTrust": "yes"});
+    let blocked = send(&door, call).await;
+    blocked.says("`reviewSize` must be one of \"small\", \"large\", and is \"LARGE!\"");
+    let mut call = blocked.filled("Looked.", &[]);
+    call["context"] = json!({"reviewSize": "large", "touchesTrust": true});
+    let trust = send(&door, call).await;
+    assert_eq!(trust.step(), "trust", "{}", trust.text);
+    // What only the text asks for is shown too, and named when it is missing or cannot fit.
+    let ask = go(&door, &trust, "Nothing.").await;
+    assert!(ask.shown()["context"]["urgent"].is_string(), "{}", ask.text);
+    let mut call = ask.filled("Asked.", &[]);
+    call["context"] = json!({"urgent": "yes"});
+    let end = send(&door, call).await;
+    assert_eq!(end.step(), "end");
+    end.says("context_unset: `ask` asks for a context key: `urgent` is \"yes\", and is compared");
+}
+
+#[tokio::test]
+async fn context_and_artifacts_come_back_in_a_recap_and_are_searched() {
+    let (_home, mut door) = guided(PLAIN);
+    door.holder.scopes.push(Scope::Read);
+    let context = json!({"ticket": "TAX-18"});
+    let first = start(&door, json!({"workflowId": "project.story", "context": context})).await;
+    let mut call_ = first.filled("Read the law.", &[]);
+    call_["context"] = json!({"ticket": "TAX-19"});
+    call_["output"]["artifacts"] = json!([{"kind": "x.rates", "rate": 19}]);
+    let second = send(&door, call_).await;
+    let note = json!({"checkpointToken": second.data["checkpointToken"],
+        "output": {"artifacts": [{"kind": "x.draft", "path": "draft.md"}]}});
+    call(&door, "checkpoint_workflow", note).await;
+    let found = Told::new(call(&door, "resume_session", json!({"query": "tax-19"})).await);
+    assert_eq!(found.data["candidates"][0]["whyMatched"], json!(["matched_context"]));
+    let old = Told::new(call(&door, "resume_session", json!({"query": "tax-18"})).await);
+    old.says("No run matches");
+    let both = Told::new(call(&door, "resume_session", json!({"query": "story tax-19"})).await);
+    assert_eq!(both.data["candidates"][0]["whyMatched"], json!(["matched_together"]));
+    let token = &found.data["candidates"][0]["continueToken"];
+    let back = send(&door, json!({"continueToken": token})).await;
+    back.says("> - ticket: TAX-19");
+    back.says("x.rates: {\"rate\":19}");
+    back.says("[second, checkpoint] x.draft: {\"path\":\"draft.md\"}");
+}
+
+#[tokio::test]
+async fn a_late_checkpoint_says_where_it_went_and_where_the_run_stands() {
+    let (_home, door) = guided(PLAIN);
+    let first = start(&door, json!({"workflowId": "project.story"})).await;
+    let note = |token: &Value, notes: &str| json!({"checkpointToken": token, "output": {"notesMarkdown": notes}});
+    let token = first.data["checkpointToken"].clone();
+    Told::new(call(&door, "checkpoint_workflow", note(&token, "Half way.")).await);
+    go(&door, &first, "Done.").await;
+    let stale = Told::new(call(&door, "checkpoint_workflow", note(&token, "Other.")).await);
+    stale.says("NOT RECORDED.");
+    stale.says("`first` is done, and the run is at `second`");
+    assert!(!stale.text.contains("still pending"), "{}", stale.text);
+    // Followed to the letter, it is recorded where the run stands.
+    let again = note(&stale.data["checkpointToken"], "Other.");
+    let again = Told::new(call(&door, "checkpoint_workflow", again).await);
+    again.says("Recorded. The step is still pending");
+    let back = send(&door, json!({"continueToken": again.data["continueToken"]})).await;
+    assert_eq!(back.step(), "second");
+    back.says("> Other.");
+    // A token of the old step that was never used records there, and says so.
+    let rewound = send(&door, json!({"continueToken": first.data["continueToken"]})).await;
+    rewound.says("DONE BEFORE: `first` is done already, and the run is at `second` there.");
+    let late = note(&rewound.data["checkpointToken"], "Late.");
+    let late = Told::new(call(&door, "checkpoint_workflow", late).await);
+    late.says("checkpoint_behind: recorded at `first`, but that step is done");
+}
+
+#[tokio::test]
+async fn the_last_step_is_shown_as_done_once_the_run_is_complete() {
+    let (_home, door) = guided("steps:\n  - {id: only, title: Only, prompt: Do it.}\n");
+    let first = start(&door, json!({"workflowId": "project.story"})).await;
+    let end = go(&door, &first, "Done.").await;
+    assert_eq!(end.data["isComplete"], true);
+    let back = send(&door, json!({"continueToken": first.data["continueToken"]})).await;
+    back.says("DONE BEFORE: `only` is done already, and the run is complete there.");
+    back.says("- complete, the newest, continueToken");
+    assert_eq!(back.data["branches"][0]["isComplete"], true);
+}
+
+#[tokio::test]
+async fn a_verdict_follows_the_gravest_finding() {
+    let (_home, door) = guided(
+        "steps:
+  - id: verdict
+    title: Verdict
+    prompt: Judge it.
+    outputContract: {contractRef: wr.contracts.review_verdict}
+",
+    );
+    let first = start(&door, json!({"workflowId": "project.story"})).await;
+    first.says("Notes are optional in this step.");
+    first.says("blocking when it is critical or major");
+    let verdict = |verdict: &str| {
+        json!({"kind": "wr.review_verdict", "verdict": verdict, "confidence": "high",
+            "summary": "S.", "findings": [{"severity": "critical", "summary": "It breaks."}]})
+    };
+    let blocked = send(&door, first.filled("N.", &[verdict("clean")])).await;
+    blocked
+        .says("`verdict` is `clean`, and the gravest finding is critical: it must be `blocking`");
+    let end = send(&door, blocked.filled("N.", &[verdict("blocking")])).await;
+    assert_eq!(end.data["isComplete"], true, "{}", end.text);
 }

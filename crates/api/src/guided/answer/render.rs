@@ -82,6 +82,7 @@ impl From<answer::NextIntent> for NextIntent {
             answer::NextIntent::AwaitUserConfirmation => Self::AwaitUserConfirmation,
             answer::NextIntent::RehydrateOnly => Self::RehydrateOnly,
             answer::NextIntent::Complete => Self::Complete,
+            answer::NextIntent::Ended => Self::Ended,
         }
     }
 }
@@ -105,6 +106,8 @@ impl From<answer::BranchSummary> for Branch {
             node_id: found.node.to_string(),
             preferred: found.preferred,
             nodes: found.nodes,
+            is_complete: found.is_complete,
+            pending_step_id: found.at,
             summary: found.summary,
             continue_token: found.continue_token,
         }
@@ -143,6 +146,7 @@ impl Resumed {
     pub fn new(found: Vec<answer::Resumable>, untrusted: &[SessionId]) -> Self {
         Self {
             candidates: found.into_iter().map(Into::into).collect(),
+            more: 0,
             waiting: Vec::new(),
             untrusted: untrusted.iter().map(ToString::to_string).collect(),
         }
@@ -167,6 +171,7 @@ impl From<flow::WaitingRun> for WaitingRun {
             snippet: found.prompt,
             waiting_since: time::rfc3339(found.since_ms),
             claimed_until: until,
+            claimed_as_you: found.is_own,
             continue_token: found.continue_token,
         }
     }

@@ -135,15 +135,22 @@ fn missing(wanted: &Assessment) -> Problem {
 }
 
 fn fix(wanted: &Assessment) -> String {
-    let level = |d: &Dimension| (d.id.clone(), json!(d.levels.first()));
     let choices = wanted.dimensions.iter();
     let choices: Vec<String> =
         choices.map(|d| format!("{}: {}", d.id, d.levels.join(" | "))).collect();
-    let dimensions: Map<String, Value> = wanted.dimensions.iter().map(level).collect();
-    let example = json!({
-        "kind": kinds::ASSESSMENT, "assessmentId": wanted.id, "dimensions": dimensions,
-    });
+    let example = example_with(wanted, |d| json!(d.levels.first()));
     format!("give an artifact like {example}, with your level for each ({})", choices.join("; "))
+}
+
+/// An assessment to fill in.
+pub(super) fn example(wanted: &Assessment) -> Value {
+    example_with(wanted, |d| json!(format!("<{}>", d.levels.join(" | "))))
+}
+
+fn example_with(wanted: &Assessment, level: impl Fn(&Dimension) -> Value) -> Value {
+    let levels = wanted.dimensions.iter().map(|d| (d.id.clone(), level(d)));
+    let dimensions: Map<String, Value> = levels.collect();
+    json!({"kind": kinds::ASSESSMENT, "assessmentId": wanted.id, "dimensions": dimensions})
 }
 
 /// Reads the levels; they may be a map by dimension or a list.

@@ -9,6 +9,7 @@ use crate::event::guided::{
     Claimant, DivergenceReason, EnforcementGrade, FailureCode, ProbeDetail, ProbeResult,
     Provenance,
 };
+use crate::guided::render::mode::dependencies;
 use crate::guided::{probe, walk};
 use crate::id::GapId;
 use crate::plan::{Loop, Prompt, Repeat};
@@ -184,14 +185,15 @@ fn user(asked: Asked<'_>, prompt: &Prompt, artifact: &Value) -> Problem {
         return malformed(
             "wr.contracts.user_dependency",
             "what is needed of the user is not complete".to_owned(),
-            "give `dependency` (needs_user_secret_or_token | needs_user_account_access | needs_user_artifact | needs_user_choice | needs_user_approval | needs_user_environment_action) and `summary`".to_owned(),
+            format!("give `dependency` ({}) and `summary`", dependencies(prompt).join(" | ")),
         );
     };
     if dependency == UserOnlyDependency::NeedsUserChoice && !is_users(prompt, artifact) {
         return malformed(
             "wr.contracts.user_dependency",
             "the workflow leaves this choice to you".to_owned(),
-            "choose, and write down the assumption in your notes".to_owned(),
+            "choose, write down the assumption in your notes, and leave this artifact out"
+                .to_owned(),
         );
     }
     let key = text(artifact, "key").and_then(|key| key.parse::<Slug>().ok());

@@ -51,7 +51,7 @@ pub(super) fn all(plan: &Plan, now: Preferences) -> String {
     if !named.is_empty() {
         let named = named.join(" and ");
         text.push_str(&format!(
-            "\nThe workflow recommends {named}; the user's settings above take precedence."
+            "\nThe workflow recommends {named}; the settings above are in effect."
         ));
     }
     text
@@ -97,12 +97,25 @@ pub(super) fn disclosure(step: &Step, prompt: &Prompt) -> String {
         "summary": "<what you did instead>",
         "relatedStepId": step.id.as_str(),
     });
+    let allowed = dependencies(prompt).join(", ");
     format!(
         "If something keeps you from doing a step as written, say so in `output.artifacts`:\n\
-         - only the user can provide it: {needed} (dependency: needs_user_secret_or_token, \
-         needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, \
-         needs_user_environment_action)\n\
+         - only the user can provide it: {needed} (dependency: {allowed})\n\
          - you deviate from the step on purpose: {left} (reason: missing_user_context, \
          capability_unavailable, efficiency_skip, safety_stop, policy_constraint)"
     )
+}
+
+/// What an agent may need of the user in a step. A choice is the user's where the step says so.
+pub(in crate::guided) fn dependencies(prompt: &Prompt) -> Vec<&'static str> {
+    let all = [
+        "needs_user_secret_or_token",
+        "needs_user_account_access",
+        "needs_user_artifact",
+        "needs_user_choice",
+        "needs_user_approval",
+        "needs_user_environment_action",
+    ];
+    let choices = !prompt.non_assumable_choices.is_empty();
+    all.into_iter().filter(|name| choices || *name != "needs_user_choice").collect()
 }

@@ -208,6 +208,7 @@ mod resuming {
             goal: None,
             notes: None,
             texts: Vec::new(),
+            context: Vec::new(),
             workflow_id: "project.triage".into(),
             workflow_name: Some("Issue Triage".into()),
         }
@@ -218,7 +219,7 @@ mod resuming {
             let why: Vec<&str> = offer.why.iter().map(|why| why.name()).collect();
             format!("{} {}\n", offer.candidate.session.bits(), why.join(" "))
         };
-        rank(query, candidates).into_iter().map(line).collect()
+        rank(query, candidates).offers.into_iter().map(line).collect()
     }
 
     fn asked(sha: &str, branch: &str, text: &str) -> Query {
@@ -245,15 +246,12 @@ mod resuming {
         4 matched_head_sha
         3 matched_branch
         2 matched_notes
-        1 recency_fallback
-        5 recency_fallback
         ");
         assert_snapshot!(check(&asked("", "", "TRIAGE issue"), candidates.clone()), @r"
         1 matched_workflow_id
         3 matched_workflow_id
         5 matched_workflow_id
         4 matched_workflow_id
-        2 recency_fallback
         ");
         assert_snapshot!(check(&asked("", "", " ?! "), candidates), @r"
         1 recency_fallback
@@ -306,7 +304,6 @@ mod resuming {
         3 matched_notes
         1 matched_earlier_notes
         4 matched_workflow_id
-        2 recency_fallback
         ");
         let many: Vec<String> = (0..9000).map(|number| format!("w{number}")).collect();
         let texts = searchable(["b a b", &many.join(" "), "never"]);
@@ -333,7 +330,6 @@ mod resuming {
         1 matched_earlier_notes
         2 matched_notes
         3 matched_earlier_notes
-        4 recency_fallback
         ");
     }
 
@@ -348,15 +344,8 @@ mod resuming {
             ..candidate(2, 50)
         };
         let candidates = vec![Candidate { goal, ..candidate(1, 1) }, branch, candidate(3, 9)];
-        assert_snapshot!(check(&asked("", "", "faster checkout"), candidates.clone()), @r"
-        1 matched_goal
-        3 recency_fallback
-        ");
-        assert_snapshot!(check(&asked("", "", "cache"), candidates), @r"
-        2 matched_earlier_notes
-        3 recency_fallback
-        1 recency_fallback
-        ");
+        assert_snapshot!(check(&asked("", "", "faster checkout"), candidates.clone()), @"1 matched_goal");
+        assert_snapshot!(check(&asked("", "", "cache"), candidates), @"2 matched_earlier_notes");
     }
 
     #[test]
@@ -369,6 +358,59 @@ mod resuming {
         4 recency_fallback
         5 recency_fallback
         ");
+    }
+
+    #[test]
+    fn words_of_several_fields_together_count_below_those_of_one() {
+        let some = |text: &str| Some(text.to_owned());
+        let goal = |text: &str, number| Candidate {
+            goal: some(text),
+            workflow_id: "x.release".into(),
+            workflow_name: None,
+            ..candidate(number, u64::try_from(number).unwrap())
+        };
+        let context = Candidate {
+            context: vec![" version tiny-stats release ".into()],
+            workflow_id: "x.y".into(),
+            workflow_name: None,
+            ..candidate(3, 1)
+        };
+        let found = vec![
+            goal("Ship tiny-stats", 1),
+            goal("The release of tiny-stats", 2),
+            context,
+            goal("Nothing of it", 4),
+        ];
+        assert_snapshot!(check(&asked("", "", "release tiny-stats"), found.clone()), @r"
+        2 matched_goal
+        3 matched_context
+        1 matched_together
+        ");
+        // Whatever is found is found by the words that the index is asked with.
+        for candidate in &found {
+            let all = candidate.words().join(" ");
+            let has = |word: &str| all.contains(&format!(" {word} "));
+            let offered = candidate.session.bits() != 4;
+            assert_eq!(["release", "tiny-stats"].iter().all(|word| has(word)), offered);
+        }
+    }
+
+    #[test]
+    fn a_branch_that_is_not_over_is_offered_when_the_newest_is() {
+        let branch =
+            |finished| Candidate { tip: node(2), branch: true, finished, ..candidate(1, 1) };
+        let whole = |finished| Candidate { finished, ..candidate(1, 9) };
+        let offered = |all: Vec<Candidate>| rank(&Query::default(), all).offers.len();
+        assert_eq!(offered(vec![whole(true), branch(false)]), 2);
+        assert_eq!(offered(vec![whole(true), branch(true)]), 1);
+        assert_eq!(offered(vec![whole(false), branch(false)]), 1);
+    }
+
+    #[test]
+    fn how_many_more_there_are_is_told() {
+        let many = (0..11).map(|number| candidate(number, 1)).collect::<Vec<_>>();
+        let found = rank(&Query::default(), many);
+        assert_eq!((found.offers.len(), found.more), (5, 6));
     }
 
     #[test]
@@ -385,7 +427,7 @@ mod resuming {
         let cut = notes(format!("alpha{}", crate::text::TRUNCATED));
         assert_snapshot!(check(&asked("", "", "alpha"), vec![cut.clone()]), @"1 matched_notes");
         assert_snapshot!(check(&asked("", "", "truncated"), vec![cut]), @"1 recency_fallback");
-        let long = rank(&Query::default(), vec![notes("ä".repeat(2000))]);
+        let long = rank(&Query::default(), vec![notes("ä".repeat(2000))]).offers;
         assert_eq!(long[0].snippet.len(), 2047);
         assert!(long[0].snippet.ends_with(crate::text::TRUNCATED));
     }

@@ -115,7 +115,7 @@ proptest! {
                 prop_assert!(recap(&dag, &session.outputs, node, budget).text.len() <= budget);
             }
         }
-        prop_assert!(rank(&Query::default(), session.candidates()).len() <= 5);
+        prop_assert!(rank(&Query::default(), session.candidates()).offers.len() <= 5);
     }
 
     #[test]

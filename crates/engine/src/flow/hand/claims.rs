@@ -19,6 +19,11 @@ use crate::flow::Past;
 use crate::host::Host;
 use crate::record::{Action, Deed};
 
+/// Marks a claim that takes the place of one of the same principal. Tokens carry it once: those of
+/// the answer are under the claim without it, so two chats do not take a run from each other with
+/// every call.
+const TAKES_OVER: u32 = 1 << 31;
+
 static DOCUMENT: Name = Name::fixed("claims.json");
 
 /// What tells the claims of a run apart; tokens carry it in the upper half of their attempt.
@@ -32,7 +37,17 @@ impl ClaimId {
     /// A claim for somebody who joins.
     pub(super) fn mint(host: &dyn Host) -> Result<Self> {
         let bits = u32::try_from(host.entropy()? & u128::from(u32::MAX)).unwrap_or_default();
-        Ok(Self(bits.max(1)))
+        Ok(Self((bits & !TAKES_OVER).max(1)))
+    }
+
+    /// The same for somebody who comes back to a run of their own without its token.
+    pub(super) const fn taking_over(self) -> Self {
+        Self(self.0 | TAKES_OVER)
+    }
+
+    /// The claim that holds from then on, and whether it may take the place of another one.
+    pub(super) const fn settled(self) -> (Self, bool) {
+        (Self(self.0 & !TAKES_OVER), self.0 & TAKES_OVER != 0)
     }
 
     /// The claim that a token belongs to.
@@ -95,10 +110,12 @@ impl Hand {
     pub(super) async fn hold(&self, past: &Past, claim: ClaimId, by: &By) -> Result<()> {
         self.flow.require_start_role(past.summary.run, by).await?;
         let (run, span) = (past.summary.run, self.span());
+        let (claim, takes_over) = claim.settled();
         let hold = |bytes: Option<&[u8]>| {
             let mut all = read(bytes)?;
             if let Some((holder, who)) = holder(all.get(&run), past, span)
                 && holder != claim
+                && !(takes_over && who.by == by.name)
             {
                 return Err(Error::Claimed { run, by: who.by, until_ms: who.until_ms });
             }
@@ -119,7 +136,8 @@ impl Hand {
         let found = self.flow.store.documents.read(&DOCUMENT).await?;
         let all = read(found.as_ref().map(|found| &*found.bytes))?;
         let is_free = holder(all.get(&run), past, self.span()).is_none();
-        if is_free && claim != ClaimId::STARTER {
+        let (_, takes_over) = claim.settled();
+        if (is_free || takes_over) && claim != ClaimId::STARTER {
             let deed = Deed::to_run(by.clone(), Action::ClaimRun, run, workflow);
             self.flow.record.note(deed).await?;
         }
@@ -159,7 +177,7 @@ fn holder(entry: Option<&Claim>, past: &Past, span: Span) -> Option<(ClaimId, Cl
     let until_ms = handed_ms.saturating_add(span.lasts_ms);
     let is_newer = entry.is_none_or(|claim| claim.until_ms < handed_ms);
     (is_newer && span.now_ms < until_ms)
-        .then(|| (ClaimId::STARTER, Claimant { by: "agent".to_owned(), until_ms }))
+        .then(|| (ClaimId::STARTER, Claimant { by: log::agent(&past.events), until_ms }))
 }
 
 /// The document with one more claim, without those that say nothing any more.
@@ -187,6 +205,9 @@ mod tests {
             assert_ne!(first, second);
             assert_eq!(ClaimId::of(second), claim);
             assert_eq!(ClaimId::of(next_try(Attempt(first.0 | u64::from(u32::MAX)))), claim);
+            let settled = claim.settled().0;
+            assert_eq!(settled.taking_over().settled(), (settled, true));
+            assert_eq!(settled.settled(), (settled, false));
         }
     }
 }

@@ -128,6 +128,16 @@ pub(super) fn handed_directly(events: &[Event]) -> Option<u64> {
     by_agent.then(|| opened.id.minted_ms())
 }
 
+/// Who holds a step that was handed out directly: whoever did a step before, or started the run.
+pub(super) fn agent(events: &[Event]) -> String {
+    let mut names = events.iter().rev().filter_map(|event| match &event.data {
+        EventData::TaskAnswered(task) if was_handed(events, task.task_id) => Some(task.by.clone()),
+        EventData::RunQueued(run) => run.by.clone(),
+        _ => None,
+    });
+    names.next().unwrap_or_else(|| "agent".to_owned())
+}
+
 /// Whether a question was for an agent.
 fn was_handed(events: &[Event], task: TaskId) -> bool {
     let asks = events.iter().find_map(|event| match &event.data {

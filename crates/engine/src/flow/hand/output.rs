@@ -6,8 +6,9 @@ use cairn_core::schema;
 use cairn_core::text::{Slug, truncate};
 use serde_json::{Map, Value, json};
 
+use super::reads::Reads;
 use crate::error::{Error, Result};
-use crate::guided::answer::{Warning, WarningCode};
+use crate::guided::answer::{Asks, NotesAsked, Warning, WarningCode};
 use crate::guided::ask::Output;
 use crate::guided::input;
 
@@ -20,13 +21,22 @@ pub(super) struct Taken {
     pub(super) warnings: Vec<Warning>,
 }
 
+/// A step that is handed out: what it asks for, and what later steps read of it.
+#[derive(Clone, Copy)]
+pub(super) struct Handed<'a> {
+    pub(super) step: &'a Slug,
+    pub(super) request: &'a Value,
+    pub(super) reads: &'a Reads,
+}
+
 /// What comes of what an agent sent: the step's output, or why the run stays where it is.
-/// Nothing but the call and the question counts, so the same call always gets the same.
+/// Nothing but the call, the question and the pinned plan counts, so the same call always gets
+/// the same.
 pub(super) fn judge(
-    step: &Slug,
-    request: &Value,
+    handed: Handed<'_>,
     sent: Option<&Output>,
 ) -> Result<Result<Taken, Vec<Blocker>>> {
+    let Handed { step, request, reads } = handed;
     let nothing = Output::default();
     let sent = sent.unwrap_or(&nothing);
     within_limits(sent)?;
@@ -34,8 +44,12 @@ pub(super) fn judge(
     let notes = sent.notes.as_deref().filter(|notes| !notes.trim().is_empty());
     let judged = match contract {
         Some(contract) => under(contract, step, &sent.artifacts, notes),
-        None => free(step, &sent.artifacts, notes),
+        None => free(handed, &sent.artifacts, notes),
     };
+    let judged = judged.and_then(|taken| match missing(step, contract, reads, &taken.output) {
+        Some(blocker) => Err(blocker),
+        None => Ok(taken),
+    });
     Ok(judged.map_err(|blocker| match BlockerReport::new(vec![blocker]) {
         Ok(report) => report.blockers().to_vec(),
         Err(_) => Vec::new(),
@@ -65,8 +79,61 @@ fn within_limits(sent: &Output) -> Result<()> {
     })
 }
 
+/// What later steps read of an output and it has not. What a contract names is for the contract
+/// to ask for, and what it has no room for nobody can send.
+fn missing(
+    step: &Slug,
+    contract: Option<&Value>,
+    reads: &Reads,
+    output: &Value,
+) -> Option<Blocker> {
+    let is_asked_for = |field: &str| {
+        contract.is_none_or(|contract| !names(contract, field) && has_room(contract, field))
+    };
+    let members = output.as_object()?;
+    let is_missing = |field: &&str| is_asked_for(field) && !members.contains_key(*field);
+    let missing: Vec<&str> = reads.needed().filter(is_missing).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let reader = |field: &&str| format!("`{field}`, which {} reads", reads.readers(field));
+    let told: Vec<String> = missing.iter().map(reader).collect();
+    let mut artifact: Map<String, Value> = missing
+        .iter()
+        .filter(|field| **field != NOTES)
+        .map(|field| ((*field).to_owned(), json!("<…>")))
+        .collect();
+    let notes = missing.contains(&NOTES);
+    let fix = if artifact.is_empty() {
+        "send `output.notesMarkdown` with what you did and found, beside what you sent".to_owned()
+    } else {
+        artifact.insert("kind".to_owned(), json!(step));
+        let also =
+            if notes { ", and `output.notesMarkdown` with what you did and found" } else { "" };
+        format!(
+            "send `output.artifacts` with one artifact such as {}{also}",
+            Value::Object(artifact)
+        )
+    };
+    Some(Blocker {
+        code: BlockerCode::MissingRequiredOutput,
+        pointer: Pointer::WorkflowStep { step_id: step.clone() },
+        message: truncate(
+            &format!("the output lacks {}", told.join("; and ")),
+            limits::BLOCKER_MESSAGE,
+        ),
+        suggested_fix: Some(truncate(&fix, limits::BLOCKER_FIX)),
+    })
+}
+
+/// The field that notes become.
+const NOTES: &str = "notes";
+/// The field that several artifacts become.
+const ARTIFACTS: &str = "artifacts";
+
 /// The output of a step that asks for nothing in particular.
-fn free(step: &Slug, artifacts: &[Value], notes: Option<&str>) -> Result<Taken, Blocker> {
+fn free(handed: Handed<'_>, artifacts: &[Value], notes: Option<&str>) -> Result<Taken, Blocker> {
+    let Handed { step, reads, .. } = handed;
     let mut output = match artifacts {
         [] if notes.is_none() => {
             return Err(Blocker {
@@ -79,11 +146,36 @@ fn free(step: &Slug, artifacts: &[Value], notes: Option<&str>) -> Result<Taken, 
             });
         }
         [] => Map::new(),
-        [one] => bare(one, false),
-        several => Map::from_iter([("artifacts".to_owned(), json!(several))]),
+        [one] if !reads.needs(ARTIFACTS) => bare(one, false),
+        several => Map::from_iter([(ARTIFACTS.to_owned(), json!(several))]),
     };
-    let warnings = keep_notes(&mut output, notes);
+    let mut warnings: Vec<Warning> = unread(step, reads, &output).into_iter().collect();
+    warnings.extend(keep_notes(&mut output, notes));
     Ok(Taken { output: Value::Object(output), warnings })
+}
+
+/// A warning when nothing of an artifact is read by any later step: it is recorded, and that is
+/// all.
+fn unread(step: &Slug, reads: &Reads, output: &Map<String, Value>) -> Option<Warning> {
+    let mut fields = output.keys().filter(|field| *field != "kind").peekable();
+    fields.peek()?;
+    let fields: Vec<&String> = fields.collect();
+    if fields.iter().any(|field| reads.may_read(field)) || !reads.names_any() {
+        return None;
+    }
+    let fields: Vec<String> =
+        fields.iter().map(|field| format!("`steps.{step}.{field}`")).collect();
+    Some(Warning {
+        code: WarningCode::OutputUnread,
+        message: truncate(
+            &format!(
+                "recorded as {}, which no later step reads by name; what they read is {}",
+                fields.join(", "),
+                reads.told(step)
+            ),
+            limits::SUMMARY,
+        ),
+    })
 }
 
 /// The output of a step with a contract: one artifact, held to it.
@@ -145,7 +237,7 @@ fn bare(artifact: &Value, with_kind: bool) -> Map<String, Value> {
 
 fn keep_notes(output: &mut Map<String, Value>, notes: Option<&str>) -> Vec<Warning> {
     let Some(notes) = notes else { return Vec::new() };
-    if output.contains_key("notes") {
+    if output.contains_key(NOTES) {
         return vec![Warning {
             code: WarningCode::NotesNotKept,
             message: "not recorded: notes. The artifact has `notes` of its own, which are recorded"
@@ -154,7 +246,7 @@ fn keep_notes(output: &mut Map<String, Value>, notes: Option<&str>) -> Vec<Warni
     }
     let kept = truncate(notes, limits::NOTES);
     let cut = kept.len() < notes.len();
-    output.insert("notes".to_owned(), json!(kept));
+    output.insert(NOTES.to_owned(), json!(kept));
     let warning = Warning {
         code: WarningCode::NotesTruncated,
         message: "the notes were longer than 4096 bytes and were cut at their end".to_owned(),
@@ -170,10 +262,56 @@ fn is_of_objects(contract: &Value) -> bool {
     }
 }
 
+/// What the answer to a step brings.
+pub(super) fn asks(contract: Option<&Value>, step: &Slug, reads: &Reads) -> Asks {
+    let own = |field: &&str| *field != NOTES && *field != ARTIFACTS;
+    let fields: Vec<&str> = match contract {
+        Some(contract) => reads.needed().filter(own).filter(|f| !names(contract, f)).collect(),
+        None => reads.needed().filter(own).collect(),
+    };
+    let mut artifact = contract.map(|contract| example(contract, step));
+    if artifact.is_none() && (!fields.is_empty() || reads.needs(ARTIFACTS)) {
+        artifact = Some(json!({"kind": step}));
+    }
+    if let Some(Value::Object(members)) = &mut artifact {
+        members.extend(fields.iter().map(|field| ((*field).to_owned(), json!("<…>"))));
+    }
+    let notes = match contract {
+        Some(contract) if !records_notes(contract) => NotesAsked::NotRecorded,
+        _ if reads.needs(NOTES) || artifact.is_none() => NotesAsked::Required,
+        _ => NotesAsked::Optional,
+    };
+    Asks { notes, artifacts: artifact.into_iter().collect(), context: Vec::new() }
+}
+
+/// What the answer to a step brings, in words.
+pub(super) fn demands(contract: Option<&Value>, asks: &Asks) -> String {
+    let mut parts = Vec::new();
+    if let Some(artifact) = asks.artifacts.first() {
+        let mut part = format!("one artifact in `output.artifacts`, such as {artifact}");
+        if let Some(contract) = contract {
+            part.push_str(&format!(". Without `kind`, it is held to this JSON schema: {contract}"));
+        }
+        parts.push(part);
+    }
+    match asks.notes {
+        NotesAsked::Required => {
+            parts.push("notes in `output.notesMarkdown`: what you did and found".to_owned());
+        }
+        NotesAsked::Optional | NotesAsked::NotRecorded => {}
+    }
+    let mut text = format!("Output required: {}", parts.join("; and "));
+    if asks.notes == NotesAsked::Optional {
+        text.push_str(". Notes in `output.notesMarkdown` are optional");
+    }
+    text.push('.');
+    text
+}
+
 /// Whether notes beside an artifact that is filled in as its example shows are recorded: where the
 /// contract leaves room for them, and the artifact has none of its own.
-pub(super) fn records_notes(contract: &Value) -> bool {
-    is_of_objects(contract) && has_room(contract, "notes") && !names(contract, "notes")
+fn records_notes(contract: &Value) -> bool {
+    is_of_objects(contract) && has_room(contract, NOTES) && !names(contract, NOTES)
 }
 
 fn names(contract: &Value, member: &str) -> bool {
@@ -187,7 +325,7 @@ fn has_room(contract: &Value, member: &str) -> bool {
 /// What to send under a contract.
 fn fix(contract: &Value, step: &Slug) -> String {
     format!(
-        "send `output.artifacts` with one artifact such as {}; its contract is {contract}",
+        "send `output.artifacts` with one artifact such as {}; its contract, without `kind`, is {contract}",
         example(contract, step)
     )
 }
@@ -236,7 +374,8 @@ mod tests {
         };
         let sent = Output { notes: Some(notes.to_owned()), artifacts: artifacts.to_vec() };
         let step: Slug = "judge".parse().unwrap();
-        match judge(&step, &request, Some(&sent)).unwrap() {
+        let handed = Handed { step: &step, request: &request, reads: &Reads::default() };
+        match judge(handed, Some(&sent)).unwrap() {
             Ok(taken) => {
                 let codes: Vec<&str> =
                     taken.warnings.iter().map(|warning| warning.code.name()).collect();
@@ -290,7 +429,7 @@ mod tests {
         assert_eq!(told(&noted, &[own], "Looked."), r#"{"notes":"Mine."} ["notes_not_kept"]"#);
         let asked = [&contract, &open, &list, &noted].map(records_notes);
         assert_eq!(asked, [false, true, false, false], "nobody is asked for notes in vain");
-        insta::assert_snapshot!(told(&contract, &[], "Looked."), @r#"MissingRequiredOutput: the step asks for an artifact, and there is none in `output.artifacts` -> send `output.artifacts` with one artifact such as {"kind":"judge","spam":"<boolean>","why":"<link | words>"}; its contract is {"additionalProperties":false,"properties":{"spam":{"type":"boolean"},"why":{"enum":["link","words"]}},"required":["spam"],"type":"object"}"#);
+        insta::assert_snapshot!(told(&contract, &[], "Looked."), @r#"MissingRequiredOutput: the step asks for an artifact, and there is none in `output.artifacts` -> send `output.artifacts` with one artifact such as {"kind":"judge","spam":"<boolean>","why":"<link | words>"}; its contract, without `kind`, is {"additionalProperties":false,"properties":{"spam":{"type":"boolean"},"why":{"enum":["link","words"]}},"required":["spam"],"type":"object"}"#);
         let wrong = json!({"spam": "yes", "why": "tone", "x": 1});
         insta::assert_snapshot!(told(&contract, &[wrong], "").split(" -> ").next().unwrap(), @r#"InvalidRequiredOutput: `x` is not known; `spam` must be true or false, and is text; `why` must be one of "link", "words", and is "tone""#);
         assert!(told(&contract, &[json!({}), json!({})], "").contains("and 2 came"));
@@ -301,7 +440,8 @@ mod tests {
         let step: Slug = "judge".parse().unwrap();
         let refused = |artifacts: Vec<Value>| {
             let sent = Output { notes: None, artifacts };
-            judge(&step, &json!({}), Some(&sent)).err().unwrap().to_string()
+            let handed = Handed { step: &step, request: &json!({}), reads: &Reads::default() };
+            judge(handed, Some(&sent)).err().unwrap().to_string()
         };
         assert!(refused(vec![json!({}); 33]).contains("33 artifacts"));
         assert!(refused(vec![json!({"text": "x".repeat(300 << 10)})]).starts_with("`output` has"));

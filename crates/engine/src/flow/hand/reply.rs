@@ -10,20 +10,21 @@ use cairn_core::instance::StepInstanceKey;
 use cairn_core::keyring::Keyring;
 use cairn_core::projection::run::{RunStatus, StepStatus};
 use cairn_core::reason::Blocker;
-use cairn_core::text::truncate;
+use cairn_core::text::{Slug, truncate};
 use cairn_core::token::compact::Attempt;
 use cairn_store::Store;
 use serde_json::Value;
 
 use super::claims::{self, ClaimId};
 use super::log::{self, Open, Stop};
+use super::reads::Reads;
 use super::{Held, Spot, inline, output};
 use crate::error::Result;
 use crate::flow::plans::Plans;
 use crate::flow::{Past, payload};
 use crate::guided::answer::{
     Answer, BranchSummary, Lifecycle, NextIntent, Pending, Question, Recap, RunError, RunRef,
-    Standing, TokenSet, Warning,
+    Standing, TokenSet, Warning, WarningCode,
 };
 
 /// How much of a result is shown, in bytes of JSON.
@@ -110,6 +111,17 @@ impl<'a> Reply<'a> {
         Self { token_at: Some(at), ..self }
     }
 
+    /// No new run was started for an output that is not what the step asks for.
+    pub(super) fn not_forked(mut self) -> Self {
+        self.warnings.push(Warning {
+            code: WarningCode::ForkRepeats,
+            message: "this step is done already, and its run stays as it is; no new run was \
+                      started. The retry starts one, once its output is what the step asks for"
+                .to_owned(),
+        });
+        self
+    }
+
     /// A step that is done is shown again, with where the run went from there and the token
     /// that goes another way: it stands where the step was answered.
     pub(super) fn rewound(
@@ -120,19 +132,32 @@ impl<'a> Reply<'a> {
         continue_token: String,
     ) -> Self {
         let stop = log::first_stop(&past.events, spot.event.index);
-        let later = past.events.iter().filter(|event| event.index > at);
-        let lines: Vec<String> = later.filter_map(|event| line(&event.data)).collect();
-        let branch = BranchSummary {
-            node: node(past, at),
-            preferred: true,
-            nodes: lines.len(),
-            summary: recapped(&lines).map(|recap| recap.text).unwrap_or_default(),
-            continue_token,
-        };
+        let branch = Self::branch(past, at, continue_token, true);
         let shown = Some(spot.event.index);
         let reply =
             Self { shown, attempt, warnings, ..Self::new(past, Lifecycle::Rehydrate, stop) };
         Self { branches: vec![branch], token_at: Some(at), ..reply }
+    }
+
+    /// A run that goes on from a step, by what happened in it behind an event.
+    pub(super) fn branch(
+        past: &Past,
+        at: EventIndex,
+        continue_token: String,
+        preferred: bool,
+    ) -> BranchSummary {
+        let later = past.events.iter().filter(|event| event.index > at);
+        let lines: Vec<String> = later.filter_map(|event| line(&event.data)).collect();
+        let now = log::last_stop(&past.events);
+        BranchSummary {
+            node: node(past, at),
+            preferred,
+            nodes: lines.len(),
+            is_complete: now.end.is_some(),
+            at: now.handed().next().map(|open| open.task.instance.to_string()),
+            summary: recapped(&lines).map(|recap| recap.text).unwrap_or_default(),
+            continue_token,
+        }
     }
 
     /// The step that the answer shows.
@@ -185,6 +210,9 @@ impl Replies<'_> {
             label: held.label.as_str().to_owned(),
             is_complete,
             next_intent: match &pending {
+                _ if is_complete && standing.status != RunStatus::Succeeded.name() => {
+                    NextIntent::Ended
+                }
                 _ if is_complete => NextIntent::Complete,
                 Some(_) => NextIntent::PerformPendingThenContinue,
                 None => NextIntent::RehydrateOnly,
@@ -206,23 +234,26 @@ impl Replies<'_> {
     async fn pending(&self, past: &Past, open: &Open<'_>) -> Result<Pending> {
         let instance = &open.task.instance;
         let request = payload::value(self.store, &open.task.request).await?;
+        let reads = self.reads(past, &instance.step).await?;
+        let contract = request.get("output_contract");
+        let asks = output::asks(contract, &instance.step, &reads);
         let mut prompt = untrusted::warned(&text(&request, "prompt"));
-        if let Some(contract) = request.get("output_contract") {
-            let example = output::example(contract, &instance.step);
-            let _ = write!(
-                prompt,
-                "\n\nOutput required: one artifact in `output.artifacts`, such as {example}. It is held to this JSON schema: {contract}"
-            );
-        }
+        let _ = write!(prompt, "\n\n{}", output::demands(contract, &asks));
         Ok(Pending {
             step_id: instance.to_string(),
             title: self.title(past, instance).await?,
             prompt,
             require_confirmation: false,
-            needs_artifact: request.get("output_contract").is_some(),
-            records_notes: request.get("output_contract").is_none_or(output::records_notes),
+            asks,
             is_owed: false,
         })
+    }
+
+    /// What later steps read of a step.
+    pub(super) async fn reads(&self, past: &Past, step: &Slug) -> Result<Reads> {
+        let Some(started) = &past.state.started else { return Ok(Reads::default()) };
+        let ready = self.plans.get(started.workflow_hash).await?;
+        Ok(Reads::of(&ready.graph.plan, step))
     }
 
     /// What a step is called.

@@ -18,7 +18,7 @@ const BRANCHES_MAX: usize = 5;
 const BRANCH_MAX: usize = 1024;
 
 /// What follows from the node already, the preferred branch first.
-pub(super) fn branches(
+pub(super) async fn branches(
     inner: &Inner,
     session: &Session,
     position: &Position,
@@ -39,10 +39,13 @@ pub(super) fn branches(
         let end = end.unwrap_or(child);
         let nodes = dag.nodes().iter().filter(|node| dag.is_on_path(child, node.id)).count();
         let spot = Spot::new(session, position.run, end);
+        let (is_complete, at) = stands(inner, session, position, end).await?;
         found.push(BranchSummary {
             node: child,
             preferred: is_preferred(child),
             nodes,
+            is_complete,
+            at,
             summary: summary(session, dag, child, end),
             continue_token: spot.token(session, Kind::Continue, inner.fresh()?, keys)?,
         });
@@ -52,7 +55,7 @@ pub(super) fn branches(
 
 /// The other branches of a run that is over, the one that moved last first. An answer that may
 /// be asked for again tells those that were there when it was first given.
-pub(super) fn others(
+pub(super) async fn others(
     inner: &Inner,
     session: &Session,
     position: &Position,
@@ -77,15 +80,29 @@ pub(super) fn others(
         let child = own.last().map_or(end.id, |node| node.id);
         let attempt = if coming_back { inner.fresh()? } else { Attempt::FIRST };
         let spot = Spot::new(session, position.run, end.id);
+        let (is_complete, at) = stands(inner, session, position, end.id).await?;
         found.push(BranchSummary {
             node: child,
             preferred: false,
             nodes: own.len(),
+            is_complete,
+            at,
             summary: summary(session, dag, child, end.id),
             continue_token: spot.token(session, Kind::Continue, attempt, keys)?,
         });
     }
     Ok(found)
+}
+
+/// Whether the run is over at a node, and the step that is pending there.
+async fn stands(
+    inner: &Inner,
+    session: &Session,
+    position: &Position,
+    end: NodeId,
+) -> Result<(bool, Option<String>)> {
+    let pending = position.pending_at(inner, session, end).await?;
+    Ok((pending.is_none(), pending.map(|key| key.step.to_string())))
 }
 
 /// What was noted on the way from a node to the end of its branch.

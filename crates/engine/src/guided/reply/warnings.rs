@@ -10,11 +10,11 @@ use cairn_core::guided::decide::{self, Ack};
 use cairn_core::guided::judge::Submission;
 use cairn_core::guided::probe;
 use cairn_core::id::{AttemptId, NodeId, OutputId, RunId, SessionId};
-use cairn_core::plan::{Need, Plan};
+use cairn_core::plan::{Need, Plan, Step};
 use cairn_core::projection::gaps::Gap;
 use cairn_core::text::{TRUNCATED, truncate};
 
-use super::super::answer::{Reference, Warning, WarningCode};
+use super::super::answer::{Behind, Reference, Warning, WarningCode};
 use super::super::ask::{Checkpoint, Output, Wanted};
 use super::super::position::Position;
 use super::super::session::Session;
@@ -27,6 +27,26 @@ pub(super) fn unset(name: &str) -> Warning {
     let message =
         format!("the prompt mentions `{name}`, which the context does not have; set it there");
     Warning { code: WarningCode::ContextUnset, message }
+}
+
+/// A warning of a key of the context that a step which was done asks for.
+pub(super) fn unset_key(step: &Step, fault: &str, is_complete: bool) -> Warning {
+    let then = match is_complete {
+        true => "the run is complete without it",
+        false => "send it in `context` with the next step, or what reads it goes on without it",
+    };
+    let message = format!("`{}` asks for a context key: {fault}; {then}", step.id);
+    Warning { code: WarningCode::ContextUnset, message }
+}
+
+/// What a step that was done closed.
+pub(super) fn closed(session: &Session, to: NodeId) -> Vec<Warning> {
+    let closed = session.view.gaps.closed_at(to).into_iter();
+    let told = |gap: &Gap| Warning {
+        code: WarningCode::GapClosed,
+        message: format!("this gap is closed: {} (gapId {})", gap.summary, gap.id),
+    };
+    closed.map(told).collect()
 }
 
 /// A warning of a document that is not there.
@@ -59,14 +79,14 @@ pub(in crate::guided) fn other_input(ack: &Ack<'_>, blocked: bool) -> Warning {
         true => "send it again with the retryContinueToken of this answer",
         false => {
             "this answer shows that step again, and its continueToken makes a new branch: send the \
-             same output with that token. To continue the recorded branch instead, use the \
-             continueToken in `branches`"
+             same output and context with that token. To continue the recorded branch instead, use \
+             the continueToken in `branches`"
         }
     };
     Warning {
         code: WarningCode::ReplayedWithOtherInput,
         message: format!(
-            "not recorded: {}. This token was used before with another output; {instead}",
+            "not recorded: {}. This token was used before with another output or context; {instead}",
             sent(ack)
         ),
     }
@@ -106,7 +126,7 @@ pub(super) fn beyond(plan: &Plan, now: Preferences) -> Option<Warning> {
     (!parts.is_empty()).then(|| Warning {
         code: WarningCode::RecommendationExceeded,
         message: format!(
-            "the user's choice is in effect; the workflow recommends at most {}, so mention it to the user",
+            "the workflow recommends at most {}, and what is in effect goes beyond that, so mention it to the user",
             parts.join(" and ")
         ),
     })
@@ -200,8 +220,24 @@ fn first_notes(session: &Session, node: NodeId) -> Option<&str> {
 
 /// A warning when a checkpoint token comes again with something else than it recorded.
 pub(in crate::guided) fn other_checkpoint() -> Warning {
-    let message = "this token has recorded something else before, so nothing of this call was recorded; send it again with the checkpointToken of this answer";
+    let message = "this token has recorded something else before, so nothing of this call was recorded; send it again with the checkpointToken of this answer, which is one for where the run stands";
     Warning { code: WarningCode::ReplayedWithOtherInput, message: message.to_owned() }
+}
+
+/// A warning when a checkpoint is recorded at a step that the run has left.
+pub(in crate::guided) fn recorded_behind(behind: &Behind) -> Warning {
+    let Behind { step, at, .. } = behind;
+    let at = match at {
+        Some(at) => format!("the run is at `{at}`"),
+        None => "the run is over".to_owned(),
+    };
+    Warning {
+        code: WarningCode::CheckpointBehind,
+        message: format!(
+            "recorded at `{step}`, but that step is done and {at}: a recap there does not show \
+             this checkpoint, only one of a new branch from `{step}` does"
+        ),
+    }
 }
 
 /// Whether a token that corrected notes comes again for the same correction.
