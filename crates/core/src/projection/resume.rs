@@ -50,8 +50,8 @@ pub struct Candidate {
     pub run: RunId,
     /// Its preferred tip, or the end of the branch.
     pub tip: NodeId,
-    /// Whether it is another branch than the preferred one. It is offered only when words are
-    /// found in what it alone holds.
+    /// Whether it is another branch than the preferred one. It is offered when words are found in
+    /// what it alone holds, or when it is not over and the preferred one is.
     pub branch: bool,
     /// Whether it is over.
     pub finished: bool,

@@ -271,7 +271,8 @@ async fn unset_keys(
     let context = session.view.contexts.at(session.dag(position.run)?, to);
     let seen = Scene::from(&context);
     let faults = keys::of(&position.plan, step).into_iter().filter_map(|key| key.fault(&seen));
-    Ok(faults.map(|fault| warnings::unset_key(step, &fault)).collect())
+    let is_complete = position.state.is_complete();
+    Ok(faults.map(|fault| warnings::unset_key(step, &fault, is_complete)).collect())
 }
 
 /// Who must agree to the pending step.

@@ -377,6 +377,10 @@ async fn a_step_that_is_done_is_done_another_way_in_a_new_run() {
     assert_eq!(events(&engine, &first).await, before, "the earlier run stays as it is");
     assert_eq!(engine.proceed(call, &Roles::Any).await.unwrap(), forked, "a fork is made once");
     let other = engine.proceed(back(token(&first)), &Roles::Any).await.unwrap();
+    let [_, fork] = other.branches.as_slice() else { panic!("{:#?}", other.branches) };
+    assert!(fork.summary.contains("`look` is done: Blue."), "the fork is told of: {fork:?}");
+    let there = engine.proceed(back(&fork.continue_token), &Roles::Any).await;
+    assert!(there.is_err() || step(&there.unwrap()) == "judge");
     let other = engine.proceed(done(token(&other), "Green.", vec![]), &Roles::Any).await.unwrap();
     assert!(![new, first.session.unwrap().run].contains(&other.session.unwrap().run));
     let good = vec![json!({"good": true})];

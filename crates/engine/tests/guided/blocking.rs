@@ -62,7 +62,10 @@ async fn missing_and_invalid_outputs_block_with_an_example() {
     let blocked = world.go(&first).await;
     assert_eq!(blockers(&blocked), ["INVALID_REQUIRED_OUTPUT"]);
     let fix = blocked.blockers.first().unwrap().suggested_fix.clone().unwrap();
-    assert!(fix.contains("number your findings (your notes match `"), "with the rule: {fix}");
+    assert!(
+        fix.contains("number your findings (your notes match the pattern `"),
+        "with the rule: {fix}"
+    );
     assert!(!fix.contains("say more"), "only what is wrong: {fix}");
     assert_eq!(step(&blocked), "checked", "the same step is pending");
     assert_eq!(blocked.next_intent, NextIntent::PerformPendingThenContinue);
@@ -229,4 +232,69 @@ async fn dimensions_in_a_list_without_names_are_told_as_such() {
     let blocked = world.guide.proceed(Continue { preferences: guided, ..call }).await.unwrap();
     let message = &blocked.blockers[0].message;
     assert!(message.contains("an item that names no `dimensionId`"), "{message}");
+}
+
+const CHECKED: &str = "
+id: project.checked
+name: Checked
+description: A step whose notes end in a version.
+version: 1.0.0
+steps:
+  - id: only
+    title: Only
+    prompt: Do it.
+    validationCriteria: [{type: regex, pattern: 'Version: [0-9.]+', message: name the version}]
+  - {id: last, title: Last, prompt: Finish.}
+";
+
+/// What is recorded is what is checked: an end that is cut off counts for nothing.
+#[tokio::test]
+async fn a_check_looks_at_what_is_recorded() {
+    let world = World::of(CHECKED);
+    let first = world.start("project.checked").await;
+    let long = format!("{}\nVersion: 9.9.9", "x".repeat(5_000));
+    let blocked =
+        world.guide.proceed(ack(&first.tokens.continue_token, &long, Vec::new())).await.unwrap();
+    let fix = blocked.blockers[0].suggested_fix.as_deref().unwrap();
+    assert!(fix.contains("longer than 4096 bytes"), "{fix}");
+    let retry = blocked.retry_continue_token.unwrap();
+    let done = world.guide.proceed(ack(&retry, "Version: 9.9.9", Vec::new())).await.unwrap();
+    assert_eq!(step(&done), "last");
+    // Notes in their place are held to the same.
+    let correct = |notes: &str| cairn_engine::guided::ask::Checkpoint {
+        at: cairn_engine::guided::ask::CheckpointAt::Compact(
+            done.tokens.checkpoint_token.clone().unwrap(),
+        ),
+        output: cairn_engine::guided::ask::Output {
+            notes: Some(notes.to_owned()),
+            artifacts: Vec::new(),
+        },
+        replaces_notes: true,
+        tokens: cairn_engine::guided::ask::Tokens::Compact,
+        by: None,
+    };
+    let refused = world.guide.checkpoint(correct("No number.")).await.unwrap_err();
+    assert!(refused.fix().unwrap().contains("name the version"), "{refused:?}");
+    assert!(world.guide.checkpoint(correct("Version: 9.9.10")).await.unwrap().recorded);
+}
+
+/// A gap that is not open cannot be closed, and is no gap of its own.
+#[tokio::test]
+async fn a_gap_that_is_not_there_cannot_be_closed() {
+    let world = World::of(CHECKED);
+    let first = world.start_in("project.checked", Autonomy::FullAutoNeverStop).await;
+    let last = world.go(&first).await;
+    let gap = last.warnings.iter().find(|warning| warning.code.name() == "gap_recorded").unwrap();
+    let id = gap.message.split("gapId ").nth(1).unwrap().trim_end_matches(')');
+    let close = |id: &str| {
+        let artifact =
+            serde_json::json!({"kind": "wr.gap_resolution", "gapId": id, "evidence": "Seen."});
+        ack(&last.tokens.continue_token, "Done.", vec![artifact])
+    };
+    let refused = world.guide.proceed(close("gap_mistyped")).await.unwrap_err();
+    assert!(refused.to_string().contains("no open gap"), "{refused}");
+    assert!(refused.fix().unwrap().contains(id), "the open ones are named: {refused:?}");
+    let end = world.guide.proceed(close(id)).await.unwrap();
+    assert!(end.is_complete);
+    assert_eq!(end.warnings[0].code.name(), "gap_closed", "{end:?}");
 }

@@ -36,18 +36,25 @@ async fn context_is_merged_key_by_key_and_null_removes() {
 }
 
 #[tokio::test]
-async fn no_answer_gives_the_context_back() {
+async fn only_a_recap_gives_the_context_back_and_no_secret() {
     let world = World::of(THREE);
     let secret = "s3cr3t-of-the-caller";
     let first = world.start_with("three", json!({"token": secret, "ticket": "T-9"})).await;
-    let second = world.go_knowing(&first, json!({"other": secret})).await;
+    let second = world.go_knowing(&first, json!({"dbPassword": secret})).await;
     let blocked = Continue {
-        context: Some(json!({"third": secret})),
+        context: Some(json!({"api_key": secret, "deep": {"x": 1}, "long": "y".repeat(4_000)})),
         ..ack(&second.tokens.continue_token, " ", Vec::new())
     };
     let blocked = world.guide.proceed(blocked).await.unwrap();
     assert!(!blocked.blockers.is_empty());
-    let back = world.back(&second.tokens).await;
+    let told = format!("{first:?} {second:?} {blocked:?}");
+    assert!(!told.contains("T-9") || told.matches("T-9").count() == 1, "the prompt alone: {told}");
+    let back = world.back(&blocked.tokens).await;
+    let recap = &back.recap.as_ref().unwrap().text;
+    for line in ["- ticket: T-9", "- token: [hidden]", "- deep: {\"x\":1}", "- long: yyy"] {
+        assert!(recap.contains(line), "{line}: {recap}");
+    }
+    assert!(recap.len() < 2_000, "{} bytes", recap.len());
     for answer in [first, second, blocked, back] {
         let told = format!("{answer:?}");
         assert!(!told.contains(secret), "{told}");

@@ -81,7 +81,7 @@ async fn a_whole_prompt_is_as_it_was() {
     ## Procedure
     1. Order the findings.
 
-    ## Output required
+    ## Output required, in your notes
     - order: The findings in order.
 
     ## Verify
@@ -91,21 +91,21 @@ async fn a_whole_prompt_is_as_it_was() {
 
     Write in full sentences.
 
-    Functions that are mentioned above:
+    Functions for this step:
     - `sort()`: Sort by risk.
     - `ask()`: Ask the team.
     - `grade()`: Give a grade from 1 to 5.
 
     What the answer needs:
     - Give notes on what you did in this step alone.
-    - Number the findings (your notes match `Finding \d+`)
+    - Number the findings (your notes match the pattern `Finding \d+`)
     - Be thorough (your notes have at least 20 characters)
 
     Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
     Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
     If something keeps you from doing a step as written, say so in `output.artifacts`:
-    - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+    - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_approval, needs_user_environment_action)
     - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"plan","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     "#);
 }
@@ -124,7 +124,7 @@ async fn whoever_comes_back_is_told_everything_again_and_whoever_goes_on_is_not(
 
     Make change 1.
 
-    Functions that are mentioned above:
+    Functions for this step:
     - `test()`: Run the whole suite.
 
     What the answer needs:
@@ -171,10 +171,9 @@ async fn whoever_rewinds_is_told_of_functions_that_the_other_branches_mention() 
     assert!(!prompt(&world.back(&first.tokens).await).contains("Run the whole suite."));
     go(&change.tokens.continue_token, "Ran test() twice and unused() never.").await;
     let back = world.back(&first.tokens).await;
-    let end = prompt(&back).split_once("Functions that are mentioned above:").unwrap().1;
+    let end = prompt(&back).split_once("Functions for this step:").unwrap().1;
     let end = end.split_once("\n\nMode `guided`").unwrap().0;
     assert_snapshot!(end, @r"
-
     - `sort()`: Sort by risk.
     - `ask()`: Ask the team.
     - `grade()`: Give a grade from 1 to 5.
@@ -185,7 +184,7 @@ async fn whoever_rewinds_is_told_of_functions_that_the_other_branches_mention() 
 
     What the answer needs:
     - Give notes on what you did in this step alone.
-    - Number the findings (your notes match `Finding \d+`)
+    - Number the findings (your notes match the pattern `Finding \d+`)
     - Be thorough (your notes have at least 20 characters)
     ");
     let there = world.back(&change.tokens).await;
@@ -253,8 +252,9 @@ async fn a_recap_keeps_the_latest_entries_that_fit_and_says_what_it_left_out() {
     let recap = world.back(&answer.tokens).await.recap.unwrap();
     assert!(recap.text.len() <= 8 << 10, "{} bytes", recap.text.len());
     assert_eq!(recap.omitted, 3);
-    let opening = "[TRUNCATED] 3 earlier entries left out, the latest kept\n\n[";
-    assert!(recap.text.starts_with(opening), "{}", recap.text.get(..80).unwrap_or_default());
+    let opening = "\n\n[TRUNCATED] 3 earlier entries left out, the latest kept\n\n[";
+    assert!(recap.text.starts_with("Context:\n- mode: quick\n"), "{}", recap.text);
+    assert!(recap.text.contains(opening), "{}", recap.text);
     assert!(recap.text.contains("Finding 5: "));
 }
 
@@ -276,9 +276,9 @@ steps:
     let one = world.start("project.demanding").await;
     let (_, demands) = prompt(&one).split_once("What the answer needs").unwrap();
     let demands = demands.split("\n\n").next().unwrap();
-    assert_eq!(demands.matches("\n- ").count(), 5, "{demands}");
-    assert!(demands.starts_with(", the first 5 of 8 demands:"), "{demands}");
-    assert!(demands.contains("Give notes") && demands.contains("hint 4"), "{demands}");
+    assert_eq!(demands.matches("\n- ").count(), 6, "{demands}");
+    assert!(demands.starts_with(", the first 5 of 7 demands:"), "{demands}");
+    assert!(demands.contains("Give notes") && demands.contains("hint 5"), "{demands}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ fn everything() -> Compiled {
 #[test]
 fn a_workflow_with_everything_is_pinned() {
     let Compiled { plan, warnings } = everything();
-    assert_snapshot!(plan.hash().unwrap(), @"sha256:6b9e7676da67bc842ef10deba7745645f2d3bce85856541aac8d12640bb2fe52");
+    assert_snapshot!(plan.hash().unwrap(), @"sha256:38d8eddc5334799ec82611aa3d5a9be8a3297f426a6425103a01bfd87ca7808b");
     assert_snapshot!(lines(&warnings), @"w.yaml:122:36: warning[loop_context_controlled] /steps/7/loop/condition: the context decides whether this loop goes on, so a forgotten variable ends it; let a step decide under `wr.contracts.loop_control`, and name that in `conditionSource`; or look at the outcome of a `run` step of the loop");
     assert_eq!(Plan::decode(&plan.encode().unwrap()), Ok(plan));
 }

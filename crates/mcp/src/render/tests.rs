@@ -228,10 +228,13 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
         ..with_run(Lifecycle::Rehydrate)
     };
     assert_snapshot!(read(found.clone()), @r#"
+    DONE BEFORE: `plan` is done already, and the run is at `ship` there. To see that, call continue_workflow with continueToken "calm-otter-7f3a.TIP" alone. What follows is the step as it was; the call that it shows makes a new branch.
+
+    ---
     Write a plan.
 
     ---
-    nextIntent: perform_pending_then_continue. When the step is done, call continue_workflow with
+    nextIntent: perform_pending_then_continue. To do the step another way, call continue_workflow with
     {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
     Its answer is the next step: do not guess it or work ahead. To record notes before that, call checkpoint_workflow with checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007), step `plan`: Plan the fix.
@@ -249,7 +252,7 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
     > Found the cause.
     =====
     branches: the run has continued from this step before. To continue one of these branches instead of starting another, use its continueToken.
-    - 4 nodes, the newest, continueToken "calm-otter-7f3a.TIP"
+    - at `ship`, the newest, continueToken "calm-otter-7f3a.TIP"
       Fixed it
       with a test.
     "#);
@@ -293,6 +296,8 @@ fn coming_back_brings_a_recap_and_the_branches_there_are() {
           "nodeId": "node_01hf7yat000000000000000009",
           "preferred": true,
           "nodes": 4,
+          "isComplete": false,
+          "pendingStepId": "ship",
           "summary": "Fixed it\nwith a test.",
           "continueToken": "calm-otter-7f3a.TIP"
         }
@@ -320,8 +325,8 @@ fn a_block_says_what_is_missing_and_how_to_try_again() {
        suggestedFix: add {"kind":"wr.loop_control","decision":"stop"}
 
     ---
-    nextIntent: perform_pending_then_continue. Do each suggestedFix, then send the whole output again with the retryContinueToken as continueToken. Context and preferences that you sent are recorded; send only what changed.
-    {"continueToken":"calm-otter-7f3a.RETRY","output":{"artifacts":["<as asked for above>"],"notesMarkdown":"<what you did in this step alone>"}}
+    nextIntent: perform_pending_then_continue. Do each suggestedFix, then send the whole output again; the continueToken below is the `retryContinueToken` of this answer. Context and preferences that you sent are recorded; send only what changed.
+    {"continueToken":"calm-otter-7f3a.RETRY","output":{"notesMarkdown":"<what you did in this step alone>"}}
     Still pending: Plan the fix (`plan`). To see its prompt again, send the token alone. To continue another day, stop here and tell the user: this token stays valid, and resume_session finds the run in a new chat.
     Run calm-otter-7f3a.
     "#);
@@ -444,8 +449,8 @@ fn kept_notes_and_runs_to_resume_come_with_what_to_call_next() {
     Session calm-otter-7f3a.
     "#);
     assert_snapshot!(checkpointed(kept).texts[0], @r#"
-    Recorded. The step is still pending; when it is done, call continue_workflow with
-    {"continueToken":"calm-otter-7f3a.CONTINUE","output":{"notesMarkdown":"<what you did in this step alone>"}}
+    Recorded. The step is still pending; when it is done, send what it asks for with this continueToken; alone it shows the step again:
+    {"continueToken":"calm-otter-7f3a.CONTINUE"}
     The next checkpoint takes checkpointToken "calm-otter-7f3a.CHECKPOINT".
     Run calm-otter-7f3a.
     "#);
@@ -611,7 +616,7 @@ fn the_end_of_an_automation_brings_its_result() {
     };
     let failed = engine::Standing { error: Some(error), ..standing("failed") };
     assert_snapshot!(read(automation(failed, true)), @r"
-    nextIntent: complete. The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run, and tell the user its outcome.
+    nextIntent: ended. The automation failed at `send`: HTTP_STATUS: 503 came back. Call nothing more for this run, and tell the user its outcome.
     Run calm-otter-7f3a (run_01hf7yat000000000000000008, sess_01hf7yat000000000000000007).
     ");
 }

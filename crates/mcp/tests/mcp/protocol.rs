@@ -438,7 +438,7 @@ async fn what_an_automation_does_not_take_is_told() {
     let keep = json!({"checkpointToken": token, "output": {"notesMarkdown": "Half of it."}});
     let refused = call(&door, "checkpoint_workflow", keep).await;
     assert_eq!(refused["structuredContent"]["code"], "TOKEN_SCOPE_MISMATCH", "{refused}");
-    tells(&refused, &["keeps no checkpoints", "`output.notesMarkdown` of continue_workflow"]);
+    tells(&refused, &["keeps no checkpoints", "send what it asks for with continue_workflow"]);
 }
 
 #[tokio::test]

@@ -462,9 +462,7 @@ async fn keys_that_steer_the_run_are_shown_and_checked() {
     call["context"] = json!({"urgent": "yes"});
     let end = send(&door, call).await;
     assert_eq!(end.step(), "end");
-    end.says(
-        "context_unset: `ask` asks for a context key that later steps read: `urgent` is \"yes\"",
-    );
+    end.says("context_unset: `ask` asks for a context key: `urgent` is \"yes\", and is compared");
 }
 
 #[tokio::test]

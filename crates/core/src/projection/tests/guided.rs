@@ -246,15 +246,12 @@ mod resuming {
         4 matched_head_sha
         3 matched_branch
         2 matched_notes
-        1 recency_fallback
-        5 recency_fallback
         ");
         assert_snapshot!(check(&asked("", "", "TRIAGE issue"), candidates.clone()), @r"
         1 matched_workflow_id
         3 matched_workflow_id
         5 matched_workflow_id
         4 matched_workflow_id
-        2 recency_fallback
         ");
         assert_snapshot!(check(&asked("", "", " ?! "), candidates), @r"
         1 recency_fallback
@@ -307,7 +304,6 @@ mod resuming {
         3 matched_notes
         1 matched_earlier_notes
         4 matched_workflow_id
-        2 recency_fallback
         ");
         let many: Vec<String> = (0..9000).map(|number| format!("w{number}")).collect();
         let texts = searchable(["b a b", &many.join(" "), "never"]);
@@ -334,7 +330,6 @@ mod resuming {
         1 matched_earlier_notes
         2 matched_notes
         3 matched_earlier_notes
-        4 recency_fallback
         ");
     }
 
@@ -349,15 +344,8 @@ mod resuming {
             ..candidate(2, 50)
         };
         let candidates = vec![Candidate { goal, ..candidate(1, 1) }, branch, candidate(3, 9)];
-        assert_snapshot!(check(&asked("", "", "faster checkout"), candidates.clone()), @r"
-        1 matched_goal
-        3 recency_fallback
-        ");
-        assert_snapshot!(check(&asked("", "", "cache"), candidates), @r"
-        2 matched_earlier_notes
-        3 recency_fallback
-        1 recency_fallback
-        ");
+        assert_snapshot!(check(&asked("", "", "faster checkout"), candidates.clone()), @"1 matched_goal");
+        assert_snapshot!(check(&asked("", "", "cache"), candidates), @"2 matched_earlier_notes");
     }
 
     #[test]

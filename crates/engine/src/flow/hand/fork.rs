@@ -3,14 +3,14 @@
 use cairn_core::event::engine::{TaskAnswered, TaskOpened};
 use cairn_core::event::{By, Event as Recorded, EventData};
 use cairn_core::flow::{Fork, Repeated};
-use cairn_core::id::RunId;
+use cairn_core::id::{EventIndex, RunId};
 use cairn_core::instance::StepInstanceKey;
 use cairn_core::pin::BlobKind;
 use cairn_core::snapshot::RunSnapshot;
 use cairn_core::text::truncate;
 use cairn_core::token::compact::Attempt;
 
-use super::claims::ClaimId;
+use super::claims::{ClaimId, next_try};
 use super::follow::Since;
 use super::reply::{Reply, node};
 use super::{Hand, Held, Spot, asker, log};
@@ -21,6 +21,9 @@ use crate::guided::ask::Continue;
 
 /// How many forks of one step are told apart.
 const FORKS_MAX: usize = 1_024;
+/// How many of them are told of, and how many tries each is looked for at.
+const FORKS_TOLD: usize = 4;
+const TRIES_TOLD: usize = 4;
 /// How much of the names of steps is told.
 const NAMED_MAX: usize = 1_024;
 
@@ -34,8 +37,18 @@ impl Hand {
     ) -> Result<Option<Answer>> {
         let Some((at, _)) = log::answered(&past.events, task.task_id) else { return Ok(None) };
         let mut attempt = Attempt::FIRST;
+        let mut forks = Vec::new();
         for _ in 0..FORKS_MAX {
-            if self.flow.index.find(fork_of(past.summary.run, task, attempt)).await?.is_none() {
+            // A fork whose output was blocked at first was made by one of the tries after it.
+            let mut tried = attempt;
+            for _ in 0..TRIES_TOLD {
+                let fork = fork_of(past.summary.run, task, tried);
+                if self.flow.index.find(fork).await?.is_some() {
+                    forks.push(fork);
+                }
+                tried = next_try(tried);
+            }
+            if !forks.contains(&fork_of(past.summary.run, task, attempt)) {
                 break;
             }
             attempt = attempt.next(node(past, at));
@@ -44,7 +57,15 @@ impl Hand {
         let claim = ClaimId::of(spot.attempt);
         let token = Held::new(past, &self.keys).token(past.summary.first, claim.first_try());
         let reply = Reply::rewound(past, spot, (at, attempt), vec![repeats(&fork)], token);
-        self.replies().make(reply).await.map(Some)
+        let mut answer = self.replies().make(reply).await?;
+        // The latest are most likely meant.
+        for fork in forks.into_iter().rev().take(FORKS_TOLD) {
+            let forked = self.flow.reading.past(fork).await?;
+            let join = ClaimId::mint(&*self.flow.host)?.first_try();
+            let token = Held::new(&forked, &self.keys).token(forked.summary.first, join);
+            answer.branches.push(Reply::branch(&forked, EventIndex(0), token, false));
+        }
+        Ok(Some(answer))
     }
 
     async fn preview_of(&self, run: RunId, task: &TaskOpened) -> Result<Fork> {
@@ -87,7 +108,7 @@ impl Hand {
             self.flow.fork_on_record(&from(spot.run, task), run, &asker).await?;
         }
         let forked = self.flow.reading.past(run).await?;
-        let forked = self.settle(forked, Since::Event(cairn_core::id::EventIndex(0))).await?;
+        let forked = self.settle(forked, Since::Event(EventIndex(0))).await?;
         let again = opened(&forked.events, |again| again.instance == task.instance).cloned();
         let Some(again) = again else { return self.not_there_yet(&forked, task).await };
         let EventData::TaskOpened(task) = again.data.clone() else { return Err(gone()) };

@@ -80,25 +80,29 @@ fn within_limits(sent: &Output) -> Result<()> {
 }
 
 /// What later steps read of an output and it has not. What a contract names is for the contract
-/// to ask for.
+/// to ask for, and what it has no room for nobody can send.
 fn missing(
     step: &Slug,
     contract: Option<&Value>,
     reads: &Reads,
     output: &Value,
 ) -> Option<Blocker> {
-    let declared = |field: &str| contract.is_some_and(|contract| names(contract, field));
+    let is_asked_for = |field: &str| {
+        contract.is_none_or(|contract| !names(contract, field) && has_room(contract, field))
+    };
     let members = output.as_object()?;
-    let is_missing = |field: &&str| !declared(field) && !members.contains_key(*field);
+    let is_missing = |field: &&str| is_asked_for(field) && !members.contains_key(*field);
     let missing: Vec<&str> = reads.needed().filter(is_missing).collect();
     if missing.is_empty() {
         return None;
     }
     let reader = |field: &&str| format!("`{field}`, which {} reads", reads.readers(field));
     let told: Vec<String> = missing.iter().map(reader).collect();
-    let place = |field: &&&str| **field != NOTES;
-    let mut artifact: Map<String, Value> =
-        missing.iter().filter(place).map(|f| ((*f).to_owned(), json!("<…>"))).collect();
+    let mut artifact: Map<String, Value> = missing
+        .iter()
+        .filter(|field| **field != NOTES)
+        .map(|field| ((*field).to_owned(), json!("<…>")))
+        .collect();
     let notes = missing.contains(&NOTES);
     let fix = if artifact.is_empty() {
         "send `output.notesMarkdown` with what you did and found, beside what you sent".to_owned()
@@ -425,7 +429,7 @@ mod tests {
         assert_eq!(told(&noted, &[own], "Looked."), r#"{"notes":"Mine."} ["notes_not_kept"]"#);
         let asked = [&contract, &open, &list, &noted].map(records_notes);
         assert_eq!(asked, [false, true, false, false], "nobody is asked for notes in vain");
-        insta::assert_snapshot!(told(&contract, &[], "Looked."), @r#"MissingRequiredOutput: the step asks for an artifact, and there is none in `output.artifacts` -> send `output.artifacts` with one artifact such as {"kind":"judge","spam":"<boolean>","why":"<link | words>"}; its contract is {"additionalProperties":false,"properties":{"spam":{"type":"boolean"},"why":{"enum":["link","words"]}},"required":["spam"],"type":"object"}"#);
+        insta::assert_snapshot!(told(&contract, &[], "Looked."), @r#"MissingRequiredOutput: the step asks for an artifact, and there is none in `output.artifacts` -> send `output.artifacts` with one artifact such as {"kind":"judge","spam":"<boolean>","why":"<link | words>"}; its contract, without `kind`, is {"additionalProperties":false,"properties":{"spam":{"type":"boolean"},"why":{"enum":["link","words"]}},"required":["spam"],"type":"object"}"#);
         let wrong = json!({"spam": "yes", "why": "tone", "x": 1});
         insta::assert_snapshot!(told(&contract, &[wrong], "").split(" -> ").next().unwrap(), @r#"InvalidRequiredOutput: `x` is not known; `spam` must be true or false, and is text; `why` must be one of "link", "words", and is "tone""#);
         assert!(told(&contract, &[json!({}), json!({})], "").contains("and 2 came"));

@@ -132,22 +132,32 @@ impl<'a> Reply<'a> {
         continue_token: String,
     ) -> Self {
         let stop = log::first_stop(&past.events, spot.event.index);
+        let branch = Self::branch(past, at, continue_token, true);
+        let shown = Some(spot.event.index);
+        let reply =
+            Self { shown, attempt, warnings, ..Self::new(past, Lifecycle::Rehydrate, stop) };
+        Self { branches: vec![branch], token_at: Some(at), ..reply }
+    }
+
+    /// A run that goes on from a step, by what happened in it behind an event.
+    pub(super) fn branch(
+        past: &Past,
+        at: EventIndex,
+        continue_token: String,
+        preferred: bool,
+    ) -> BranchSummary {
         let later = past.events.iter().filter(|event| event.index > at);
         let lines: Vec<String> = later.filter_map(|event| line(&event.data)).collect();
         let now = log::last_stop(&past.events);
-        let branch = BranchSummary {
+        BranchSummary {
             node: node(past, at),
-            preferred: true,
+            preferred,
             nodes: lines.len(),
             is_complete: now.end.is_some(),
             at: now.handed().next().map(|open| open.task.instance.to_string()),
             summary: recapped(&lines).map(|recap| recap.text).unwrap_or_default(),
             continue_token,
-        };
-        let shown = Some(spot.event.index);
-        let reply =
-            Self { shown, attempt, warnings, ..Self::new(past, Lifecycle::Rehydrate, stop) };
-        Self { branches: vec![branch], token_at: Some(at), ..reply }
+        }
     }
 
     /// The step that the answer shows.

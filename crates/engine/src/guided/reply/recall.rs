@@ -12,6 +12,10 @@ use super::super::{Inner, blobs};
 use super::heading;
 use crate::error::Result;
 
+/// What the names of secrets hold.
+const SECRETS: [&str; 7] =
+    ["apikey", "api_key", "credential", "passphrase", "password", "secret", "token"];
+
 /// How much of the context is told, and of one value.
 const CONTEXT_MAX: usize = 1_536;
 const VALUE_MAX: usize = 160;
@@ -21,8 +25,18 @@ const ARTIFACT_MAX: usize = 240;
 
 /// The context as it stands, as far as there is room.
 pub(super) fn context(context: &Map<String, Value>) -> Option<String> {
-    let lines = context.iter().map(|(key, value)| format!("- {key}: {}", line(value, VALUE_MAX)));
+    let lines = context.iter().map(|(key, value)| match is_secret(key) {
+        true => format!("- {key}: [hidden]"),
+        false => format!("- {key}: {}", line(value, VALUE_MAX)),
+    });
     listed("Context:", lines.collect(), CONTEXT_MAX)
+}
+
+/// Whether a key is called like something that is not told again. Secrets do not belong into a
+/// context, but whoever put one there is not to read it in every new chat.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_lowercase();
+    SECRETS.iter().any(|word| key.contains(word))
 }
 
 /// The artifacts on the way to a node, the latest kept, each in a line.

@@ -30,12 +30,12 @@ pub(super) fn unset(name: &str) -> Warning {
 }
 
 /// A warning of a key of the context that a step which was done asks for.
-pub(super) fn unset_key(step: &Step, fault: &str) -> Warning {
-    let message = format!(
-        "`{}` asks for a context key that later steps read: {fault}; send it in `context` with \
-         the next step, or they go on without it",
-        step.id
-    );
+pub(super) fn unset_key(step: &Step, fault: &str, is_complete: bool) -> Warning {
+    let then = match is_complete {
+        true => "the run is complete without it",
+        false => "send it in `context` with the next step, or what reads it goes on without it",
+    };
+    let message = format!("`{}` asks for a context key: {fault}; {then}", step.id);
     Warning { code: WarningCode::ContextUnset, message }
 }
 

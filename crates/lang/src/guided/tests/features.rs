@@ -33,7 +33,7 @@ fn blocks_are_rendered_in_one_order_with_what_is_taken_in() {
     1. Order the findings.
     2. Hand the order to wr.review. Every claim names what it rests on: a file and line, a command and its output, or a quoted passage. A claim without that is marked as an assumption.
 
-    ## Output required
+    ## Output required, in your notes
     - order: The findings in order.
 
     ## Verify
@@ -69,7 +69,7 @@ fn a_plain_prompt_carries_its_guidance_and_its_checks() {
     - Keep the commits you make in the context key `metrics_commit_shas`, a list that grows.
     ");
     assert_snapshot!(gather.requirements.join("\n"), @r"
-    Number the findings (your notes match `Finding \d+`)
+    Number the findings (your notes match the pattern `Finding \d+`, in upper or lower case)
     Be thorough (your notes have 20 to 4000 characters)
     At least one of: Give reasons (your notes contain `because`) / Not: Leave nothing open (your notes contain `TODO`)
     ");
@@ -290,4 +290,51 @@ fn a_probe_shows_the_capability_that_it_asks_about() {
     let found = prompt(&with_steps(call).unwrap(), "a");
     let example = found.requirements.last().unwrap();
     assert!(example.contains("\"capability\":\"web_browsing\""), "{example}");
+}
+
+#[test]
+fn a_step_declares_the_context_keys_that_it_sets() {
+    let step =
+        |keys: &str| with_steps(&format!("- {{id: a, title: A, prompt: A, contextKeys: {keys}}}"));
+    let plan =
+        step("{size: [small, large], trusted: [true, false], ticket: text, x: any}").unwrap();
+    let cairn_core::plan::Action::Prompt(prompt) = &plan.steps[0].action else { panic!() };
+    let told: Vec<String> =
+        prompt.context_keys.iter().map(|key| format!("{} {}", key.name, key.schema.0)).collect();
+    assert_eq!(
+        told,
+        [
+            r#"size {"enum":["small","large"]}"#,
+            r#"trusted {"enum":[true,false]}"#,
+            r#"ticket {"type":"string"}"#,
+            "x {}",
+        ]
+    );
+    for wrong in ["{}", "[size]", "{size: []}", "{size: [[a]]}", "{size: words}", "{'a b': text}"] {
+        assert!(step(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_pattern_cannot_be_mistaken_for_what_stands_around_it() {
+    let told = |pattern: &str, flags: &str| {
+        let check = cairn_core::plan::Check::Regex {
+            condition: None,
+            flags: flags.into(),
+            message: "Quote it".into(),
+            pattern: pattern.into(),
+        };
+        check.told()
+    };
+    assert_eq!(told(r"Finding \d+", ""), r"Quote it (your notes match the pattern `Finding \d+`)");
+    assert_eq!(
+        told("`[^`]{2,}`", ""),
+        "Quote it (your notes match the pattern between the double brackets ⟪`[^`]{2,}`⟫)"
+    );
+    assert_eq!(told("(?m)done", ""), "Quote it (your notes match the pattern `done`)");
+    assert_eq!(
+        told("(?sm)^a.*b$", "i"),
+        "Quote it (your notes match the pattern `^a.*b$`, in upper or lower case, where `.` is also the end of a line, where `^` and `$` are the ends of any line)"
+    );
+    assert_eq!(told("(?:a|b)", ""), "Quote it (your notes match the pattern `(?:a|b)`)");
 }
