@@ -88,6 +88,8 @@ const fn in_words(why: WhyMatched) -> Option<&'static str> {
         WhyMatched::MatchedNotes => "its last notes match",
         WhyMatched::MatchedWorkflowId => "its workflow matches",
         WhyMatched::MatchedEarlierNotes => "its earlier notes match",
+        WhyMatched::MatchedContext => "its context matches",
+        WhyMatched::MatchedTogether => "it has all the words",
         WhyMatched::RecencyFallback => return None,
     })
 }
