@@ -81,7 +81,7 @@ fn a_script_goes_through_a_workflow() {
       Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
       Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
-      If something keeps you from doing a step as written, say so in `output.artifacts`:
+      If something keeps you from doing a step as written, say so with `:artifact`:
       - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
       - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
 
@@ -132,7 +132,7 @@ fn answers_that_belong_elsewhere_are_refused() {
       Mode `guided`: the user is available. Ask them what a step leaves open, and before anything that cannot be undone. What is missing blocks the run until you supply it.
       Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
-      If something keeps you from doing a step as written, say so in `output.artifacts`:
+      If something keeps you from doing a step as written, say so with `:artifact`:
       - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
       - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     context_unset  the prompt mentions `ticket`, which the context does not have; set it there
@@ -171,7 +171,7 @@ fn a_person_types_notes_and_comes_back_later() {
     exit 0
     --- stdout
     [label]  project.triage
-      in_progress, moved [age] ago, matched_notes, sess_[fresh]
+      in_progress, moved [age] ago, its last notes match, sess_[fresh]
       project: [tmp]
       next: Judge it
       last: Read it all.

@@ -57,7 +57,7 @@ const READS: &[(&str, &[&str])] = &[
     ("runs resume", &[RUN]),
     ("runs show", &[RUN]),
     ("secret list", &[]),
-    ("secret remove", &["WHO"]),
+    ("secret remove", &["WHO", "--yes"]),
     ("secret rotate", &[]),
     ("session delete", &[SESSION, "--yes"]),
     ("session export", &[SESSION]),

@@ -36,7 +36,11 @@ fn a_bundle_becomes_the_session_it_was() {
     // Nobody sits at a terminal, so nobody says yes; whoever names the digest was shown it.
     let asked = env.run(&["session", "trust", SESSION]);
     assert_eq!(asked.code, 2, "{asked}");
-    assert!(asked.stderr.contains("error[USAGE_INVALID]"), "{asked}");
+    assert!(asked.stderr.contains("error[USAGE_UNCONFIRMED]"), "{asked}");
+    assert!(
+        asked.stderr.contains(&format!("`cairn session trust {SESSION} --root sha256:")),
+        "{asked}"
+    );
     let other = format!("sha256:{}", "0".repeat(64));
     let refused = env.run(&["session", "trust", SESSION, "--root", &other]);
     assert!(refused.stderr.contains("error[SESSION_OTHER_BUNDLE]"), "{refused}");

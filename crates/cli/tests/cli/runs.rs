@@ -25,6 +25,7 @@ fn filtered() -> insta::internals::SettingsBindDropGuard {
     settings.add_filter(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[time]");
     settings.add_filter(r"(?m)\b[0-9.]+ (ms|s|min) *$", "[while]");
     settings.add_filter(r"\b[0-9.]+ (ms|s|min) *", "[while] ");
+    settings.add_filter(r"counts as yours, [^)]+\)", "counts as yours, [name])");
     settings.add_filter(r"TIME +OUTPUT", "TIME OUTPUT");
     settings.add_filter(r#""duration_ms":( ?)\d+"#, r#""duration_ms":${1}0"#);
     settings.add_filter(r"std\w+…", "std…");
@@ -64,10 +65,11 @@ fn a_run_is_shown_as_it_went() {
     --- stdout
     run_[id]  project.story  waiting
     asked for directly at [time]
+    recorded in sess_[fresh]
 
     STEP   STATUS     CASE  TRIES  TIME OUTPUT
     zeta   succeeded  -     1      [while] {"duration_ms":0,"exit_code":0,"ok":true,"stderr":"","std…
-    bad    failed     -     1      [while] SHELL_EXIT: the command ended with exit code 3
+    bad    failed     -     1      [while] SHELL_EXIT
     alpha  succeeded  true  -      [while] {"value":true}
     ask    waiting    -     -      [while]
 
@@ -124,7 +126,7 @@ fn a_run_is_shown_as_it_went() {
     exit 0
     --- stderr
     note: abc is not JSON, and taken as text; write '"abc"' to say so
-    kept: alpha, ask
+    kept: alpha, ask (the decision counts as yours, [name])
     changed: zeta, bad
     again: fin
     "#);
@@ -138,10 +140,11 @@ fn a_run_is_shown_as_it_went() {
     run_[id]  project.story  succeeded
     asked for directly at [time]
     forked from run_[id]
+    recorded in sess_[fresh]
 
     STEP   STATUS     CASE      TRIES  TIME OUTPUT
     zeta   succeeded  -         1      kept  {"stdout":"new"}
-    bad    failed     -         1      kept  SHELL_EXIT: the command ended with exit code 3
+    bad    failed     -         1      kept  SHELL_EXIT
     alpha  succeeded  true      1      kept  {"value":true}
     ask    succeeded  approved  1      kept  {"answer":{"why":"late"},"at":"[time]","b…
     fin    succeeded  -         -      [while] {"result":"new"}
@@ -289,7 +292,7 @@ fn what_begins_like_json_and_is_none_is_refused() {
         (r#"a={"x":1}"#, None),
         (r#"a="{x""#, None),
         ("a={x: 1}", Some("column 2")),
-        (r#"a={"stdout":"changed}"#, Some("column 20")),
+        (r#"a={"stdout":"changed}"#, Some("column 19")),
         ("a=[1,", Some("column 3")),
     ] {
         let ran = env.run(&["run", "plain", "--set", value]);

@@ -131,7 +131,7 @@ fn a_signed_request_is_printed_ready_to_paste() {
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), value.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
     };
-    let unset = env.run(&["trigger", "curl", "pager"]);
+    let unset = env.run(&["trigger", "curl", "pager", "--set", "service=api"]);
     assert!(unset.stderr.contains("SECRET_NOT_FOUND"), "{unset}");
     set("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     let running = crate::automation::Running::start(&env);

@@ -168,7 +168,7 @@ fn a_wrong_line_is_told() {
     cron: `* * * *` is not a schedule: it has 4 fields, not 5 or 6
     cron: `0 0 0 1 1 * 2030` is not a schedule: it has 7 fields, not 5 or 6
     cron: `5-1 * * * *` is not a schedule: range out of bounds
-    cron: `0 8 * * 8` is not a schedule: number out of bounds
+    cron: `0 8 * * 8` is not a schedule: 8 is no day of the week, which is a number from 0 to 7
     cron: `x * * * *` is not a schedule: a character in it means nothing
     ");
     for good in ["0 0 29 2 *", "0 0 L * *", "0 0 * * FRI#2", "0 8 1W * *"] {

@@ -17,7 +17,6 @@ fn names_that_are_not_there() {
     - { id: constructor, type: end }
 "), @r#"
     w/workflow.yaml:6:22: error[unknown_name] /graph/nodes/0/type: there is no type of step `htpp`; did you mean `http`?
-    w/workflow.yaml:7:7: error[missing_field] /graph/nodes/1: the field `url` is missing
     w/workflow.yaml:7:28: error[unknown_field] /graph/nodes/1/ulr: the field `ulr` is not known here; did you mean `url`?
     w/workflow.yaml:7:60: error[unknown_name] /graph/nodes/1/next: there is no step `aa`; did you mean `a`?
     w/workflow.yaml:8:13: error[duplicate_id] /graph/nodes/2/id: `a` names two steps; rename one of them
@@ -47,7 +46,7 @@ fn cases_without_an_edge() {
     - { id: c, type: log, message: c, cases: { x: end } }
 "), @r#"
     w/workflow.yaml:6:60: error[missing_default] /graph/nodes/0/cases: `a` has no edge for `default`; add `default: <step>` to its cases; `default: end` ends there
-    w/workflow.yaml:7:51: error[missing_default] /graph/nodes/1/cases: `b` has no edge for `approved`; add `default: <step>` to its cases; `default: end` ends there
+    w/workflow.yaml:7:51: error[missing_default] /graph/nodes/1/cases: `b` has no edge for `approved`; add `approved: <step>` to its cases; `approved: end` ends there
     w/workflow.yaml:7:62: error[unknown_name] /graph/nodes/1/cases/aproved: there is no case `aproved`; did you mean `approved`?
     w/workflow.yaml:8:51: error[unknown_name] /graph/nodes/2/cases/x: `log` steps have one outcome, and no case `x`; use `next`, or an edge without `case`
     "#);
@@ -211,7 +210,6 @@ graph:
     assert_snapshot!(lines(&compile(text).unwrap_err()), @r#"
     w/workflow.yaml:3:14: error[invalid_value] /concurrency: a whole number from 1 to 100000 is needed
     w/workflow.yaml:4:13: error[invalid_value] /rate_limit: `60 per minute` is not a rate; write `60/min`, or `{max: 60, per_sec: 60}`
-    w/workflow.yaml:5:11: error[missing_field] /on_error: the field `trigger_workflow` is missing
     w/workflow.yaml:5:13: error[unknown_field] /on_error/triger_workflow: the field `triger_workflow` is not known here; did you mean `trigger_workflow`?
     w/workflow.yaml:6:1: error[unknown_field] /approved: the field `approved` is not known here; known are `concurrency`, `data_tables`, `description`, `enabled`, `env`, `graph`, `hosts`, `id`, `max_duration_sec`, `name`, `on_error`, `rate_limit`, `retention`, `tags`, `triggers`, `version`
     w/workflow.yaml:8:13: error[unknown_name] /triggers/0/type: there is no type of trigger `webhok`; did you mean `webhook`?

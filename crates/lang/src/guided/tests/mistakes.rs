@@ -87,7 +87,6 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     .map(|(from, to)| changed(from, to))
     .collect();
     assert_snapshot!(told.join("\n"), @r#"
-    w.yaml:1:1: error[missing_field]: the field `name` is missing
     w.yaml:2:1: error[unknown_field] /nam: the field `nam` is not known here; did you mean `name`?
     w.yaml:2:7: error[wrong_type] /name: text should stand here, not a number
     w.yaml:1:5: error[invalid_id] /id: a workflow id is `namespace.name`: lower-case letters, digits, `_` and `-`, each part beginning with a letter, at most 64 characters; such as `wr.everything`
@@ -135,7 +134,6 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
     w.yaml:116:30: error[conflict] /steps/5/loop/count: the loop has 4 turns, and `maxIterations` allows 3; make them agree: the higher of the two is meant
     w.yaml:117:11: error[unknown_name] /steps/5/body: there is no other step `atempt`; did you mean `attempt`?
     w.yaml:122:11: error[missing_field] /steps/7/loop: nothing says how long the loop goes on; add `conditionSource` with `kind: artifact_contract` and `contractRef: wr.contracts.loop_control`
-    w.yaml:129:9: error[missing_field] /steps/8/parallelDelegations/0: the field `workflowId` is missing
     w.yaml:129:9: error[unknown_field] /steps/8/parallelDelegations/0/workflow: the field `workflow` is not known here; did you mean `workflowId`?
     w.yaml:140:22: error[unknown_name] /steps/9/assessmentRefs/0: there is no assessment `rediness`; did you mean `readiness`?
     w.yaml:142:52: error[unknown_name] /steps/9/assessmentConsequences/0/when/forAssessment: there is no assessment of this step `readiness`
@@ -157,7 +155,6 @@ fn each_mistake_is_told_with_its_line_and_the_right_name() {
 fn mistakes_are_told_together() {
     let text = "- {id: a, titel: A, prompt: A}\n- {id: a, title: B}\n- {id: c, title: C, prompt: C, outputContract: {contractRef: x}}";
     assert_snapshot!(with_steps(text).unwrap_err(), @r"
-    w.yaml:5:3: error[missing_field] /steps/0: the field `title` is missing
     w.yaml:5:11: error[unknown_field] /steps/0/titel: the field `titel` is not known here; did you mean `title`?
     w.yaml:6:3: error[missing_field] /steps/1: the step says nothing to do; add `prompt`, `promptBlocks`, `run` or `templateCall`
     w.yaml:6:8: error[duplicate_id] /steps/1/id: `a` is already the id of the step in line 5; give each step an id of its own
