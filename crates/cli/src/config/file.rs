@@ -329,10 +329,10 @@ mod tests {
         insta::assert_snapshot!(fault("listen = \"x\""), @r#"Some(1): there is no key `listen` (Some("serve.listen"))"#);
         insta::assert_snapshot!(fault("[serve]\n\nlistne = 1"), @r#"Some(3): there is no key `serve.listne` (Some("serve.listen"))"#);
         insta::assert_snapshot!(fault("colour = 1"), @"Some(1): there is no key `colour` (None)");
-        insta::assert_snapshot!(fault("home = 1"), @"Some(1): `home` is of type integer, and should be a path, whole or from the file's folder, without `~` (None)");
+        insta::assert_snapshot!(fault("home = 1"), @"Some(1): `home` is 1, and should be a path, whole or from the file's folder, without `~` (None)");
         insta::assert_snapshot!(fault("home = \"~/x\""), @r#"Some(1): `home` is "~/x", and should be a path, whole or from the file's folder, without `~` (None)"#);
         insta::assert_snapshot!(fault("workflows = \"x\""), @r#"Some(1): `workflows` is "x", and should be a list of paths (None)"#);
-        insta::assert_snapshot!(fault("serve = 1"), @"Some(1): `serve` is of type integer, and should be a table (None)");
+        insta::assert_snapshot!(fault("serve = 1"), @"Some(1): `serve` is 1, and should be a table (None)");
         insta::assert_snapshot!(fault("[serve]\nlisten = \"localhost\""), @r#"Some(2): `serve.listen` is "localhost", and should be an address such as "127.0.0.1:7373" (None)"#);
         insta::assert_snapshot!(fault("autonomy = \"guidedd\""), @r#"Some(1): `autonomy` is "guidedd", and should be one of guided, full_auto_stop_on_user_deps, full_auto_never_stop (Some("guided"))"#);
         insta::assert_snapshot!(fault("[http]\nallow = [\"10.0.0.0/8\", \"http://x\"]"), @"Some(2): `http://x` is neither a host, an address nor a network, with or without a port (None)");

@@ -22,7 +22,7 @@ steps:
   - {id: close, title: Close it, prompt: Write the answer.}
 ";
 
-const VERDICT: &str = r#"{"kind": "wr.review_verdict", "verdict": "minor", "confidence": "high", "findings": [], "summary": "Small."}"#;
+const VERDICT: &str = r#"{"kind": "wr.review_verdict", "verdict": "clean", "confidence": "high", "findings": [], "summary": "Small."}"#;
 
 fn env() -> TestEnv {
     let env = TestEnv::new();

@@ -127,7 +127,7 @@ fn an_agent_does_its_part_of_an_automation() {
     let mut agent = Agent::new(&env);
     let first = agent.start();
     let prompt = first["pending"]["prompt"].as_str().unwrap();
-    assert!(prompt.ends_with("\n\nRead ⟦untrusted⟧c-17⟦/untrusted⟧."), "{first}");
+    assert!(prompt.contains("\n\nRead ⟦untrusted⟧c-17⟦/untrusted⟧."), "{first}");
     let second = agent.go_on(&first, &notes("Read it."));
     assert_eq!(step(&second), "judge", "{second}");
     let mut short = second.clone();
@@ -272,7 +272,7 @@ fn a_run_that_a_webhook_or_a_person_started_can_be_joined() {
     assert_eq!(offer["session"]["runId"], json!(run), "{found}");
     let first = one.back(offer);
     let prompt = first["pending"]["prompt"].as_str().unwrap();
-    assert!(prompt.ends_with("\n\nRead ⟦untrusted⟧c-9⟦/untrusted⟧."), "{first}");
+    assert!(prompt.contains("\n\nRead ⟦untrusted⟧c-9⟦/untrusted⟧."), "{first}");
     let late = two.call("resume_session", &json!({"query": "review read"}));
     assert!(late["waiting"][0]["claimedUntil"].is_string(), "{late}");
     assert_eq!(two.back(&late["waiting"][0])["code"], "RUN_CLAIMED");

@@ -1,7 +1,6 @@
 //! What somebody meets who has the help and the guides alone.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -39,8 +38,9 @@ graph: { nodes: [{ id: a, type: shell, command: [sh, -c, 'exit 3'] }] }
         let told = format!("{}{}", told.stdout, told.stderr);
         assert!(told.contains("`project.nothere`, which its `on_error` names"), "{told}");
     }
-    // The log follows the run.
-    std::thread::sleep(Duration::from_millis(500));
+    // What is said of a run is said before what is said of a later one.
+    let later = running.begin("fails");
+    running.until(&later, "failed");
     running.server.urge(rustix::process::Signal::TERM);
     let (_, log) = running.server.ended();
     assert!(log.contains(&format!("{run} failed at a: SHELL_EXIT")), "{log}");

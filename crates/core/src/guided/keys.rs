@@ -139,7 +139,7 @@ fn mentioned<'p>(plan: &'p Plan, step: &Step) -> impl Iterator<Item = &'p str> {
         std::iter::once(prompt.text.as_str())
             .chain(prompt.fragments.iter().map(|fragment| fragment.text.as_str()))
     });
-    texts.flat_map(|text| paths(text)).map(|path| path.split('.').next().unwrap_or(path))
+    texts.flat_map(paths).map(|path| path.split('.').next().unwrap_or(path))
 }
 
 /// Whether a line of the prompt speaks of the context and names a key of it.

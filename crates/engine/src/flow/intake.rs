@@ -348,6 +348,9 @@ impl Inner {
                     return Ok(Asked { run, replayed: true });
                 }
                 self.require_whole(desk).await?;
+                if self.index.find(run).await?.is_some() {
+                    return Ok(Asked { run, replayed: true });
+                }
             }
         }
         let is_promised = entry.key.is_some();

@@ -77,7 +77,8 @@ impl Inner {
                 return Err(Error::LaneDown { session });
             }
         }
-        Ok(())
+        // One of them may have come back since the list of runs was last read.
+        self.index.catch_up().await?.require_all()
     }
 
     /// Takes the desks of workflows that received something which was not begun, or that cannot
@@ -135,6 +136,9 @@ impl Inner {
             if !is_whole {
                 self.require_whole(desk).await?;
                 is_whole = true;
+                if self.index.find(run).await?.is_some() {
+                    continue;
+                }
             }
             if let Err(error) = self.begin_one(desk, received.clone()).await {
                 is_done = false;
