@@ -138,9 +138,7 @@ impl Performer for Http {
 
 /// A failure that has to do with where a request goes.
 fn denied(denied: &crate::guard::Denied) -> Failed {
-    let code = match denied {
-        crate::guard::Denied::Unreadable(..) => "HTTP_ADDRESS",
-        _ => "HTTP_DENIED",
-    };
+    let is_unreadable = matches!(denied, crate::guard::Denied::Unreadable(..));
+    let code = if is_unreadable { "HTTP_ADDRESS" } else { "HTTP_DENIED" };
     Failed::new(code, denied.to_string())
 }

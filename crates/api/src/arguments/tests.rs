@@ -52,10 +52,10 @@ fn a_missing_field_is_named_with_what_it_is() {
     `workflowId` is missing
     → add it: Id from list_workflows, such as `wr.code-review`.
     ");
-    assert_snapshot!(checkpoint(json!({"checkpointToken": "x"})), @r"
+    assert_snapshot!(checkpoint(json!({"checkpointToken": "x"})), @r#"
     `output` is missing
-    → add it: What to record.
-    ");
+    → add it: What to record, such as {"notesMarkdown": "…"}.
+    "#);
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn output_of_one_byte_too_many_fails_the_run_and_not_the_engine() {
 fn a_webhook_without_its_secret_is_listed_as_such() {
     let text = "name: Pager\nenv: [{ name: PAGER_KEY, widget: secret }]\ntriggers: [{ id: pager, type: webhook, path: /pager, secret: PAGER_KEY }]\ngraph: { nodes: [{ id: a, type: end }] }\n";
     let place = Place::new("", &[("pager", text.to_owned())]);
+    // Whoever reads makes no data directory.
+    fs::create_dir(place.home()).unwrap();
     let list = || String::from_utf8(place.command(&["trigger", "list"]).output().unwrap().stdout);
     let listed = list().unwrap();
     assert!(listed.contains("the secret `PAGER_KEY` has no value"), "{listed}");

@@ -82,13 +82,14 @@ fn a_script_goes_through_a_workflow() {
       Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
       If something keeps you from doing a step as written, say so with `:artifact`:
-      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_approval, needs_user_environment_action)
       - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
 
     Judge it  judge  [label]
       Say how grave it is.
 
       What the answer needs:
+      - Notes are optional in this step.
       - Give an artifact of kind `wr.review_verdict` (wr.contracts.review_verdict): the outcome of a review.
 
     Close it  close  [label]
@@ -133,7 +134,7 @@ fn answers_that_belong_elsewhere_are_refused() {
       Risk `conservative`: of two correct approaches choose the one that can be undone, and verify a claim before you rely on it.
 
       If something keeps you from doing a step as written, say so with `:artifact`:
-      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_choice, needs_user_approval, needs_user_environment_action)
+      - only the user can provide it: {"dependency":"needs_user_artifact","kind":"wr.user_dependency","summary":"<what, and what for>"} (dependency: needs_user_secret_or_token, needs_user_account_access, needs_user_artifact, needs_user_approval, needs_user_environment_action)
       - you deviate from the step on purpose: {"kind":"wr.workflow_divergence","reason":"efficiency_skip","relatedStepId":"read","summary":"<what you did instead>"} (reason: missing_user_context, capability_unavailable, efficiency_skip, safety_stop, policy_constraint)
     context_unset  the prompt mentions `ticket`, which the context does not have; set it there
     --- stderr

@@ -275,14 +275,16 @@ fn a_run_that_a_webhook_or_a_person_started_can_be_joined() {
     assert!(prompt.contains("\n\nRead ⟦untrusted⟧c-9⟦/untrusted⟧."), "{first}");
     let late = two.call("resume_session", &json!({"query": "review read"}));
     assert!(late["waiting"][0]["claimedUntil"].is_string(), "{late}");
-    assert_eq!(two.back(&late["waiting"][0])["code"], "RUN_CLAIMED");
+    // Who comes back under the same name, in a new chat perhaps, takes it over.
+    let again = two.back(&late["waiting"][0]);
+    assert_eq!(one.go_on(&first, &notes("Read it."))["code"], "RUN_CLAIMED");
     let refused = env.run(&["guide", "--continue", &run]);
     assert!(refused.stderr.contains("RUN_CLAIMED"), "{refused}");
-    let second = one.go_on(&first, &notes("Read it."));
+    let second = two.go_on(&again, &notes("Read it."));
     assert_eq!(step(&second), "judge", "{second}");
 
     // The agent is gone; a person frees the run and does the rest.
-    one.kill();
+    two.kill();
     let freed = env.run(&["runs", "release", &run]);
     assert!(freed.stdout.contains("is free; agent had it"), "{freed}");
     let answers = json!([{"step": "judge", "artifacts": [{"kind": "judge", "verdict": "good"}]}]);

@@ -212,3 +212,20 @@ fn sessions_of_engines_are_listed_when_asked_for() {
     assert!(shown.iter().all(|session| session["runCount"] != 0), "{shown:?}");
     assert!(count(&["session", "list", "--json", "--all"]).len() >= shown.len());
 }
+
+#[test]
+fn what_is_meant_twice_or_was_done_before_is_said_to_be() {
+    let env = crate::automation::with_workflow(
+        "w",
+        "name: W\ngraph: { nodes: [{ id: a, type: end }] }\n",
+    );
+    let begun: Vec<String> = (0..2).map(|_| env.run(&["run", "w"]).stdout).collect();
+    let short = begun[0].split_whitespace().next().unwrap().get(..10).unwrap();
+    assert!(begun[1].starts_with(short), "{begun:?}");
+    let told = env.run(&["runs", "show", short]);
+    assert!(told.stderr.contains("RUN_ID_AMBIGUOUS"), "{told}");
+    env.run(&["token", "create", "--name", "ci", "--scope", "read"]);
+    assert_eq!(env.run(&["token", "revoke", "ci"]).code, 0);
+    let told = env.run(&["token", "revoke", "ci"]);
+    assert!(told.stderr.contains("ACCESS_TOKEN_REVOKED"), "{told}");
+}

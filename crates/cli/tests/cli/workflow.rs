@@ -168,7 +168,7 @@ fn some_workflows_are_built_in() {
     --- stdout
     wr.quick-task  Quick task
     A small, clear task from its definition of done to the proof that it is done.
-    bundled sha256:083f2ca6922037b6d6f75a5975605ed5943f39414558dcc90bafe6e85a34a5c7
+    bundled sha256:82de6563b2146e6abd92291229b39e7c440264814e15a0c16b65d54813e004c9
 
       frame  Say what done means
       work  Do it
@@ -233,7 +233,7 @@ fn an_old_id_leads_to_the_workflow_it_stands_for() {
     assert_snapshot!(env.run(&["workflow", "compile", "mr-review-workflow", "--hash"]), @"
     exit 0
     --- stdout
-    sha256:8378e8b83153fae453f4ca4ce78ad77248e7bb888b6d0d3e3f440e7753726b25
+    sha256:3243ff8aca0d1243dcaf5d281f4a28221e597264536363eb45b9ea9761593c6b
     --- stderr
     (built in)/code-review.yaml:1:1: warning[legacy_alias] /id: `mr-review-workflow` is an old id of `wr.code-review`
       1 | id: wr.code-review
@@ -501,7 +501,7 @@ graph: { nodes: [{ id: a, type: end }] }
     workflows/caller.yaml:7:42: warning[unknown_name] /graph/nodes/0/workflow: there is no workflow `calld` here
       7 |     - { id: a, type: workflow, workflow: calld, next: b }
         |                                          ^
-      = did you mean `called`?
+      = did you mean `project.called`?
     2 workflows: 0 errors, 3 warnings
     ");
     let alone = env.run(&["workflow", "validate", "workflows/caller.yaml"]);

@@ -149,7 +149,7 @@ async fn what_was_sent_is_no_program_and_no_option() {
     assert!(by_engine > 20, "what only a run can say is refused when it is known: {by_engine}");
 }
 
-// case: command.line
+// case: command.data
 #[tokio::test]
 async fn what_was_sent_is_run_in_no_line_for_a_shell() {
     let folder = tempfile::tempdir().unwrap();
