@@ -305,7 +305,8 @@ impl Index {
             }
         }
         *held(&self.noted.hidden) = hidden;
-        if self.forget_gone(gone).await {
+        // What could not be read is still to be seen to, whatever others say of it meanwhile.
+        if self.forget_gone(gone).await && unread.is_empty() {
             self.reach(listed, moved.place).await;
         }
         Ok(Unread(unread))
