@@ -219,9 +219,15 @@ fn what_is_meant_twice_or_was_done_before_is_said_to_be() {
         "w",
         "name: W\ngraph: { nodes: [{ id: a, type: end }] }\n",
     );
-    let begun: Vec<String> = (0..2).map(|_| env.run(&["run", "w"]).stdout).collect();
-    let short = begun[0].split_whitespace().next().unwrap().get(..10).unwrap();
-    assert!(begun[1].starts_with(short), "{begun:?}");
+    let begin = || {
+        let begun = env.run(&["run", "w", "--json"]).stdout;
+        let begun: serde_json::Value = serde_json::from_str(&begun).unwrap();
+        begun["runId"].as_str().unwrap().to_owned()
+    };
+    let (one, other) = (begin(), begin());
+    // They begin in the same minute, and so do their ids.
+    let short = &one[..10];
+    assert!(other.starts_with(short), "{one} {other}");
     let told = env.run(&["runs", "show", short]);
     assert!(told.stderr.contains("RUN_ID_AMBIGUOUS"), "{told}");
     env.run(&["token", "create", "--name", "ci", "--scope", "read"]);
