@@ -156,7 +156,7 @@ impl Decoded {
         if !self.bytes.iter().any(is_blank) {
             return None;
         }
-        let kept = self.bytes.iter().zip(&self.places).filter(|(byte, _)| !is_blank(*byte));
+        let kept = self.bytes.iter().zip(&self.places).filter(|(byte, _)| !is_blank(byte));
         let (bytes, places) = kept.map(|(byte, place)| (*byte, *place)).unzip();
         Some(Self { bytes, places })
     }
